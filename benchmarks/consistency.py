@@ -41,7 +41,7 @@ from allonym.detect.turns import with_turns
 from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 KEY = b"benchmark of consistency"
 REPETITIVE = "textwash1-semifamous_55_d_3_4"
@@ -142,7 +142,7 @@ def personas(found: Sequence[Outcome], kinds: Sequence[str]) -> list[object]:
     forms: dict[int, set[str]] = defaultdict(set)
     for one, kind in zip(found, kinds, strict=True):
         if kind != "EMAIL_ADDRESS":
-            forms[one.entity].add(plain(one.replacement))
+            forms[one.entity].add(normalize_surface(one.replacement))
     fullest = {n: max(f, key=lambda x: (len(name_words(x)), len(x), x)) for n, f in forms.items()}
     whole = {n: frozenset(name_words(f)) for n, f in fullest.items()}
     merged: dict[frozenset[str], int] = {}
@@ -159,12 +159,14 @@ def personas(found: Sequence[Outcome], kinds: Sequence[str]) -> list[object]:
 
 
 def name_words(name: str) -> list[str]:
-    return [w for w in re.findall(r"[^\W\d_]+", plain(name)) if w not in ("mr", "mrs", "ms", "dr", "jr", "sr")]
+    return [
+        w for w in re.findall(r"[^\W\d_]+", normalize_surface(name)) if w not in ("mr", "mrs", "ms", "dr", "jr", "sr")
+    ]
 
 
 def bearer(address: str, names: Mapping[int, str]) -> object:
     """Whose address this is: the person whose name words it holds best, else nobody's but its own."""
-    local = plain(address.rpartition("@")[0])
+    local = normalize_surface(address.rpartition("@")[0])
     letters = "".join(re.findall(r"[^\W\d_]+", local))
     fits: dict[int, int] = {}
     for who, name in names.items():

@@ -22,7 +22,7 @@ from allonym.detect.candidates import find_candidates
 from allonym.detect.turns import with_turns
 from allonym.document import Document
 from allonym.link import link
-from allonym.models.tagger import load
+from allonym.models.tagger import load_tagger
 from allonym.pipeline import resolve_candidates
 from allonym.plan import apply
 from allonym.policy import Policy
@@ -74,7 +74,7 @@ def make_dense_text(size: int, seed: int) -> str:
 
 def measure_stages(text: str, policy: Policy) -> dict[str, float]:
     """Processor seconds of each stage for one text."""
-    load()._cache.clear()  # windows of an earlier round would flatter this one
+    load_tagger()._cache.clear()  # windows of an earlier round would flatter this one
     document = with_turns(Document("", text))
     clock = [time.process_time()]
     candidates = find_candidates(document, policy)

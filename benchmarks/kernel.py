@@ -24,7 +24,7 @@ from ray_scale import documents
 import allonym
 from allonym.batch import anonymize_batch, run_records
 from allonym.document import Document
-from allonym.models.tagger import load
+from allonym.models.tagger import load_tagger
 from allonym.plan import Anonymized
 from allonym.policy import Policy
 
@@ -69,7 +69,7 @@ def main() -> int:
     names = list(sides)
     for number in range(given.rounds):
         for name in names[number % 3 :] + names[: number % 3]:
-            load()._cache.clear()  # it remembers what it read last, which would flatter the next side
+            load_tagger()._cache.clear()  # it remembers what it read last, which would flatter the next side
             began = time.process_time()
             sides[name]()
             seconds[name].append(time.process_time() - began)

@@ -15,7 +15,7 @@ import math
 from collections import Counter
 
 from allonym.models.tagger import ENGLISH
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.pipeline import detect
 from allonym.policy import Policy, check_operating_point
 from allonym.train.synthetic import generate_texts
@@ -51,7 +51,7 @@ def main() -> None:
         for span in detect(shown, policy):
             covered[span.start : span.end] = b"\1" * (span.end - span.start)
         for name in names:
-            for a, b in words(name["text"]):
+            for a, b in split_words(name["text"]):
                 if not name["text"][a].isalpha() or b - a < 2:
                     continue
                 a, b = a + name["start"], b + name["start"]

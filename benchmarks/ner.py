@@ -41,7 +41,7 @@ from typing import Any
 import allonym
 from allonym.errors import AllonymError, UnknownNameError
 from allonym.labels import TAXONOMY
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.policy import Policy, check_operating_point
 from allonym.train.corpus import part_of
 from allonym.train.labelmap import LabelMap, default_map, read_map
@@ -182,7 +182,7 @@ def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Cou
     for some, flags in ((text.ignored, free), (text.other, unscored)):
         for mark in some:
             flags[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
-    tokens = words(text.text)
+    tokens = split_words(text.text)
     starts = [a for a, _ in tokens]
 
     def covered(a: int, b: int, groups: frozenset[str] | None) -> bool:

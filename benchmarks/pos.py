@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from allonym.models.pos import parts_of_speech
-from allonym.models.tagger import ENGLISH, load
+from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.models.tags import PARTS
 from allonym.train.examples import make_tokens_example
 from allonym.train.records import read_objects
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", type=Path, default=ENGLISH)
     given = parser.parse_args()
-    model = load(given.model)
+    model = load_tagger(given.model)
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()

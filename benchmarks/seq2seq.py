@@ -41,10 +41,10 @@ from allonym import pipeline
 from allonym.document import Document, Span
 from allonym.plan import Plan
 from allonym.policy import Policy, Rule
-from allonym.replace.aligned import passages
-from allonym.replace.cast import LEAST_WORD, words
-from allonym.replace.naming import ARTICLES, parse
-from allonym.replace.rewriter import Rewriter, load
+from allonym.replace.alignment import split_passages
+from allonym.replace.cast import LEAST_WORD, find_plain_words
+from allonym.replace.naming import ARTICLES, parse_name
+from allonym.replace.rewriter import Rewriter, load_rewriter
 from allonym.train.parallel import Pair, pairs
 from allonym.train.seq2seq import SIZES, Options, begin_model, fit
 from allonym.train.synthetic import generate_texts
@@ -87,7 +87,7 @@ def kind_words() -> frozenset[str]:
     streets = [street for street in known["streets"].values() if isinstance(street, dict)]
     tables = (*streets, known["places"]["words"], known["units"], known["organisations"], known["places"])
     return frozenset(
-        word for table in tables for name in _KIND_LISTS if name in table for word in words(str(table[name]))
+        word for table in tables for name in _KIND_LISTS if name in table for word in find_plain_words(str(table[name]))
     )
 
 
@@ -99,10 +99,10 @@ def family(label: str, policy: Policy) -> str:
 def names_words(surface: str, of: str) -> dict[str, bool]:
     """The words of a surface by which its family ``of`` knows it: to whether they are telling."""
     if of != "PERSON":
-        return {word: word not in kind_words() for word in words(surface) if len(word) >= LEAST_WORD}
+        return {word: word not in kind_words() for word in find_plain_words(surface) if len(word) >= LEAST_WORD}
     out: dict[str, bool] = {}
-    for piece in parse(surface):
-        for word in words(piece.text) if piece.kind != "initial" else ():
+    for piece in parse_name(surface):
+        for word in find_plain_words(piece.text) if piece.kind != "initial" else ():
             if len(word) >= SHORT_NAME:
                 out[word] = out.get(word, False) or (piece.kind == "name" and word not in ARTICLES)
     return out
@@ -126,7 +126,7 @@ def cases(texts: Iterable[Document], policy: Policy) -> list[Case]:
         spans = tuple(pipeline.detect(document, policy))
         if not spans:
             continue
-        beside = set(words(_beside(document.text, [(s.start, s.end) for s in spans])))
+        beside = set(find_plain_words(_beside(document.text, [(s.start, s.end) for s in spans])))
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for span in spans:
             known = names_words(document.text[span.start : span.end], family(span.label, policy))
@@ -144,7 +144,7 @@ def _beside(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 def leaked(case: Case, output: str) -> Counter[str]:
     """How many words there are, and how many of them a text still holds."""
-    there = set(words(output))
+    there = set(find_plain_words(output))
     return Counter(
         telling=len(case.telling & there), tellings=len(case.telling), all=len((case.telling | case.kinds) & there),
         alls=len(case.telling | case.kinds),
@@ -156,7 +156,7 @@ def own_output(model: Rewriter, some: Sequence[Case]) -> Counter[str]:
     out: Counter[str] = Counter()
     for case in some:
         text = case.document.text
-        cut = passages(text, [(s.start, s.end) for s in case.spans])
+        cut = split_passages(text, [(s.start, s.end) for s in case.spans])
         out.update(leaked(case, "\n".join(model.rewrite([text[a:b] for a, b in cut]))))
     return out
 
@@ -180,11 +180,11 @@ def stayed(case: Case, plan: Plan, policy: Policy) -> list[Stay]:
     out = []
     for edit in plan.edits:
         before, after = edit.original or "", edit.replacement
-        known, put = names_words(before, family(edit.label, policy)), set(words(after))
+        known, put = names_words(before, family(edit.label, policy)), set(find_plain_words(after))
         out += [Stay(w, OWN, edit.label, known[w], before, after) for w in sorted(known.keys() & put)]
         # A kind word belongs to everybody; a telling one must not turn up in the name of somebody else.
         out += [Stay(w, OTHERS, edit.label, True, before, after) for w in sorted(case.telling & put - known.keys())]
-    rest = set(words(_beside(case.document.text, [(e.start, e.end) for e in plan.edits])))
+    rest = set(find_plain_words(_beside(case.document.text, [(e.start, e.end) for e in plan.edits])))
     out += [Stay(w, BESIDE, "", w in case.telling, "", "") for w in sorted((case.telling | case.kinds) & rest)]
     return out
 
@@ -254,7 +254,7 @@ def run(args: argparse.Namespace, out: Path) -> None:
     stays: list[Stay] = []
     for name in ("begun", "trained"):
         model = str(out / name)
-        raw = own_output(load(model), some)
+        raw = own_output(load_rewriter(model), some)
         final, stays = finals(some, policy.with_(default=Rule("seq2seq", {"model": model}), rules={}))
         print(f"{f'{name}: own output':30}{_of(raw, 'all', 'alls'):>20}{_of(raw, 'telling', 'tellings'):>16}")
         print(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.pipeline import detect
 from allonym.policy import Policy, check_operating_point
 from allonym.train.records import read_objects
@@ -56,11 +56,11 @@ def main() -> None:
         gold = bytearray(len(text))
         for start, end, label in row["spans"]:
             gold[start:end] = b"\1" * (end - start)
-            inside = [(a, b) for a, b in words(text[start:end]) if text[start + a].isalnum()]
+            inside = [(a, b) for a, b in split_words(text[start:end]) if text[start + a].isalnum()]
             hits = sum(all(covered[start + a : start + b]) for a, b in inside)
             right = any(_same(said[start + a], label) for a, _ in inside)
             marks[label].append((hits / max(1, len(inside)), hits, right, row["id"]))
-        for a, b in words(text):
+        for a, b in split_words(text):
             if text[a].isalnum() and not any(gold[a:b]):
                 outside += 1
                 needless += any(covered[a:b])

@@ -56,7 +56,7 @@ from allonym.swap.search import list_candidates
 from allonym.swap.selection import choose_fit
 from allonym.swap.settings import Settings
 from allonym.swap.writing import write
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 KEY = b"a key for the benchmark of growth"
 COMMON = 3
@@ -98,7 +98,7 @@ def name_of(key: str) -> str:
 def named(corpus: Corpus) -> Iterator[tuple[str, int]]:
     """Every name of the corpus with the document that holds it: protected values, entities' keys, keys of values."""
     for d, (label, found) in enumerate(zip(corpus.classes, corpus.entities, strict=True)):
-        yield plain(label), d
+        yield normalize_surface(label), d
         for entity in found:
             if varies(entity.label):
                 yield name_of(entity.key), d
@@ -121,7 +121,7 @@ def varied(corpus: Corpus) -> Varied:
     words = {
         name: sorted(w for w in split_name_words(name) - SMALL if len(w) > 1 and not w.isdigit()) for name in homes
     }
-    protected = {plain(label) for label in corpus.classes}
+    protected = {normalize_surface(label) for label in corpus.classes}
     common = {w for name, known in homes.items() if len(known) >= COMMON and name not in protected for w in words[name]}
     holders = Counter(w for some in words.values() for w in some)
     picked: set[str] = set()
@@ -172,7 +172,7 @@ def as_written(token: str, new: str) -> str:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """A name with its words replaced."""
-    return WORD.sub(lambda m: as_written(m[0], names[w]) if (w := plain(m[0])) in names else m[0], text)
+    return WORD.sub(lambda m: as_written(m[0], names[w]) if (w := normalize_surface(m[0])) in names else m[0], text)
 
 
 class Template:
@@ -209,7 +209,7 @@ class Template:
             i = int(np.searchsorted(self.borders, a, side="right"))
             if i < len(self.borders) and self.borders[i] < b:
                 continue
-            if inside[a] == 2 and (word := plain(match[0])) in known:
+            if inside[a] == 2 and (word := normalize_surface(match[0])) in known:
                 self.tokens.append((a, b, word))
             elif not inside[a] and match[0].islower() and b - a > 2:
                 self.tokens.append((a, b, ""))

@@ -81,9 +81,9 @@ def texts_of(path: Path, characters: int, after: int = 0) -> list[str]:
 
 
 def word_count(texts: list[str]) -> int:
-    from allonym.models.words import words
+    from allonym.models.words import split_words
 
-    return sum(text[a].isalnum() for text in texts for a, _ in words(text))
+    return sum(text[a].isalnum() for text in texts for a, _ in split_words(text))
 
 
 def policy_of(model: str, point: str) -> Any:
@@ -138,7 +138,7 @@ def torch_side(args: argparse.Namespace) -> Work:
     import torch
 
     from allonym.models.tags import LABELS, PARTS
-    from allonym.models.windows import read_words, windows
+    from allonym.models.windows import cut_windows, read_words
     from allonym.train.network import Encoder, Size, Tagger
 
     torch.set_num_threads(1)
@@ -149,7 +149,9 @@ def torch_side(args: argparse.Namespace) -> Work:
     network = Tagger(Encoder(Size(rows, width, layers, args.heads, inner)), 1 + 2 * len(LABELS), len(PARTS)).eval()
 
     def work(texts: list[str]) -> None:
-        cut = sorted((w for t in texts for w in windows(read_words(t, pieces), pieces)), key=lambda w: len(w.pieces))
+        cut = sorted(
+            (w for t in texts for w in cut_windows(read_words(t, pieces), pieces)), key=lambda w: len(w.pieces)
+        )
         with torch.inference_mode():
             for i in range(0, len(cut), 16):
                 batch = cut[i : i + 16]
@@ -231,12 +233,12 @@ def measures(weights: Counter[tuple[int, int]]) -> tuple[int, int, int]:
 
 def operations(folder: Path, texts: list[str]) -> dict[str, float]:
     """Operations that the texts need, and their pieces and windows."""
-    from allonym.models.windows import read_words, windows
+    from allonym.models.windows import cut_windows, read_words
 
     pieces = vocabulary(folder)
     weights = matrices(folder)
     width, _, layers = measures(weights)
-    lengths = [len(w.pieces) for text in texts for w in windows(read_words(text, pieces), pieces)]
+    lengths = [len(w.pieces) for text in texts for w in cut_windows(read_words(text, pieces), pieces)]
     linear = 2 * sum(lengths) * sum(k * n * c for (k, n), c in weights.items())
     attention = 4 * width * layers * sum(length * length for length in lengths)
     return {

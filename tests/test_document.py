@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.document import Document, Span, Turn, merge, subtract
+from allonym.document import Document, Span, Turn, merge_intervals, subtract_intervals
 
 intervals = st.tuples(st.integers(0, 40), st.integers(1, 12)).map(lambda p: (p[0], p[0] + p[1]))
 
@@ -77,12 +77,12 @@ def test_conversation_has_speakers_and_turns():
 
 @given(st.lists(intervals))
 def test_merge_keeps_the_cover_and_separates(pairs):
-    merged = merge(pairs)
+    merged = merge_intervals(pairs)
     assert cover(merged) == cover(pairs)
     assert all(a[1] < b[0] for a, b in itertools.pairwise(merged))
 
 
 @given(intervals, st.lists(intervals))
 def test_subtract_is_set_difference(interval, taken):
-    left = list(subtract(interval, merge(taken)))
+    left = list(subtract_intervals(interval, merge_intervals(taken)))
     assert cover(left) == cover([interval]) - cover(taken)

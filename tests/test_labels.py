@@ -83,10 +83,10 @@ def test_what_is_written_can_be_read_back() -> None:
 
 def test_families() -> None:
     assert TAXONOMY.lineage("DE_VAT_ID") == ("DE_VAT_ID", "VAT_NUMBER", "TAX_ID", "GOVERNMENT_ID")
-    assert TAXONOMY.related("US_SSN", "DE_PASSPORT")
+    assert TAXONOMY.are_related("US_SSN", "DE_PASSPORT")
     assert TAXONOMY.within("DE_PASSPORT", "PASSPORT") and not TAXONOMY.within("PASSPORT", "DE_PASSPORT")
-    assert not TAXONOMY.related("EMAIL_ADDRESS", "URL")
-    assert not TAXONOMY.related("CREDIT_CARD", "PHONE_NUMBER")
+    assert not TAXONOMY.are_related("EMAIL_ADDRESS", "URL")
+    assert not TAXONOMY.are_related("CREDIT_CARD", "PHONE_NUMBER")
     assert TAXONOMY.descendants("ORIGIN") == ("ORIGIN", "ETHNIC_GROUP", "NATIONALITY", "RELIGION", "POLITICAL_GROUP")
     assert TAXONOMY.lineage("NO_SUCH_LABEL") == ("NO_SUCH_LABEL",)
 
@@ -130,13 +130,13 @@ def test_unknown_names_say_the_nearest() -> None:
 
 def test_extended() -> None:
     own = Label("STORE_CARD", "MEMBER_ID", "direct", 4, "Card of our store", {"presidio": ("ACME_CARD",)})
-    more = TAXONOMY.extended([own])
+    more = TAXONOMY.extend([own])
     assert len(more) == len(TAXONOMY) + 1 and "STORE_CARD" not in TAXONOMY
-    assert more.related("STORE_CARD", "ORDER_NUMBER")
+    assert more.are_related("STORE_CARD", "ORDER_NUMBER")
     assert more.from_scheme("ACME_CARD", "presidio") == ("STORE_CARD",)
     assert more.to_scheme("STORE_CARD", "dlp") == "GENERIC_ID"
     assert from_scheme("ACME_CARD", "presidio") == ()
     with pytest.raises(PolicyError, match="PERSON exists"):
-        TAXONOMY.extended([Label("PERSON", None, "direct", 5)])
+        TAXONOMY.extend([Label("PERSON", None, "direct", 5)])
     with pytest.raises(UnknownNameError, match="MEMBER_ID"):
-        TAXONOMY.extended([Label("STORE_CARD", "MEMBER_IDS", "direct", 4)])
+        TAXONOMY.extend([Label("STORE_CARD", "MEMBER_IDS", "direct", 4)])

@@ -504,7 +504,7 @@ def test_what_detectors_are_told_crosses_process_borders_and_counts(tmp_path):
 def test_every_option_of_a_detector_has_a_default_that_may_be_written(tmp_path):
     for name, keys in allonym.registry.DETECTOR_KEYS.items():
         for key, row in keys.items():
-            assert len(row.says) > 3
+            assert len(row.description) > 3
             read = policy_module._read_option(row.kind, _written(row.default), TAXONOMY, f"{name}.{key}", tmp_path)
             assert read == row.default, (name, key)
 

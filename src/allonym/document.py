@@ -157,7 +157,7 @@ class Document:
         return tuple(self.text[a:b] for a, b in self.parts) if self.parts else (self.text,)
 
 
-def merge(intervals: Iterable[Interval]) -> list[Interval]:
+def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
     """Return the union of the intervals as sorted, disjoint, non-touching intervals.
 
     >>> merge([(4, 6), (0, 2), (1, 3), (6, 7)])
@@ -173,7 +173,7 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
     return out
 
 
-def subtract(interval: Interval, covered: Sequence[Interval]) -> Iterator[Interval]:
+def subtract_intervals(interval: Interval, covered: Sequence[Interval]) -> Iterator[Interval]:
     """Yield the parts of ``interval`` outside the sorted, disjoint intervals ``covered``.
 
     >>> list(subtract((0, 10), [(2, 3), (5, 12)]))

@@ -84,7 +84,7 @@ class Taxonomy:
         """Return whether ``name`` is ``ancestor`` or lies below it."""
         return ancestor in self.lineage(name)
 
-    def related(self, a: str, b: str) -> bool:
+    def are_related(self, a: str, b: str) -> bool:
         """Return whether two labels are the same, one lies below the other, or both share an ancestor."""
         return a == b or self.lineage(a)[-1] == self.lineage(b)[-1]
 
@@ -93,7 +93,7 @@ class Taxonomy:
         self.get(name)
         return tuple(n for n in self._labels if name in self._ancestors[n])
 
-    def extended(self, labels: Iterable[Label]) -> Taxonomy:
+    def extend(self, labels: Iterable[Label]) -> Taxonomy:
         """Return a taxonomy with more labels. A name that exists already is an error."""
         more = list(labels)
         for label in more:

@@ -230,7 +230,7 @@ def _make_rule(operator: str, options: Mapping[str, object], threshold: float | 
 
 
 def _restore_policy(state: dict[str, Any], added: list[tuple[Any, ...]]) -> Policy:
-    taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
+    taxonomy = TAXONOMY.extend(Label(*row) for row in added) if added else TAXONOMY
     return Policy(taxonomy=taxonomy, **{name: _freeze(value) for name, value in state.items()})
 
 
@@ -351,7 +351,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
         changes["countries"] = tuple(c.lower() for c in _check_strings(raw["countries"], f"{where}: countries"))
     taxonomy = base.taxonomy
     if "labels" in raw:
-        taxonomy = taxonomy.extended(_read_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
+        taxonomy = taxonomy.extend(_read_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
         changes["taxonomy"] = taxonomy
     changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
     if "llm" in raw:

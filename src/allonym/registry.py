@@ -94,7 +94,7 @@ class Key:
             ``number`` a number, ``natural`` an integer from 0, ``folder`` a path beside the policy that need not exist
             yet, ``json`` one of ``JSON_MODES``, ``prompts`` a table as in ``LLM_PROMPTS``.
         default: what holds where the table does not say.
-        says: for people.
+        description: for people.
     """
 
     kind: Literal[
@@ -102,7 +102,7 @@ class Key:
         "number", "natural", "folder", "json", "prompts",
     ]  # fmt: skip
     default: object
-    says: str
+    description: str
 
 
 _LABELS = Key("labels", MappingProxyType({}), "the model's labels to ours, where they differ; an empty one is left out")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal
 
-from allonym.document import Span, subtract
+from allonym.document import Span, subtract_intervals
 from allonym.labels import TAXONOMY, Taxonomy
 
 _ORDER = attrgetter("start", "end", "label", "score", "source")  # the order of spans, quicker than their ``<``
@@ -91,11 +91,11 @@ def _decide_chain(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span]
             starts.insert(index, span.start)
             decisions.append(Decision(span, "kept"))
             continue
-        kin = [p for p in rivals if taxonomy.related(p.label, span.label)]
+        kin = [p for p in rivals if taxonomy.are_related(p.label, span.label)]
         by_end = {rival.end: i for i, rival in enumerate(kin)}
         by_start = {rival.start: i for i, rival in enumerate(kin)}
         clipped = False
-        for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in rivals]):
+        for start, end in subtract_intervals((span.start, span.end), [(p.start, p.end) for p in rivals]):
             neighbour = by_end.get(start, by_start.get(end))
             if neighbour is None:
                 clipped = True

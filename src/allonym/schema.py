@@ -96,7 +96,7 @@ def _describe_detect_key(key: str) -> dict[str, object]:
 
 
 def _describe_key(key: registry.Key) -> dict[str, object]:
-    return {"description": key.says, **_describe_option(key.kind)}
+    return {"description": key.description, **_describe_option(key.kind)}
 
 
 def _describe_option(kind: str) -> dict[str, object]:

@@ -20,7 +20,7 @@ MARKED = {"Li Brook": "PERSON", "Kestrel Road": "STREET_ADDRESS", "Quill Ltd": "
 
 def case_of(text, marked):
     spans = tuple(Span(text.index(n), text.index(n) + len(n), label, 1.0, "given") for n, label in marked.items())
-    beside = set(seq2seq.words(seq2seq._beside(text, [(s.start, s.end) for s in spans])))
+    beside = set(seq2seq.find_plain_words(seq2seq._beside(text, [(s.start, s.end) for s in spans])))
     policy = seq2seq.policy_of_names()
     found = {True: set(), False: set()}
     for name, label in marked.items():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import allonym
 from allonym import registry
 from allonym.detect.ensemble import Ensemble, build_detector
-from allonym.document import Document, Span, merge
+from allonym.document import Document, Span, merge_intervals
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
 
@@ -89,7 +89,11 @@ def test_each_mode_covers_no_more_than_the_one_before(spans):
     members = {f"m{i}": s for i, s in enumerate(spans)}
 
     def covered(mode, votes=2):
-        return {p for a, b in merge((s.start, s.end) for s in ensemble(mode, votes, **members)) for p in range(a, b)}
+        return {
+            p
+            for a, b in merge_intervals((s.start, s.end) for s in ensemble(mode, votes, **members))
+            for p in range(a, b)
+        }
 
     assert covered("union") == {p for one in spans for s in one for p in range(s.start, s.end)}
     assert covered("intersection") <= covered("vote", len(spans)) <= covered("vote") <= covered("union")

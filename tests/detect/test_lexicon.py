@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.disguise import fold
+from allonym.detect.disguise import fold_lookalikes
 from allonym.detect.lexicon import build_detector, filter_excluded, keep_words
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
@@ -33,7 +33,7 @@ def listed(text: str, meta: dict[str, object], **metadata: str) -> set[tuple[str
 @pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
 def test_dictionary(case: dict[str, list[str]]) -> None:
     text = str(case["text"])
-    spans = sorted(build_detector(policy(*case["terms"]))(Document("", fold(text))))
+    spans = sorted(build_detector(policy(*case["terms"]))(Document("", fold_lookalikes(text))))
     assert [text[s.start : s.end] for s in spans] == case["found"]
     assert {s.source for s in spans} <= {"lexicon:dictionary"}
 

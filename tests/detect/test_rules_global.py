@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allonym.checksums import validator
+from allonym.checksums import get_validator
 from allonym.detect.rules import Ruleset, builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
@@ -54,7 +54,7 @@ def test_every_label_has_a_case_for_and_one_against(label: str) -> None:
 @pytest.mark.parametrize("rule", OURS, ids=lambda r: r.name)
 def test_rule_is_well_formed(rule: PatternRule) -> None:
     assert rule.label in TAXONOMY
-    assert not rule.validator or callable(validator(rule.validator))
+    assert not rule.validator or callable(get_validator(rule.validator))
     assert all(w == w.lower() for w in (*rule.context, *rule.unless))
     assert rule.context or rule.score >= 0.5 or rule.name == "url-quoted", "a weak rule needs words that make it strong"
 

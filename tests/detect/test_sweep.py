@@ -10,7 +10,7 @@ from allonym.detect import mentions
 from allonym.detect.selection import MONTHS_AS_NAMES, _drop_superseded
 from allonym.detect.sweep import Reach, clip_intervals, pair_overlaps
 from allonym.detect.tagger import SOURCE as TAGGER
-from allonym.document import Span, merge, subtract
+from allonym.document import Span, merge_intervals, subtract_intervals
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 from allonym.resolve import decide, resolve
@@ -55,14 +55,14 @@ def drop_superseded_pair_by_pair(text, findings):
     others = [s for s in others if s not in given_names]
     selected = list(others)
     for span in tagged:
-        kin = [o for o in others if TAXONOMY.related(o.label, span.label)]
+        kin = [o for o in others if TAXONOMY.are_related(o.label, span.label)]
         if any(o.start <= span.start and span.end <= o.end for o in kin):
             continue
         if any(o.overlaps(span) for o in kin) or not any(o.overlaps(span) for o in others):
             selected.append(span)
             continue
         free = sorted(set(range(span.start, span.end)) - {i for o in others for i in range(o.start, o.end)})
-        rests = merge((i, i + 1) for i in free)
+        rests = merge_intervals((i, i + 1) for i in free)
         for a, b in rests:
             if sum(map(str.isalnum, text[a:b])) > 1:
                 a += len(text[a:b]) - len(text[a:b].lstrip())
@@ -93,8 +93,8 @@ def test_overlapping_pairs_are_all_found(some, others):
 
 @given(st.lists(borders, max_size=8), borders)
 def test_clipping_and_subtracting_part_an_interval(intervals, interval):
-    merged = merge(intervals)
-    inside, outside = clip_intervals(merged, *interval), list(subtract(interval, merged))
+    merged = merge_intervals(intervals)
+    inside, outside = clip_intervals(merged, *interval), list(subtract_intervals(interval, merged))
     covered = {i for start, end in intervals for i in range(start, end)}
     characters = set(range(*interval))
     assert {i for start, end in inside for i in range(start, end)} == characters & covered
@@ -121,8 +121,10 @@ def decide_pair_by_pair(many):
         outcomes[span] = "absorbed" if rivals else "kept"
         if not rivals:
             placed.append(span)
-        kin = [p for p in rivals if TAXONOMY.related(p.label, span.label)]
-        for start, end in list(subtract((span.start, span.end), [(p.start, p.end) for p in rivals])) if rivals else ():
+        kin = [p for p in rivals if TAXONOMY.are_related(p.label, span.label)]
+        for start, end in (
+            list(subtract_intervals((span.start, span.end), [(p.start, p.end) for p in rivals])) if rivals else ()
+        ):
             near = next((i for i, p in enumerate(kin) if p.end == start or p.start == end), None)
             if near is None:
                 outcomes[span] = "clipped"

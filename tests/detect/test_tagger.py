@@ -19,9 +19,9 @@ from allonym.detect import Detector, detect_each
 from allonym.detect.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
-from allonym.models.tagger import Tagged, TaggerModel, _load, load
+from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger
 from allonym.models.tags import LABELS, PARTS, tag_names
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.policy import Policy
 
 TINY = Path(__file__).parent.parent / "models/tiny"
@@ -68,7 +68,7 @@ def found(text: str, point: Any = 0.5, **table: Any) -> list[Span]:
 
 def said(text: str, tags: str) -> Tagged:
     """Chances as if the network were nearly sure of ``tags``: one of ``O B-x I-x`` a word, or ``B-x:0.6``."""
-    borders = words(text)
+    borders = split_words(text)
     rows = np.full((len(borders), 1 + 2 * len(LABELS)), 1e-6)
     for row, tag in zip(rows, tags.split(), strict=True):
         name, _, chance = tag.partition(":")
@@ -93,7 +93,7 @@ def told(text: str, some: list[Span]) -> list[tuple[str, str]]:
 
 @given(TEXT | LONG, st.sampled_from([0.2, 0.5, 0.8]), st.booleans())
 def test_spans_are_disjoint_and_begin_and_end_with_words(text: str, point: float, name_parts: bool) -> None:
-    starts, ends = ({border[i] for border in words(text)} for i in (0, 1))
+    starts, ends = ({border[i] for border in split_words(text)} for i in (0, 1))
     at = 0
     for span in found(text, point, name_parts=name_parts):
         assert at <= span.start and span.start in starts and span.end in ends
@@ -123,13 +123,13 @@ def test_neither_order_nor_company_nor_threads_nor_repetition_matter(texts: list
 
 
 def build_fresh(**table: Any) -> Detector:
-    _load.cache_clear()  # nothing is remembered from earlier calls
+    _load_tagger.cache_clear()  # nothing is remembered from earlier calls
     return build_detector(policy(**table))
 
 
 @given(LONG, LONG)
 def test_what_stands_windows_away_does_not_matter(text: str, after: str) -> None:
-    model = load(TINY)
+    model = load_tagger(TINY)
     alone, whole = model(text), model(f"{text}\n{after}")
     sure = max(0, len(alone.borders) - 126)  # words of the last window may have other neighbours
     assert (alone.tags[:sure] == whole.tags[:sure]).all()
@@ -144,7 +144,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def test_chances_are_chances() -> None:
-    tags = load(TINY)("Ann Lee works at the bank of London.").tags
+    tags = load_tagger(TINY)("Ann Lee works at the bank of London.").tags
     assert np.allclose(np.exp(tags).sum(axis=1), 1, atol=1e-5)
 
 
@@ -154,21 +154,21 @@ def test_chances_are_chances() -> None:
 @given(TEXT | LONG, CHANCE, CHANCE)
 def test_a_lower_bar_never_uncovers_a_word(text: str, one: float, other: float) -> None:
     low, high = sorted((one, other))
-    tagged = load(TINY)(text)
+    tagged = load_tagger(TINY)(text)
     wide, narrow = (extract_spans(text, tagged, LABELS, dict.fromkeys(LABELS, bar)) for bar in (low, high))
     assert covered(text, narrow) <= covered(text, wide)
 
 
 @given(LONG, st.sampled_from(LABELS), CHANCE)
 def test_a_lower_bar_for_one_label_never_uncovers_a_word(text: str, label: str, bar: float) -> None:
-    tagged = load(TINY)(text)
+    tagged = load_tagger(TINY)(text)
     high = dict.fromkeys(LABELS, max(bar, 0.6))
     wide, narrow = (extract_spans(text, tagged, LABELS, bars) for bars in ({**high, label: bar}, high))
     assert covered(text, narrow) <= covered(text, wide)
 
 
 def covered(text: str, some: list[Span]) -> set[tuple[int, int]]:
-    borders = [(a, b) for a, b in words(text) if text[a].isalnum()]
+    borders = [(a, b) for a, b in split_words(text) if text[a].isalnum()]
     return {(a, b) for a, b in borders if any(s.start <= a and b <= s.end for s in some)}
 
 
@@ -197,7 +197,7 @@ def test_scores_are_the_mean_chance_of_the_words() -> None:
 )
 def test_operating_points(given_: Policy, city: float, other: float) -> None:
     given_ = given_.with_(rules={})
-    bars, _ = read_thresholds(given_, load(TINY))
+    bars, _ = read_thresholds(given_, load_tagger(TINY))
     assert bars["CITY"] == city
     assert bars["ORGANIZATION"] == other
     assert set(bars) == set(LABELS)
@@ -209,7 +209,7 @@ def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path)
         f"schema = 1\n[detect]\ndetectors = ['tagger']\noperating_point = 0.2\n[detect.tagger]\nmodel = '{TINY}'\n"
         "[rules.LOCATION]\noperator = 'tag'\nthreshold = 0.6\n[rules.CITY]\noperator = 'tag'\nthreshold = 0.7\n"
     )
-    bars, _ = read_thresholds(Policy.load(file), load(TINY))
+    bars, _ = read_thresholds(Policy.load(file), load_tagger(TINY))
     assert (bars["CITY"], bars["COUNTRY"], bars["EVENT"]) == (0.7, 0.6, 0.2)
 
 
@@ -320,8 +320,8 @@ def test_labels_that_are_not_looked_for_go_to_their_parent_or_away() -> None:
     ],
 )
 def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tags = " ".join(["B-DATE", *["I-DATE"] * (len(words(text)) - 1)])
-    model = load(TINY)
+    tags = " ".join(["B-DATE", *["I-DATE"] * (len(split_words(text)) - 1)])
+    model = load_tagger(TINY)
     monkeypatch.setattr(TaggerModel, "__call__", lambda self, text: said(text, tags))
     assert model.labels == LABELS
     assert [s.label for s in build_detector(policy().with_(exclude=()))(Document("d", text))] == [wanted]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recall_fscore_support
 
-from allonym.document import Span, merge
+from allonym.document import Span, merge_intervals
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
 from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences, measure_agreement
@@ -538,7 +538,7 @@ def test_places_are_looked_up_as_if_all_were_tried(marks, places):
     assert kept == sorted(slow, key=lambda m: m.start)
     spans = keep_outermost(Span(m.start, m.end, "PERSON") for m in mentions)
     assert [(s.start, s.end) for s in spans] == [(m.start, m.end) for m in kept]
-    cover = merge((a, a + n) for a, n, _ in marks)
+    cover = merge_intervals((a, a + n) for a, n, _ in marks)
     own = [(m.start, m.end) for m in mentions]
     for a, n in places:
         wanted = [(x, y) for x, y in cover if x < a + n and a < y]

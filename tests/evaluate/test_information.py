@@ -16,7 +16,7 @@ from allonym.report import html, markdown
 from allonym.report.evaluate.information import information_section
 from allonym.report.page import Page, Table, Tag
 from allonym.report.plots import Bars
-from allonym.stats.bayes import paired
+from allonym.stats.bayes import compare_paired
 from allonym.stats.samples import average
 
 GOOD = ["a warm and lovely film", "brave, bright and funny", "we loved the tender ending", "a lovely, funny evening"]
@@ -141,7 +141,7 @@ def test_counts_before_and_after():
     assert rows["PROPN"].before.value == pytest.approx(4 / 3) and rows["PROPN"].after.value == 0
     assert rows["NOUN"].after.value == pytest.approx(rows["NOUN"].before.value + 4 / 3)
     assert rows["PROPN"].mapped.value == rows["PROPN"].before.value
-    assert rows["PROPN"].bayes == paired([2, 1, 1], [0, 0, 0])
+    assert rows["PROPN"].bayes == compare_paired([2, 1, 1], [0, 0, 0])
     assert rows["PROPN"].mapped_bayes.reason == "no pair differs"
 
 

@@ -54,7 +54,7 @@ def test_there_and_back(analyzer):
     back = presidio.from_presidio(presidio.to_presidio(spans, RULES), RULES)
     assert [(s.start, s.end, s.score) for s in back] == [(s.start, s.end, s.score) for s in spans]
     for one, other in zip(spans, back, strict=True):
-        assert TAXONOMY.related(one.label, other.label), (one.label, other.label)
+        assert TAXONOMY.are_related(one.label, other.label), (one.label, other.label)
 
 
 def test_every_label_has_a_name_that_is_read_back_as_a_relative(analyzer):
@@ -62,7 +62,7 @@ def test_every_label_has_a_name_that_is_read_back_as_a_relative(analyzer):
     results = presidio.to_presidio(spans)
     assert len({r.entity_type for r in results}) > 40
     back = presidio.from_presidio(results)
-    lost = [a.label for a, b in zip(spans, back, strict=True) if not TAXONOMY.related(a.label, b.label)]
+    lost = [a.label for a, b in zip(spans, back, strict=True) if not TAXONOMY.are_related(a.label, b.label)]
     assert lost == ["NATIONAL_ID"]  # whose name there, ID, is that of any number
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from allonym.errors import MissingExtra, UnknownNameError
 from allonym.kb import KnowledgeBase, people
-from allonym.kb.base import SHIPPED, fold
-from allonym.kb.build import LIBRARIES, build
+from allonym.kb.base import SHIPPED, fold_key
+from allonym.kb.build import LIBRARIES, build_knowledge_base
 from allonym.kb.people import Name, is_fit, merge_names
 from allonym.kb.roman import romanise_name
 from allonym.kb.store import Source, open_store
@@ -30,12 +30,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for library in LIBRARIES:
         pytest.importorskip(library.lower(), reason=f"the extra kb is not installed: {library}")
     out = tmp_path_factory.mktemp("kb") / "one.sqlite"
-    build(out)
+    build_knowledge_base(out)
     return out
 
 
 def test_building_twice_gives_the_same_bytes(built, tmp_path):
-    build(tmp_path / "two.sqlite")
+    build_knowledge_base(tmp_path / "two.sqlite")
     assert (tmp_path / "two.sqlite").read_bytes() == built.read_bytes()
 
 
@@ -52,7 +52,7 @@ def test_the_shipped_file_is_what_build_makes(built):
 def test_a_missing_library_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("allonym.kb.build.LIBRARIES", ("no-such-library",))
     with pytest.raises(MissingExtra, match=r"allonym\[kb\]"):
-        build(tmp_path / "out.sqlite")
+        build_knowledge_base(tmp_path / "out.sqlite")
     assert not list(tmp_path.iterdir())
 
 
@@ -88,8 +88,8 @@ def test_entities_labels_relations(tmp_path):
     assert kb.find("QUILLY") == kb.find("quillstadt") == (town_item,)
     assert kb.labels(town_item) == {("pl", ""): "Ćwilów", ("cs", ""): "Ćwilów", ("de", ""): "Quillstadt"}
     (country,) = kb.find("Quillland")
-    assert kb.related(country, "capital") == (town_item,) and kb.related(country, "part_of") == ()
-    assert kb.related(town_item, "part_of") == (country,)
+    assert kb.find_related(country, "capital") == (town_item,) and kb.find_related(country, "part_of") == ()
+    assert kb.find_related(town_item, "part_of") == (country,)
     assert kb.find("Quillstadt", language="pl") == (town_item,)
 
 
@@ -158,6 +158,6 @@ def test_which_names_are_fit(name, part, expected):
 
 
 def test_a_name_that_is_at_home_elsewhere_is_not_drawn_for_a_language_of_the_west():
-    typical = {fold("Mehmet"): frozenset({"turkish"})}
+    typical = {fold_key("Mehmet"): frozenset({"turkish"})}
     assert not is_fit(Name("Mehmet", "first", "german", "m", 60, True), frozenset(), typical)
     assert is_fit(Name("Mehmet", "first", "turkish", "m", 60, True), frozenset(), typical)

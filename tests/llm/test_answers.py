@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.llm.answers import mended, parsed
+from allonym.llm.answers import mend_answer, parse_answer
 
 VALUE = {"entities": {"8F3A21C0": 'Ada "Quill" Brook, {x}', "00000001": "a, b"}}
 TEXT = json.dumps(VALUE)
@@ -26,19 +26,19 @@ TEXT = json.dumps(VALUE)
     ids=range(9),
 )
 def test_json_in_words(content):
-    assert parsed(content) == mended(content) == VALUE
+    assert parse_answer(content) == mend_answer(content) == VALUE
 
 
 @pytest.mark.parametrize(
     "content", ["", "no", "[1, 2]", "{", "}{", '"x"', "{'a': 1}", "{" * 100_000, '{"a":' * 5000, "[" * 9999]
 )
 def test_no_json(content):
-    assert parsed(content) is None
-    assert mended(content) in (None, {})
+    assert parse_answer(content) is None
+    assert mend_answer(content) in (None, {})
 
 
 def test_a_part_of_a_broken_object_is_not_the_answer():
-    assert parsed('{"entities": {"a": "b"}') is None
+    assert parse_answer('{"entities": {"a": "b"}') is None
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_a_part_of_a_broken_object_is_not_the_answer():
     ],
 )
 def test_what_was_cut_off(content, left):
-    assert parsed(content) is None
-    assert mended(content) == left
+    assert parse_answer(content) is None
+    assert mend_answer(content) == left
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=8), max_size=4), st.data())
 def test_no_cut_makes_up_a_value(rows, data):
     text = json.dumps({"entities": rows})
-    found = mended(text[: data.draw(st.integers(0, len(text)))])
+    found = mend_answer(text[: data.draw(st.integers(0, len(text)))])
     if found:
         inner = found.get("entities", {})
         assert all(rows[k] == v for k, v in inner.items())
-    assert mended(text) == {"entities": rows}
+    assert mend_answer(text) == {"entities": rows}
 
 
 @given(st.text(alphabet='{}[]",:\\ab1 ', max_size=40))
 def test_nothing_breaks_it(text):
-    for found in (parsed(text), mended(text)):
+    for found in (parse_answer(text), mend_answer(text)):
         assert found is None or isinstance(found, dict)

@@ -4,8 +4,8 @@ import re
 import pytest
 
 from allonym.errors import PolicyError, UnknownNameError
-from allonym.llm.answers import parsed
-from allonym.llm.templates import messages, read_prompt
+from allonym.llm.answers import parse_answer
+from allonym.llm.templates import build_messages, read_prompt
 from allonym.registry import LLM_PROMPT_PARTS, LLM_PROMPTS
 
 
@@ -14,7 +14,7 @@ def test_every_prompt_has_all_parts_and_an_example_that_fits(name):
     parts = read_prompt(name)
     assert tuple(sorted(parts)) == tuple(sorted(LLM_PROMPT_PARTS))
     assert all(f"{{{slot}}}" in parts["user"] + parts["system"] for slot in LLM_PROMPTS[name])
-    example = parsed(parts["answer"])
+    example = parse_answer(parts["answer"])
     assert example is not None and json.loads(parts["answer"]) == example
     (key,) = example
     assert key == {"decode": "spans", "summarise": "summary"}.get(name, "entities")
@@ -24,21 +24,21 @@ def test_every_prompt_has_all_parts_and_an_example_that_fits(name):
 
 
 def test_what_fills_a_prompt_is_not_filled_again():
-    made = messages("tags", {}, text="{entities} {text}", entities="{known}", known="{language}", language="xx")
+    made = build_messages("tags", {}, text="{entities} {text}", entities="{known}", known="{language}", language="xx")
     assert [role for role, _ in made] == ["system", "user", "assistant", "user"]
     assert "{entities} {text}" in made[-1][1] and "{known}" in made[-1][1] and "{language}" in made[-1][1]
     assert "(xx)" in made[0][1]
-    assert messages("tags", {}, text="\ud800")[-1][1].startswith("Text:\n?")
+    assert build_messages("tags", {}, text="\ud800")[-1][1].startswith("Text:\n?")
 
 
 def test_a_second_time_says_so():
-    once, again = (messages("detect", {}, again=flag, text="x") for flag in (False, True))
+    once, again = (build_messages("detect", {}, again=flag, text="x") for flag in (False, True))
     assert again[-1][1] == f"{once[-1][1]}\n\n{read_prompt('detect')['again'].strip()}"
     assert again[:-1] == once[:-1]
 
 
 def test_parts_of_a_policy_take_the_place_of_ours():
-    made = messages("names", {"names": {"user": "[{entities}]", "example": ""}}, entities="a")
+    made = build_messages("names", {"names": {"user": "[{entities}]", "example": ""}}, entities="a")
     assert [role for role, _ in made] == ["system", "user"]
     assert made[-1][1] == "[a]"
     assert made[0][1].startswith("Change the following named entities")
@@ -105,4 +105,4 @@ def test_a_table_is_extended_crosses_processes_and_counts(tmp_path):
 def test_every_key_is_explained():
     from allonym.registry import LLM_KEYS
 
-    assert all(len(key.says) > 10 for key in LLM_KEYS.values())
+    assert all(len(key.description) > 10 for key in LLM_KEYS.values())

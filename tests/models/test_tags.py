@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.labels import TAXONOMY
-from allonym.models.tags import LABELS, NAME_PARTS, PARTS, decode, tag_names
+from allonym.models.tags import LABELS, NAME_PARTS, PARTS, decode_tags, tag_names
 
 TAGS = 5  # O and two labels
 
@@ -28,7 +28,7 @@ def test_decode_finds_the_best_of_all_sensible_sequences(rows: list[list[int]], 
     chances = np.array(rows, np.float64).reshape(-1, TAGS)
     if never_outside:
         chances[:, 0] = -np.inf
-    found = tuple(decode(chances).tolist())
+    found = tuple(decode_tags(chances).tolist())
     assert len(found) == len(rows)
     assert sensible(found)
     at = np.arange(len(rows))
@@ -40,7 +40,7 @@ def test_decode_finds_the_best_of_all_sensible_sequences(rows: list[list[int]], 
 def test_decode_is_sensible_at_full_size(seed: int, length: int) -> None:
     chances = np.random.default_rng(seed).normal(scale=3, size=(length, 1 + 2 * len(LABELS))).astype(np.float32)
     before = chances.copy()
-    assert sensible(tuple(decode(chances).tolist()))
+    assert sensible(tuple(decode_tags(chances).tolist()))
     assert (chances == before).all()
 
 
@@ -56,7 +56,7 @@ def test_decode_is_sensible_at_full_size(seed: int, length: int) -> None:
     ],
 )
 def test_decode(rows: list[list[int]], wanted: list[int]) -> None:
-    assert decode(np.array(rows, np.float64).reshape(-1, TAGS)).tolist() == wanted
+    assert decode_tags(np.array(rows, np.float64).reshape(-1, TAGS)).tolist() == wanted
 
 
 def test_names() -> None:

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.models.make_tiny import VOCABULARY
 
-from allonym.models.windows import LENGTH, OVERLAP, Words, breaks_of, cut_ranges, read_words, windows
+from allonym.models.windows import LENGTH, OVERLAP, Words, breaks_of, cut_ranges, cut_windows, read_words
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
-from allonym.models.words import SHAPES, words
+from allonym.models.words import SHAPES, split_words
 
 PIECES = WordPiece(VOCABULARY)
 TOKENS = st.sampled_from(
@@ -105,16 +105,16 @@ def test_a_sentence_too_long_is_cut_with_an_overlap() -> None:
     ],
 )
 def test_breaks(text: str, wanted: str) -> None:
-    assert "|".join(map(str, breaks_of(text, words(text)))) == wanted
+    assert "|".join(map(str, breaks_of(text, split_words(text)))) == wanted
 
 
 @given(TEXT)
 def test_windows_of_a_text(text: str) -> None:
     read = read_words(text, PIECES)
-    assert [*read.borders] == words(text)
+    assert [*read.borders] == split_words(text)
     assert len(read.pieces) == len(read.shapes) == len(read.breaks) == len(read.borders)
     kept: list[int] = []
-    for window in windows(read, PIECES):
+    for window in cut_windows(read, PIECES):
         assert 3 <= len(window.pieces) == len(window.shapes) <= LENGTH + 2
         assert (window.pieces[0], window.pieces[-1]) == (PIECES.start, PIECES.end)
         assert all(0 <= s < SHAPES for s in window.shapes)
@@ -129,22 +129,22 @@ def test_windows_of_a_text(text: str) -> None:
 @example("", "Ann the " * 80)
 @given(TEXT, TEXT)
 def test_later_lines_change_only_the_last_window(before: str, after: str) -> None:
-    alone, whole = (windows(read_words(text, PIECES), PIECES) for text in (before, before + "\n" + after))
+    alone, whole = (cut_windows(read_words(text, PIECES), PIECES) for text in (before, before + "\n" + after))
     assert whole[: len(alone[:-1])] == alone[:-1]
 
 
 def test_nothing_has_no_windows() -> None:
-    assert windows(read_words("", PIECES), PIECES) == windows(read_words(" \n\t ", PIECES), PIECES) == []
+    assert cut_windows(read_words("", PIECES), PIECES) == cut_windows(read_words(" \n\t ", PIECES), PIECES) == []
 
 
 def test_very_long_words_and_lines() -> None:
-    (window,) = windows(read_words("x" * 100_000, PIECES), PIECES)
+    (window,) = cut_windows(read_words("x" * 100_000, PIECES), PIECES)
     assert len(window.pieces) == MOST_PIECES + 2
-    many = windows(read_words("ann " * 5_000, PIECES), PIECES)
+    many = cut_windows(read_words("ann " * 5_000, PIECES), PIECES)
     assert len(many) == 1 + -(-(5_000 - LENGTH) // (LENGTH - OVERLAP))
 
 
 def test_nothing_shows_the_text() -> None:
     read = read_words("ann lee", PIECES)
-    (window,) = windows(read, PIECES)
+    (window,) = cut_windows(read, PIECES)
     assert "pieces" not in repr(read) + repr(window)  # they could be read back

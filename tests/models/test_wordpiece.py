@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
-from allonym.models.words import words
+from allonym.models.words import split_words
 
 OWN = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] . , ' … 日 本 a b c d e i n o r s t u σ ß 1 2 ##a ##b ##c ##d ##e ##i ##n ##o ##r "
@@ -110,7 +110,7 @@ def test_pieces_equal_those_of_tokenizers(name: str, word: str) -> None:
 
 @given(st.text(st.characters(), max_size=60))
 def test_every_word_of_any_text_has_pieces(text: str) -> None:
-    for start, end in words(text):
+    for start, end in split_words(text):
         pieces = ours("own").pieces(text[start:end])
         assert 1 <= len(pieces) <= MOST_PIECES
         assert all(0 <= i < len(OWN) for i in pieces)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.models.words import SHAPES, shape, words
+from allonym.models.words import SHAPES, classify_shape, split_words
 
 ANY = st.text(st.characters(), max_size=80)
 
@@ -32,13 +32,13 @@ ANY = st.text(st.characters(), max_size=80)
     ],
 )
 def test_words(text: str, wanted: str) -> None:
-    assert "|".join(text[a:b] for a, b in words(text)) == wanted
+    assert "|".join(text[a:b] for a, b in split_words(text)) == wanted
 
 
 @given(ANY)
 def test_words_hold_everything_but_space(text: str) -> None:
     at = 0
-    for start, end in words(text):
+    for start, end in split_words(text):
         assert at <= start < end
         assert not text[at:start].strip()
         assert not any(c.isspace() for c in text[start:end])
@@ -49,12 +49,14 @@ def test_words_hold_everything_but_space(text: str) -> None:
 @given(ANY, st.sampled_from([" ", "\n", "\u2003"]), ANY)
 def test_words_do_not_depend_on_what_stands_beyond_a_space(before: str, space: str, after: str) -> None:
     shift = len(before) + 1
-    assert words(before + space + after) == words(before) + [(a + shift, b + shift) for a, b in words(after)]
+    assert split_words(before + space + after) == split_words(before) + [
+        (a + shift, b + shift) for a, b in split_words(after)
+    ]
 
 
 @given(ANY)
 def test_a_word_is_letters_or_one_mark(text: str) -> None:
-    for start, end in words(text):
+    for start, end in split_words(text):
         word = text[start:end]
         if word[0].isalnum():
             assert all(c.isalnum() or "\u0300" <= c <= "\u036f" for c in word)
@@ -77,14 +79,14 @@ def test_shapes_tell_casing_digits_and_marks_apart() -> None:
         ("@", "/"),
         ("-", ","),
     ]
-    numbers = [{shape(word, False) for word in kind} for kind in kinds]
+    numbers = [{classify_shape(word, False) for word in kind} for kind in kinds]
     assert all(len(some) == 1 for some in numbers)
     assert len(set().union(*numbers)) == len(kinds)
 
 
 @given(ANY)
 def test_every_word_has_a_shape_and_another_one_where_it_is_joined(text: str) -> None:
-    for start, end in words(text):
-        alone, joined = (shape(text[start:end], j) for j in (False, True))
+    for start, end in split_words(text):
+        alone, joined = (classify_shape(text[start:end], j) for j in (False, True))
         assert 0 <= alone < SHAPES // 2 <= joined < SHAPES
         assert joined - alone == SHAPES // 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from allonym.replace.covering import strays
+from allonym.replace.covering import find_repeats
 
 COVERED = [
     ("王伟", "说：王伟在上海。", "王伟"),
@@ -53,7 +53,7 @@ LEFT = [
 
 def cover(original, text):
     whole = f"{original}\n\n\n\n{text}"
-    found = strays(whole, [(0, len(original))] if original else [])
+    found = find_repeats(whole, [(0, len(original))] if original else [])
     return [whole[a:b] for a, b in found]
 
 
@@ -80,7 +80,7 @@ def test_a_surface_that_stands_by_itself_never_stays(surface, before, after):
     text = f"{surface}\n\n\n\n{before}   \n {surface} \n   {after}"
     start = len(surface) + 4 + len(before) + 5
     left = set(range(start, start + len(surface)))
-    found = strays(text, [(0, len(surface))])
+    found = find_repeats(text, [(0, len(surface))])
     for a, b in found:
         left -= set(range(a, b))
     assert list(found) == sorted(found)
@@ -99,7 +99,7 @@ def test_work_grows_with_the_text_not_with_its_square():
 
         sys.setprofile(tick)
         try:
-            list(strays(text, [(0, 6), (7, 13), (14, 22)]))
+            list(find_repeats(text, [(0, 6), (7, 13), (14, 22)]))
         finally:
             sys.setprofile(None)
         return count

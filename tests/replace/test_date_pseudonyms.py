@@ -13,7 +13,7 @@ from allonym.errors import DataError
 from allonym.policy import Policy
 from allonym.replace.cast import Cast
 from allonym.replace.date_pseudonyms import _move_age, _Mover, make_renderers
-from allonym.replace.dates import draw_day_shift, moved, read_date
+from allonym.replace.dates import draw_day_shift, move_date, read_date
 from allonym.replace.mention import Setting, Wanted
 
 KEY = b"a key only for the tests, 32 byte"
@@ -207,7 +207,7 @@ def test_whole_weeks_leave_weekdays():
 
 def test_dates_move_as_shift_dates_moves_them():
     (out,), setting = played([("DATE", "May 12, 2020")], id="7")
-    assert out == moved(read_date("May 12, 2020"), draw_day_shift(setting, 365, "", False))
+    assert out == move_date(read_date("May 12, 2020"), draw_day_shift(setting, 365, "", False))
 
 
 def test_a_preposition_stays():

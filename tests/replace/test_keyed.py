@@ -13,8 +13,8 @@ from allonym.keys import subkey
 from allonym.plan import apply
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.replace.dates import moved, read_date
-from allonym.replace.keyed import TOKEN, seal, unseal
+from allonym.replace.dates import move_date, read_date
+from allonym.replace.keyed import TOKEN, decrypt_token, encrypt_text
 
 KEY = b"a key only for the tests, 32 byte"
 OTHER = b"another key for the tests 32 byte"
@@ -55,28 +55,28 @@ def test_purposes_and_scopes_have_keys_of_their_own():
 
 @given(st.text(max_size=40))
 def test_what_is_sealed_opens_with_its_key_only(text):
-    token = seal(text, "PERSON", KEY)
-    assert token == seal(text, "PERSON", KEY)
+    token = encrypt_text(text, "PERSON", KEY)
+    assert token == encrypt_text(text, "PERSON", KEY)
     match = TOKEN.fullmatch(token)
     assert match is not None
-    assert unseal(match, KEY) == text
-    assert unseal(match, OTHER) is None
+    assert decrypt_token(match, KEY) == text
+    assert decrypt_token(match, OTHER) is None
     lower = TOKEN.fullmatch(token.lower())
-    assert lower is not None and unseal(lower, KEY) == text
+    assert lower is not None and decrypt_token(lower, KEY) == text
 
 
 def test_a_changed_token_does_not_open():
-    token = seal("Jane", "PERSON", KEY)
+    token = encrypt_text("Jane", "PERSON", KEY)
     swapped = token.replace("PERSON", "CITY")
     changed = token[:12] + ("A" if token[12] != "A" else "B") + token[13:]
     for one in (swapped, changed, token[:-3] + "]"):
         match = TOKEN.fullmatch(one)
         assert match is not None
-        assert unseal(match, KEY) is None
+        assert decrypt_token(match, KEY) is None
 
 
 def test_a_token_tells_little_of_the_length():
-    assert len({len(seal("x" * n, "PERSON", KEY)) for n in range(16)}) == 1
+    assert len({len(encrypt_text("x" * n, "PERSON", KEY)) for n in range(16)}) == 1
 
 
 DATES = [
@@ -113,13 +113,13 @@ DATES = [
 @pytest.mark.parametrize(("text", "want"), DATES)
 def test_dates_move_in_their_own_form(text, want):
     found = read_date(text)
-    assert (found and moved(found, 3)) == want
+    assert (found and move_date(found, 3)) == want
 
 
 def test_order_decides_only_where_both_are_dates():
-    assert moved(read_date("03/04/2020", "mdy"), 1) == "03/05/2020"
-    assert moved(read_date("03/04/2020", "dmy"), 1) == "04/04/2020"
-    assert moved(read_date("12/31/2020", "dmy"), 1) == "01/01/2021"
+    assert move_date(read_date("03/04/2020", "mdy"), 1) == "03/05/2020"
+    assert move_date(read_date("03/04/2020", "dmy"), 1) == "04/04/2020"
+    assert move_date(read_date("12/31/2020", "dmy"), 1) == "01/01/2021"
 
 
 FORMS = ["%Y-%m-%d", "%m/%d/%Y", "%d %B %Y", "%B %d, %Y", "%a, %d %b %Y", "%Y%m%d"]
@@ -127,8 +127,8 @@ FORMS = ["%Y-%m-%d", "%m/%d/%Y", "%d %B %Y", "%B %d, %Y", "%a, %d %b %Y", "%Y%m%
 
 @given(st.dates(date(1950, 1, 1), date(2049, 12, 31)), st.integers(-3000, 3000), st.sampled_from(FORMS))
 def test_moving_back_gives_the_same_day(day, days, form):
-    there = read_date(moved(read_date(day.strftime(form)), days))
-    back = read_date(moved(there, -days))
+    there = read_date(move_date(read_date(day.strftime(form)), days))
+    back = read_date(move_date(there, -days))
     assert date(back.year, back.month, back.day) == day
     assert (date(there.year, there.month, there.day) - day).days == days
 

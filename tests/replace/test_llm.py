@@ -16,7 +16,7 @@ from allonym.llm import Reply
 from allonym.policy import Policy
 from allonym.replace import llm as module
 from allonym.replace import proposals
-from allonym.replace.cast import words
+from allonym.replace.cast import find_plain_words
 from allonym.replace.mention import Setting, Wanted
 
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -233,7 +233,9 @@ def test_what_is_missing_or_refused_is_asked_for_once_more(server, asking, name)
     assert not [n for n in made.plan.notes if "offline" in n]
     values = [e.replacement for e in made.plan.edits]
     assert values[0] == values[3] and len(set(values)) == 3
-    assert {w for v in values for w in words(v)} <= {w for p in (*at.PLACES, "Norhaven") for w in words(p)}
+    assert {w for v in values for w in find_plain_words(v)} <= {
+        w for p in (*at.PLACES, "Norhaven") for w in find_plain_words(p)
+    }
 
 
 @pytest.mark.parametrize("name", [*MENDED, *FAILING])

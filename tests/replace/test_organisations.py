@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
 from allonym.replace.trade_names import find_parts, get_legal_form, is_acronym, tokenise_name
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 OTHER = b"another key for the tests 32 byte"
 COMPANIES = sorted({i.label for i in kb().pool("company") if i.label.isascii() and not set(i.label) & set("{}|.&'-")})
@@ -27,7 +27,7 @@ def company(name, option="invented", key=KEY):
 def test_known_becomes_known(name):
     item = kb().find(name, ("company", "bank"))
     out = company(name, "known")
-    assert plain(out) != plain(name)
+    assert normalize_surface(out) != normalize_surface(name)
     if item and len(kb().pool(item[0].kind, industry=item[0].industry)) > 20 and not out.startswith("["):
         bare = out.removesuffix(get_legal_form(tokenise_name(out)))  # the legal form is the old one's
         assert kb().find(bare) or kb().find(f"the {bare}")
@@ -36,7 +36,7 @@ def test_known_becomes_known(name):
 @given(st.sampled_from(COMPANIES))
 def test_invented_is_nobody(name):
     out = company(name)
-    assert plain(out) != plain(name)
+    assert normalize_surface(out) != normalize_surface(name)
     assert out.startswith("[") or not kb().find(out, ("company", "bank"))
 
 
@@ -46,7 +46,7 @@ def test_legal_form_and_shape_stay(words, form):
     out = company(name)
     assert out.endswith(" " + form)
     assert len(out.split()) == len(name.split())
-    assert not {plain(w) for w in out.removesuffix(form).split()} & {plain(w) for w in words}
+    assert not {normalize_surface(w) for w in out.removesuffix(form).split()} & {normalize_surface(w) for w in words}
     if len(words) > 1:  # BLUE AG may be an acronym
         assert company(name.upper()) == out.upper()
 

@@ -10,7 +10,7 @@ from allonym.pipeline import anonymize
 from allonym.plan import Edit, Plan, apply, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.replace.keyed import seal
+from allonym.replace.keyed import encrypt_text
 from allonym.restore import Found, Restored, Restorer, restore
 from allonym.vault import Vault
 from allonym.vault.records import Known
@@ -19,7 +19,7 @@ KEY = b"a key only for the tests, 32 byte"
 OTHER = b"another key for the tests 32 byte"
 TAGS = Policy(name="tags", default=Rule("tag"))
 ENCRYPT = Policy(name="encrypt", default=Rule("encrypt"))
-GENUINE = seal("Jane", "PERSON", KEY)
+GENUINE = encrypt_text("Jane", "PERSON", KEY)
 
 surfaces = st.one_of(
     st.sampled_from(

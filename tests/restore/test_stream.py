@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, digest
-from allonym.replace.keyed import seal
+from allonym.replace.keyed import encrypt_text
 from allonym.restore import Restorer, restore, restore_stream
 from allonym.vault.records import Known
 
 KEY = b"a key only for the tests, 32 byte"
-SEALED = seal("Jane Doe of Rome", "PERSON", KEY)
+SEALED = encrypt_text("Jane Doe of Rome", "PERSON", KEY)
 KNOWN = [
     Known("[PERSON_1]", "Sarah Connor", "PERSON", "tag@1", "a"),
     Known("[EMAIL_ADDRESS_2]", "s@x.org", "EMAIL_ADDRESS", "tag@1", "b"),
@@ -26,7 +26,7 @@ KNOWN = [
     Known("@@ID7@@", "Jo", "PERSON", "tag@1", "i"),
     Known("§§", "Li", "PERSON", "tag@1", "j"),
     Known("山田太郎", "佐藤花子", "PERSON", "pseudonym@1", "k"),
-    Known(seal("Tom", "PERSON", KEY), "Tom", "PERSON", "encrypt@1", "l"),
+    Known(encrypt_text("Tom", "PERSON", KEY), "Tom", "PERSON", "encrypt@1", "l"),
 ]
 PIECES = [one.replacement for one in KNOWN] + [
     "Emma", "Tyler", "E. L. Tyler", "Tyler, Emma", "Tylers", "Tylerem", "emma lou", "Ty-\nler", "Emma\nLou  Tyler", "E.T.",

@@ -20,7 +20,7 @@ pytest.importorskip("fastapi")
 
 from tests.conftest import CASES
 
-from allonym.document import merge, subtract
+from allonym.document import merge_intervals, subtract_intervals
 from allonym.errors import RequestError
 from allonym.server.presidio import adhoc, operators
 
@@ -157,8 +157,8 @@ def test_no_overlap_shows_more_of_a_mask(found: list[operators.Finding], conflic
 def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.Finding]) -> None:
     out: list[operators.Finding] = []
     for one in sorted(operators._merge_findings(found), key=lambda f: (-(f.score or 0.0), f.start)):
-        taken = merge((o.start, o.end) for o in out)
-        out += [replace(one, start=a, end=b) for a, b in subtract((one.start, one.end), taken)]
+        taken = merge_intervals((o.start, o.end) for o in out)
+        out += [replace(one, start=a, end=b) for a, b in subtract_intervals((one.start, one.end), taken)]
     assert operators._cut_findings(found) == sorted(out, key=lambda f: f.start)
 
 

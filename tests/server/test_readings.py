@@ -143,7 +143,7 @@ def joined(part, spans, text):
         first, last = (part, span) if part.start < span.start else (span, part)
         between = text[first.end : last.start]
         beside = len(between) <= 2 and not any(map(str.isalnum, between)) and "\n" not in between
-        if beside and TAXONOMY.related(span.label, part.label):
+        if beside and TAXONOMY.are_related(span.label, part.label):
             label = next(name for name in TAXONOMY.lineage(span.label) if TAXONOMY.within(part.label, name))
             part = Span(min(part.start, span.start), max(part.end, span.end), label, 1.0, SOURCE)
         else:

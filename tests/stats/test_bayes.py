@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 from scipy.integrate import quad
 
 from allonym.errors import UsageError
-from allonym.stats.bayes import SCALE, jzs, paired, unpaired
+from allonym.stats.bayes import SCALE, compare_paired, compare_unpaired, jzs
 
 SLEEP = ([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
 CHICKS = (
@@ -21,7 +21,7 @@ CHICKS = (
 
 def test_sleep_as_in_the_r_package():
     # BayesFactor: ttestBF(sleep$extra[1:10], sleep$extra[11:20], paired = TRUE) gives 17.25888.
-    found = paired(*SLEEP)
+    found = compare_paired(*SLEEP)
     assert found.t == pytest.approx(4.0621, abs=1e-4) and found.df == 9
     assert found.bf10 == pytest.approx(17.25888, rel=1e-5)
     assert found.bf01 == pytest.approx(1 / 17.25888, rel=1e-5)
@@ -29,7 +29,7 @@ def test_sleep_as_in_the_r_package():
 
 def test_two_groups_as_in_the_r_package():
     # BayesFactor's vignette, horsebean and linseed of chickwts: 5.98.
-    found = unpaired(*CHICKS)
+    found = compare_unpaired(*CHICKS)
     assert found.bf10 == pytest.approx(5.98, abs=0.005) and found.df == 20
 
 
@@ -97,15 +97,15 @@ def test_readings():
     ],
 )
 def test_nothing_is_made_up_where_there_is_no_t(before, after, reason):
-    found = paired(before, after)
+    found = compare_paired(before, after)
     assert math.isnan(found.log) and math.isnan(found.bf10) and math.isnan(found.bf01)
     assert found.reason == reason and found.reading == "not measured"
     assert found.to_dict()["bf10"] is None
 
 
 def test_groups_without_spread_have_none():
-    assert unpaired([1, 1], [1, 1]).reason == "no spread"
-    assert unpaired([1], [1, 2]).reason.startswith("two values")
+    assert compare_unpaired([1, 1], [1, 1]).reason == "no spread"
+    assert compare_unpaired([1], [1, 2]).reason.startswith("two values")
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_refuses(call):
 
 def test_unequal_lengths_are_refused():
     with pytest.raises(ValueError, match="zip"):
-        paired([1, 2], [1])
+        compare_paired([1, 2], [1])

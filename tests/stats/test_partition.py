@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from allonym.errors import UsageError
 from allonym.stats.partition import (
     asymptotic_uniques,
+    count_frequencies,
     expected_uniques,
     fit_partition,
-    frequencies,
     log_probability,
     log_stay,
     log_uniques,
@@ -114,7 +114,7 @@ def test_probabilities_of_all_partitions_add_up_to_1(above, alpha, n):
     theta = above - alpha
     total = uniques = 0.0
     for sizes in partitions(n):
-        chance = math.exp(log_probability(frequencies(sizes), theta, alpha))
+        chance = math.exp(log_probability(count_frequencies(sizes), theta, alpha))
         total += chance
         uniques += chance * sizes.count(1)
     assert total == pytest.approx(1, rel=1e-10)
@@ -127,12 +127,12 @@ def test_a_sample_of_a_sample_follows_the_same_formula(above, alpha, n):
     theta = above - alpha
     thinned = dict.fromkeys(map(tuple, partitions(n)), 0.0)
     for sizes in partitions(n + 1):
-        chance = math.exp(log_probability(frequencies(sizes), theta, alpha))
+        chance = math.exp(log_probability(count_frequencies(sizes), theta, alpha))
         for at, size in enumerate(sizes):  # one observation of n + 1 is left out
             rest = sorted([*sizes[:at], *([size - 1] if size > 1 else []), *sizes[at + 1 :]], reverse=True)
             thinned[tuple(rest)] += chance * size / (n + 1)
     for sizes, chance in thinned.items():
-        assert chance == pytest.approx(math.exp(log_probability(frequencies(sizes), theta, alpha)), rel=1e-9)
+        assert chance == pytest.approx(math.exp(log_probability(count_frequencies(sizes), theta, alpha)), rel=1e-9)
 
 
 @few
@@ -154,13 +154,15 @@ def test_a_unique_stays_by_the_rule_of_the_next_observation(above, alpha, n, mor
 @example([2, 2])
 @example([1] * 40 + [2])
 def test_the_fit_is_a_maximum_and_intervals_hold_it(sizes):
-    fit = fit_partition(frequencies(sizes))
+    fit = fit_partition(count_frequencies(sizes))
     if fit.fitted:
         assert 0 <= fit.alpha < 1 and fit.theta > -fit.alpha
-        assert fit.log_likelihood == pytest.approx(log_probability(frequencies(sizes), fit.theta, fit.alpha), abs=1e-9)
+        assert fit.log_likelihood == pytest.approx(
+            log_probability(count_frequencies(sizes), fit.theta, fit.alpha), abs=1e-9
+        )
         for alpha in (0.0, 0.03, 0.2, 0.5, 0.8, 0.95, 0.99):
             for above in np.geomspace(1e-3, 1e5, 40):
-                other = log_probability(frequencies(sizes), above - alpha, alpha)
+                other = log_probability(count_frequencies(sizes), above - alpha, alpha)
                 assert other <= fit.log_likelihood + 1e-8, (alpha, above)
     for estimate in (
         *((fit.strength, fit.discount) if fit.fitted else ()),
@@ -175,9 +177,9 @@ def test_the_fit_is_a_maximum_and_intervals_hold_it(sizes):
 def test_the_order_of_blocks_does_not_matter(sizes, shuffled):
     mixed = list(sizes)
     shuffled.shuffle(mixed)
-    reverse = dict(reversed(frequencies(mixed).items()))
-    assert list(frequencies(mixed).items()) == list(frequencies(sizes).items())
-    assert repr(fit_partition(reverse)) == repr(fit_partition(frequencies(sizes)))
+    reverse = dict(reversed(count_frequencies(mixed).items()))
+    assert list(count_frequencies(mixed).items()) == list(count_frequencies(sizes).items())
+    assert repr(fit_partition(reverse)) == repr(fit_partition(count_frequencies(sizes)))
 
 
 @few
@@ -198,7 +200,7 @@ def test_derivatives(above, alpha, population):
 
 def test_parameters_of_simulated_tables_come_back():
     for theta, alpha in ((30.0, 0.85), (5.0, 0.4), (-0.2, 0.9)):
-        fits = [fit_partition(frequencies(sample(theta, alpha, 2000, seed))) for seed in range(12)]
+        fits = [fit_partition(count_frequencies(sample(theta, alpha, 2000, seed))) for seed in range(12)]
         assert {f.status for f in fits} == {"interior"}
         assert np.mean([f.alpha for f in fits]) == pytest.approx(alpha, abs=0.03)
         assert np.median([f.theta for f in fits]) == pytest.approx(theta, rel=0.6, abs=1.0)
@@ -209,7 +211,7 @@ def test_intervals_cover_what_they_should():
     truth = expected_uniques(theta, alpha, population)
     hits = {"theta": 0, "alpha": 0, "uniques": 0}
     for seed in range(80):
-        fit = fit_partition(frequencies(sample(theta, alpha, 400, seed)))
+        fit = fit_partition(count_frequencies(sample(theta, alpha, 400, seed)))
         uniques = fit.estimate(log_uniques(population))
         hits["theta"] += fit.strength.low <= theta <= fit.strength.high
         hits["alpha"] += fit.discount.low <= alpha <= fit.discount.high
@@ -221,7 +223,7 @@ def test_intervals_on_the_boundary_cover_too():
     theta, population = 40.0, 10**9
     hits = on_boundary = 0
     for seed in range(40):
-        fit = fit_partition(frequencies(sample(theta, 0.0, 300, seed)))
+        fit = fit_partition(count_frequencies(sample(theta, 0.0, 300, seed)))
         on_boundary += fit.status == "alpha=0"
         uniques = fit.estimate(log_uniques(population))
         hits += uniques.low <= expected_uniques(theta, 0.0, population) <= uniques.high
@@ -270,8 +272,8 @@ def test_tables_without_a_fit():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: frequencies([0]),
-        lambda: frequencies([-2, 3]),
+        lambda: count_frequencies([0]),
+        lambda: count_frequencies([-2, 3]),
         lambda: fit_partition({1: 0}),
         lambda: log_probability({1: 2, 2: 1}, 1.0, 1.0),
         lambda: log_probability({1: 2, 2: 1}, 1.0, -0.1),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from allonym.stats.bayes import unpaired
+from allonym.stats.bayes import compare_unpaired
 from allonym.stats.samples import average, cohens_d, difference, share
 
 
@@ -45,4 +45,4 @@ def test_cohens_d_follows_t_and_its_interval_the_normal_one():
 def test_what_rounding_leaves_is_no_spread(first, second):
     found = cohens_d(first, second)
     assert math.isnan(found.value) and "no spread" in found.method
-    assert unpaired(first, second).reason == "no spread"
+    assert compare_unpaired(first, second).reason == "no spread"

@@ -49,7 +49,7 @@ def test_names_alone_are_swapped_and_their_case_does_not_matter():
 
 def test_a_label_is_a_category_by_its_own_name():
     assert check_categories({"WORK_OF_ART": "swap"}) == {"WORK_OF_ART": "swap"}
-    own = TAXONOMY.extended([Label("SHIP", None, "quasi", 2)])
+    own = TAXONOMY.extend([Label("SHIP", None, "quasi", 2)])
     assert check_categories(["SHIP"], own) == {"SHIP": "swap"}
     assert category_of("SHIP", ["SHIP"], own) == "SHIP"
 

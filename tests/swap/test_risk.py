@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
 from allonym.stats import Estimate
-from allonym.stats.partition import Partition, fit_partition, frequencies
+from allonym.stats.partition import Partition, count_frequencies, fit_partition
 from allonym.swap.risk import assess_risk, compute_rank_stability
 
 few = settings(max_examples=50, deadline=None)
@@ -86,7 +86,7 @@ def test_a_fitted_table():
 @example([30], 10**6)
 @example([2, 2, 5], 10**6)
 def test_risk_falls_with_every_unique_that_is_swapped(sizes, more):
-    table = frequencies(sizes)
+    table = count_frequencies(sizes)
     risk = assess_risk(table, sum(sizes) + more)
     singles = table.get(1, 0)
     for after in (risk.after, risk.bounded_after):
@@ -108,7 +108,7 @@ def test_risk_falls_with_every_unique_that_is_swapped(sizes, more):
 @few
 @given(SIZES.filter(lambda sizes: 1 in sizes))
 def test_a_larger_population_makes_uniques_rarer(sizes):
-    table = fit_partition(frequencies(sizes))
+    table = fit_partition(count_frequencies(sizes))
     risks = [assess_risk(table, sum(sizes) * 10.0**e) for e in range(0, 16, 3)]
     assert risks[0].bounded.value == pytest.approx(1)  # a sample that is the population
     assert all(a.bounded.value >= b.bounded.value * (1 - 1e-12) for a, b in pairwise(risks))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allonym import Policy, registry
 from allonym.document import Document, Span
-from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
+from allonym.evaluate import found_between, information_loss, measure_removed_share, second_reading, syntheticity
 from allonym.evaluate.generalising import split_words
 from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.surface import list_words
@@ -85,7 +85,7 @@ def test_every_tag_of_every_preset_is_recognised(name: str) -> None:
 
 
 def _agree(policy: Policy, recognised: str, label: str) -> bool:
-    return policy.taxonomy.related(recognised, label) or not recognised or policy.names == "textwash"
+    return policy.taxonomy.are_related(recognised, label) or not recognised or policy.names == "textwash"
 
 
 def options_of(operator: str) -> st.SearchStrategy[dict[str, object]]:
@@ -158,7 +158,7 @@ def test_a_policy_s_own_style_is_recognised_with_the_policy(operator: str, optio
 
 
 def test_labels_that_a_policy_adds_are_recognised() -> None:
-    taxonomy = TAXONOMY.extended([type(TAXONOMY.get("PERSON"))("LEVEL2_STAFF9", "PERSON", "direct", 5)])
+    taxonomy = TAXONOMY.extend([type(TAXONOMY.get("PERSON"))("LEVEL2_STAFF9", "PERSON", "direct", 5)])
     policy = Policy(name="p", default=Rule("wild_tag", {"form": "plain"}), taxonomy=taxonomy)
     result = anonymised(policy, [("LEVEL2_STAFF9", "Ann")])
     ((start, end, _, _),) = replaced_spans(result)
@@ -228,7 +228,7 @@ def test_measures_agree_whatever_the_placeholders_look_like() -> None:
     perplexities = [perplexity(original, a).after.value for a in anonymised.values()]
     assert max(perplexities) - min(perplexities) < 0.01
     for texts in anonymised.values():
-        assert removed(original, texts) == removed(original, anonymised["default"])
+        assert measure_removed_share(original, texts) == measure_removed_share(original, anonymised["default"])
         labels = [[span.label for span in spans] for spans in found_between(original[:4], texts[:4])]
         assert labels == [["PERSON", "CITY", "PERSON"]] * 4 or "LOCATION" in labels[0]
         assert [len(spans) for spans in found_between(original[:4], texts[:4])] == [3] * 4

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from allonym.detect.disguise import fold as fold_characters
+from allonym.detect.disguise import fold_lookalikes as fold_characters
 from allonym.detect.lexicon import build_detector, filter_excluded
 from allonym.document import Document, Span
 from allonym.evaluate.leaks import count_leaks
 from allonym.evaluate.matching import Mention
-from allonym.kb.base import fold as fold_key
+from allonym.kb.base import fold_key as fold_key
 from allonym.link import link
 from allonym.policy import Policy, TermList
 from allonym.replace import make_plan
-from allonym.replace.covering import strays
+from allonym.replace.covering import find_repeats
 from allonym.restore.index import Index
 from allonym.swap.writing import is_named
 from allonym.text.fold import fold, is_same_spelling
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.vault import Known
 from allonym.vault.variants import forms_of, words_of
 
@@ -49,7 +49,7 @@ def test_there_are_enough_cases() -> None:
 
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
 def test_two_spellings_are_one_person(a: str, b: str) -> None:
-    assert is_same_spelling(plain(a), plain(b)) or is_same_spelling(a, b)
+    assert is_same_spelling(normalize_surface(a), normalize_surface(b)) or is_same_spelling(a, b)
     document, spans = in_one_text(a, b)
     linked = link(document, spans)
     assert len(linked.entities) == 1
@@ -85,7 +85,7 @@ def test_a_list_in_the_metadata_covers_the_other_spelling(a: str, b: str) -> Non
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
 def test_a_stray_in_the_other_spelling_is_covered(a: str, b: str) -> None:
     text = f"Yesterday {a} left. {b} stayed."
-    places = strays(text, [(10, 10 + len(a))])
+    places = find_repeats(text, [(10, 10 + len(a))])
     assert {text[i] for i in range(text.rindex(b), text.rindex(b) + len(b))} - {" "} <= {
         c for start, end in places for c in text[start:end]
     }
@@ -115,7 +115,7 @@ def test_digests_know_the_other_spelling(a: str, b: str) -> None:
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
 def test_where_one_key_is_enough_all_keys_agree(a: str, b: str) -> None:
     if fold(a) == fold(b):
-        assert plain(a) == plain(b)
+        assert normalize_surface(a) == normalize_surface(b)
         assert is_named([a], f"so {b} left")
 
 

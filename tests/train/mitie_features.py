@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from allonym.models.words import words
+from allonym.models.words import split_words
 
 
 def write_features(path: Path, texts: Iterable[str], *, dimensions: int = 20, vocabulary: int = 20000) -> Path:
-    sentences = [[plain(text[a:b]) for a, b in words(text)] for text in texts]
+    sentences = [[plain(text[a:b]) for a, b in split_words(text)] for text in texts]
     counts = Counter(word for sentence in sentences for word in sentence)
     known = sorted(sorted(counts, key=lambda w: (-counts[w], w))[:vocabulary])
     vectors = word_vectors(sentences, known, dimensions)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.examples import (
     ALL,
     BEGIN,
@@ -223,11 +223,11 @@ def test_any_record_leaves_every_word_something(text: str, data: st.DataObject, 
     pairs = data.draw(st.lists(st.tuples(at, at, LABEL), max_size=4))
     spans = [{"start": min(a, b), "end": max(a, b), "label": label} for a, b, label in pairs if a != b]
     found = made({"id": "r", "text": text, "spans": spans}, lists=NAMES, keep=keep, silver=silver)
-    n = len(words(text))
+    n = len(split_words(text))
     assert {len(x) for x in (found.words, found.joined, found.breaks, found.allowed, found.plain, found.parts)} == {n}
     assert all(0 < mask <= ALL for mask in found.allowed)
     assert all(mask & O for mask, plain in zip(found.allowed, found.plain, strict=True) if plain)
-    assert found.words == tuple(text[a:b] for a, b in words(text))
+    assert found.words == tuple(text[a:b] for a, b in split_words(text))
 
 
 def test_an_example_does_not_show_its_text() -> None:

@@ -15,10 +15,10 @@ pytest.importorskip("safetensors", reason="reading encoders needs safetensors")
 
 from tests.models.make_tiny import HEADS, LAYERS, POSITIONS, TINY, VOCABULARY, WIDTH, drawn_tagger, write_encoder  # noqa: E402
 
-from allonym.models.runtime import Embeddings, session  # noqa: E402
+from allonym.models.runtime import Embeddings, open_session  # noqa: E402
 from allonym.models.tagger import TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS, PARTS, tag_names  # noqa: E402
-from allonym.models.windows import LENGTH, Window, read_words, windows  # noqa: E402
+from allonym.models.windows import LENGTH, Window, cut_windows, read_words  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.export import encoder_graph, tagger_graph, write_tagger, write_words  # noqa: E402
 from allonym.train.network import Encoder  # noqa: E402
@@ -38,7 +38,7 @@ def model(encoder: Path) -> Any:
 
 def cut(text: str) -> list[Window]:
     pieces = WordPiece(VOCABULARY)
-    return windows(read_words(text, pieces), pieces)
+    return cut_windows(read_words(text, pieces), pieces)
 
 
 def in_torch(model: Any, window: Window) -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ def in_onnx(graph: Any, model: Any, window: Window, folder: Path) -> tuple[Any, 
         "shapes": np.array([window.shapes], np.int64),
         "heads": np.array(window.heads, np.int64),
     }
-    tags, parts = session(file).run(None, feed)
+    tags, parts = open_session(file).run(None, feed)
     return tags, parts
 
 
@@ -131,7 +131,7 @@ def test_sentence_encoder_equals_torch(encoder: Path, tmp_path: Path) -> None:
     assert (len(plain.layers), plain.layers[0].heads) == (LAYERS, HEADS)
     onnx.save(encoder_graph(plain, positions=POSITIONS, int8=False), tmp_path / "e.onnx")
     pieces = cut(TEXT)[0].pieces
-    (mean,) = session(tmp_path / "e.onnx").run(None, {"x": plain.words.weight.numpy()[None, list(pieces)]})
+    (mean,) = open_session(tmp_path / "e.onnx").run(None, {"x": plain.words.weight.numpy()[None, list(pieces)]})
     with torch.no_grad():
         wanted = plain(torch.tensor([pieces]), None).mean(1).numpy()
     assert np.abs(mean - wanted).max() < 1e-4

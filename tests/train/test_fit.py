@@ -16,7 +16,7 @@ from tests.models.make_tiny import VOCABULARY, write_encoder  # noqa: E402
 
 from allonym.errors import DataError, UnknownNameError, UsageError  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
-from allonym.models.windows import LENGTH, read_words, windows  # noqa: E402
+from allonym.models.windows import LENGTH, cut_windows, read_words  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
 from allonym.train.fit import Options, fit, make_windows, measure_model  # noqa: E402
@@ -147,7 +147,7 @@ def test_windows_are_cut_as_in_use() -> None:
     text = ("Ann Lee works in London.\n" * 40) + "Ann and Bob " * 90
     pieces = WordPiece(VOCABULARY)
     given = make_example({"id": "1", "text": text, "spans": []}, "toy", frozenset(LABELS), lambda *_: None, LISTS)
-    used, trained = windows(read_words(text, pieces), pieces), make_windows(given, pieces)
+    used, trained = cut_windows(read_words(text, pieces), pieces), make_windows(given, pieces)
     assert [(w.pieces, w.shapes, w.heads) for w in used] == [
         (*map(tuple, (w.ids, w.shapes, w.heads)),) for w in trained
     ]

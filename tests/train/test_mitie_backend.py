@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train import mitie_backend
 from allonym.train.mitie_backend import FEATURES, MODEL, Options, build_features, fit, load
 from allonym.train.records import make_record
@@ -36,7 +36,7 @@ def test_it_learns_and_its_model_is_read_again(tmp_path, features, capfd):
     rows = []
     made = fit(RECORDS, RECORDS[:2], tmp_path, options=Options(features=str(features), threads=1), report=rows.append)
     assert made["labels"] == ["PERSON"]
-    assert made["words"] == sum(len(words(r["text"])) for r in RECORDS)
+    assert made["words"] == sum(len(split_words(r["text"])) for r in RECORDS)
     assert (rows[0]["epoch"], rows[0]["f1"]) == (1, made["f1"])
     assert made["f1"] == 1
     assert capfd.readouterr().out == ""  # what the library prints stays unseen
@@ -48,7 +48,7 @@ def test_it_learns_and_its_model_is_read_again(tmp_path, features, capfd):
 
 def test_spans_are_told_in_words():
     record = make_record("", "1", "Ada-Cyd Brook ran.", [(0, 5, "A"), (4, 13, "B"), (14, 17, "C"), (17, 18, "D")])
-    borders = words(record["text"])
+    borders = split_words(record["text"])
     assert list(mitie_backend._on_words(record, borders)) == [(2, 4, "B"), (4, 5, "C"), (5, 6, "D")]
 
 

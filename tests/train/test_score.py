@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.document import Span
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.score import Counts, Score, score_spans, score_texts, side_by_side, tag_words
 
 TEXT = "Ada Brook met Cyd Dale in Elmford"
@@ -21,15 +21,15 @@ SPANS = st.lists(
 
 
 def test_tags_of_words():
-    assert tag_words(words(TEXT), GOLD) == ["B-PER", "I-PER", "O", "B-PER", "I-PER", "O", "B-LOC"]
-    assert tag_words(words(TEXT), [Span(2, 6, "PER")])[:3] == ["B-PER", "I-PER", "O"]  # a word touched is in it
-    assert tag_words(words(TEXT), [Span(0, 3, "A"), Span(4, 9, "A")])[:2] == ["B-A", "B-A"]
-    assert tag_words(words(TEXT), [Span(0, 3, "A"), Span(0, 9, "B")])[:2] == ["B-B", "I-B"]
+    assert tag_words(split_words(TEXT), GOLD) == ["B-PER", "I-PER", "O", "B-PER", "I-PER", "O", "B-LOC"]
+    assert tag_words(split_words(TEXT), [Span(2, 6, "PER")])[:3] == ["B-PER", "I-PER", "O"]  # a word touched is in it
+    assert tag_words(split_words(TEXT), [Span(0, 3, "A"), Span(4, 9, "A")])[:2] == ["B-A", "B-A"]
+    assert tag_words(split_words(TEXT), [Span(0, 3, "A"), Span(0, 9, "B")])[:2] == ["B-B", "I-B"]
     assert tag_words([], GOLD) == []
 
 
 def test_counts_by_hand():
-    found = score_spans(GOLD, [Span(0, 9, "PER"), Span(14, 17, "PER"), Span(26, 33, "ORG")], words(TEXT))
+    found = score_spans(GOLD, [Span(0, 9, "PER"), Span(14, 17, "PER"), Span(26, 33, "ORG")], split_words(TEXT))
     assert (found.words, found.right) == (7, 5)
     assert found.tags == {
         "B-LOC": Counts(0, 0, 1),
@@ -53,7 +53,7 @@ def test_measures_of_counts():
 
 @given(SPANS, SPANS)
 def test_bounds_and_symmetry(gold, predicted):
-    borders = words(TEXT)
+    borders = split_words(TEXT)
     there, back = score_spans(gold, predicted, borders), score_spans(predicted, gold, borders)
     assert 0 <= there.accuracy <= 1
     assert there.right == back.right
@@ -64,7 +64,7 @@ def test_bounds_and_symmetry(gold, predicted):
 
 @given(SPANS)
 def test_what_is_right_scores_one(gold):
-    found = score_spans(gold, gold, words(TEXT))
+    found = score_spans(gold, gold, split_words(TEXT))
     assert found.accuracy == 1
     assert all(c.f1 == 1 for c in (*found.tags.values(), *found.spans.values()))
 
@@ -78,7 +78,7 @@ def test_parts_add_up(pairs):
 
 
 def test_the_table_has_a_row_for_each_b_and_i():
-    one, two = score_spans(GOLD, GOLD, words(TEXT)), score_spans(GOLD, [Span(0, 3, "ORG")], words(TEXT))
+    one, two = score_spans(GOLD, GOLD, split_words(TEXT)), score_spans(GOLD, [Span(0, 3, "ORG")], split_words(TEXT))
     head, rows = side_by_side({"one": one, "two": two})
     assert head == ["measure", "one", "two"]
     assert [row[0] for row in rows] == [

@@ -11,8 +11,8 @@ from allonym.cli import main
 from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.policy import Policy, Rule
-from allonym.replace.aligned import LENGTH
-from allonym.train.parallel import Pair, held_out, pairs
+from allonym.replace.alignment import LENGTH
+from allonym.train.parallel import Pair, hold_out, pairs
 
 KEY = b"a key only for the tests, 32 byte"
 FIRST = "Ada Ben Cleo Dan Eva Finn Gwen Hugo Iris Jack Kate Liam".split()
@@ -47,10 +47,10 @@ def test_tags_are_nothing_to_learn():
 
 def test_no_document_is_on_both_sides():
     found = [Pair(str(i), str(i), (), i // 3) for i in range(30)]
-    train, held = held_out(found, 0.2, 1)
+    train, held = hold_out(found, 0.2, 1)
     assert len(held) == 6 and len(train) == 24
     assert not {p.document for p in train} & {p.document for p in held}
-    assert held_out(found[:3], 0.2, 1) == (found[:3], [])
+    assert hold_out(found[:3], 0.2, 1) == (found[:3], [])
 
 
 # With torch
@@ -147,14 +147,14 @@ def test_an_interrupted_run_goes_on_as_it_would_have(training, tmp_path):
 
 
 def test_causal_models_learn_and_are_loaded_as_such(training, tmp_path):
-    from allonym.replace.rewriter import load
+    from allonym.replace.rewriter import load_rewriter
 
     train, held = corpus(60, 1), corpus(8, 2)
     rows = training.fit(
         start(training, train, causal=True), train, held, tmp_path, options=options(training, steps=30, rows=1)
     )
     assert rows[-1]["loss"] < rows[0]["loss"]
-    model = load(str(tmp_path))
+    model = load_rewriter(str(tmp_path))
     assert model.causal
     alone = [model.rewrite([p.source])[0] for p in held[:4]]
     assert model.rewrite([p.source for p in held[:4]]) == alone  # what fills a batch up changes nothing
@@ -169,12 +169,12 @@ def test_nothing_to_learn_is_an_error(training, tmp_path):
 
 
 def test_a_missing_model_is_told_plainly(training, tmp_path):
-    from allonym.replace.rewriter import load
+    from allonym.replace.rewriter import load_rewriter
 
     with pytest.raises(DataError, match="cannot load the model"):
-        load(str(tmp_path / "none"))
+        load_rewriter(str(tmp_path / "none"))
     with pytest.raises(UsageError, match="option model"):
-        load("")
+        load_rewriter("")
 
 
 def test_command(training, tmp_path, capsys):

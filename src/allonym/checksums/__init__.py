@@ -17,7 +17,7 @@ _LONGEST = 100  # characters; no identifier is longer, and some modules turn all
 
 
 @cache
-def validator(name: str) -> Callable[[str], bool]:
+def get_validator(name: str) -> Callable[[str], bool]:
     """Return the validator called ``name``. python-stdnum modules are imported when one is first asked for.
 
     Raises:

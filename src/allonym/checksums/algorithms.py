@@ -17,7 +17,7 @@ def has_luhn_digit(digits: str) -> bool:
     return total % 10 == 0
 
 
-def polymod(values: Sequence[int]) -> int:
+def compute_polymod(values: Sequence[int]) -> int:
     """The remainder of five-bit values under the generator of Bech32."""
     generators = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
     check = 1

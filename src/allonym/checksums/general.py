@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
 
-from allonym.checksums.algorithms import BASE58, BECH32, has_luhn_digit, polymod
+from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod, has_luhn_digit
 
 _NOT_DIGIT = re.compile(r"[^0-9]")
 
@@ -111,7 +111,7 @@ def bech32(text: str) -> bool:
     if not prefix or len(data) < 6 or any(c not in BECH32 for c in data) or not prefix.isascii():
         return False
     values = [ord(c) >> 5 for c in prefix] + [0] + [ord(c) & 31 for c in prefix] + [BECH32.find(c) for c in data]
-    return polymod(values) in (1, 0x2BC830A3)
+    return compute_polymod(values) in (1, 0x2BC830A3)
 
 
 # Addresses of the internet and of devices

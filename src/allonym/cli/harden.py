@@ -164,14 +164,14 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
             raise DataError(
                 f"{path}: document {number + 1} differs from what was read; name the text's field by --anonymised-field"
             )
-        one = ready.pop(0) if len(ready) > 1 else ready[0]
+        new_text = ready.pop(0) if len(ready) > 1 else ready[0]
         if document.turns:
-            return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), one.edits))
+            return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), new_text.edits))
         places, position = [], 0
         for piece in pieces:
             places.append((position, position + len(piece)))
             position += len(piece) + 1
-        return tuple(apply_edits_to_parts(text, places, one.edits))
+        return tuple(apply_edits_to_parts(text, places, new_text.edits))
 
     rewrite_path(path, target, parts_of, fields=fields or None, format=source.format, overwrite=overwrite)
 

@@ -39,7 +39,7 @@ def build(out: Path) -> None:
     Example:
       allonym kb build mine.sqlite
     """
-    from allonym.kb.build import build as write
+    from allonym.kb.build import build_knowledge_base as write
 
     write(out)
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
@@ -113,7 +113,7 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
       allonym kb query Georgia --kind region
     """
     from allonym.kb import KINDS, KnowledgeBase
-    from allonym.kb.base import HIERARCHY, Item, fold
+    from allonym.kb.base import HIERARCHY, Item, fold_key
 
     for kind in kinds:
         if kind not in KINDS:
@@ -128,7 +128,7 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
         details = [d for d in (item.industry, item.region, item.country) if d]
         print_heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
         for property in (*HIERARCHY, "capital", "language", "city"):
-            related = base.related(item, property)
+            related = base.find_related(item, property)
             if related:
                 click.echo(f"  {property.replace('_', ' ')}: {join_names(related)}")
         labels = base.labels(item)
@@ -144,7 +144,7 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
         drawn = {
             (part, origin)
             for part, origin in {(fact.part, fact.origin) for fact in facts}
-            if any(fold(name) == fold(text) for name in base.names(part, origin))
+            if any(fold_key(name) == fold_key(text) for name in base.names(part, origin))
         }
         print_table(
             ("part", "origin", "gender", "weight", "substitute"),

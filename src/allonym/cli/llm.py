@@ -45,7 +45,7 @@ def check(policy: str) -> None:
     from time import monotonic
 
     from allonym.llm import Client, Request
-    from allonym.llm.answers import parsed
+    from allonym.llm.answers import parse_answer
     from allonym.policy import Policy
 
     client = Client(Policy.load(policy).llm)
@@ -59,7 +59,7 @@ def check(policy: str) -> None:
     reply = client.ask(Request((("user", _GREETING),), schema, "greeting"))
     seconds = monotonic() - start
     client.close()
-    answer = parsed(reply.content)
+    answer = parse_answer(reply.content)
     rows = [
         ("seconds", f"{seconds:.2f}"),
         ("JSON mode", client.json_mode),
@@ -102,13 +102,13 @@ def write(
     Example:
       allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
     """
-    from allonym.llm import Recorded, recording, unlocked
-    from allonym.llm.batches import lines
+    from allonym.llm import Recorded, recording, unlock_cache
+    from allonym.llm.batches import format_batch_lines
     from allonym.pipeline import anonymize
 
     chosen, key, secret, _ = _open_client(policy, key_file)
     waiting = count = 0
-    with recording() as requests, unlocked(secret):
+    with recording() as requests, unlock_cache(secret):
         for document in read_documents(source, fields=field, format=format):
             count += 1
             try:
@@ -116,7 +116,7 @@ def write(
             except Recorded:
                 waiting += 1
     with out.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines(requests))
+        file.writelines(format_batch_lines(requests))
     print_note(
         f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:"
     )
@@ -141,13 +141,13 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
     Example:
       allonym llm batch read results.jsonl --policy mine.toml --key-file secret.key
     """
-    from allonym.llm.batches import keep
+    from allonym.llm.batches import store_results
 
     *_, client = _open_client(policy, key_file)
     totals: dict[str, int] = {}
     for path in results:
         with path.open(encoding="utf-8", errors="replace") as file:
-            for name, n in keep(file, client).items():
+            for name, n in store_results(file, client).items():
                 totals[name] = totals.get(name, 0) + n
     print_table(["results", "count"], list(totals.items()), right=(1,))
     if not totals["kept"]:

@@ -105,9 +105,9 @@ def seq2seq(
     *sources, target = texts
     out = Path(target)
     pairs_read = _read_pairs(sources, policy, read_key(key_file), field, format, quiet=quiet)
-    from allonym.train.parallel import held_out
+    from allonym.train.parallel import hold_out
 
-    train, dev_pairs = held_out(pairs_read, dev, seed)
+    train, dev_pairs = hold_out(pairs_read, dev, seed)
     print_note(f"{len(train)} passages for training, {len(dev_pairs)} for evaluation", label="pairs:")
     chosen = lr if lr is not None else PRETRAINED_LR if model else SCRATCH_LR
     options = training.Options(epochs=epochs, steps=steps, lr=chosen, batch=batch, seed=seed, device=device)
@@ -145,7 +145,7 @@ def _read_pairs(
         nonlocal counted
         counted = n
 
-    pairs_read = list(pairs(read, Policy.load(policy), key, done=count_texts))
+    pairs_read = list(pairs(read, Policy.load(policy), key, note_texts=count_texts))
     if not quiet:
         print_note(f"{counted} documents pseudonymised in {time.monotonic() - began:.0f} s", label="corpus:")
     return pairs_read
@@ -154,11 +154,11 @@ def _read_pairs(
 def _load_rewriter(
     model: str | None, size: str | None, train: list[Pair], *, causal: bool, seed: int, allow_download: bool
 ) -> Rewriter:
-    from allonym.replace.rewriter import load
+    from allonym.replace.rewriter import load_rewriter
     from allonym.train.seq2seq import begin_model
 
     if model is not None:
-        return load(model, allow_download=allow_download)
+        return load_rewriter(model, allow_download=allow_download)
     return begin_model(str(size), [t for pair in train for t in (pair.source, pair.target)], causal=causal, seed=seed)
 
 

@@ -45,8 +45,8 @@ def serve(config: str | None, **options: Any) -> None:
     """
     from allonym.server.settings import load
 
-    given: dict[str, Any] = {name: None if value == () else value for name, value in options.items()}
-    settings = load(config, **given)
+    chosen: dict[str, Any] = {name: None if value == () else value for name, value in options.items()}
+    settings = load(config, **chosen)
     try:
         from allonym.server.running import run
     except ImportError as error:

@@ -396,14 +396,14 @@ def _show_releases(releases: Releases, best: Release, why: str) -> None:
 
 def _show_result(result: Result, paths: Sequence[Path]) -> None:
     """Show the run in a few lines, on standard error."""
-    releases, made, numbers = result.releases, result.made, result.made.numbers
+    releases, corpus, numbers = result.releases, result.made, result.made.numbers
     chunks, population = len(releases.corpus.chunks), releases.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
     risk = numbers["risk"][population]
     fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
     above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
-        ("exchanged", f"{' + '.join(made.release.categories)}: {moved:,} of {entities:,} entities"),
+        ("exchanged", f"{' + '.join(corpus.release.categories)}: {moved:,} of {entities:,} entities"),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from allonym import registry
 from allonym.detect import Detector
-from allonym.detect.disguise import find_regions, fold
+from allonym.detect.disguise import find_regions, fold_lookalikes
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError
@@ -32,7 +32,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
         DataError: a detector failed. The message names the type of its error only, since the error may quote the text.
     """
     document = with_turns(document)
-    folded = fold(document.text)
+    folded = fold_lookalikes(document.text)
     plain = document if folded is document.text else replace(document, text=folded)
     detectors = build_detectors(policy)
     candidates = [span for detector in detectors for span in _run_detector(detector, plain)]

@@ -1,10 +1,9 @@
 """Disguise: identifiers that a person recognises and a pattern does not.
 
-:func:`fold` changes characters one for one, so offsets stay (full-width digits, no-break spaces, dashes, digits of
-other scripts, look-alike letters). :func:`unmask` undoes what changes lengths (invisible characters, entities and
-escapes, ``[at]`` and ``[dot]``, broken lines) and returns a :class:`View` that maps spans back. Both return at once
-where a cheap test finds no disguise.
-"""
+:func:`fold_lookalikes` changes characters one for one, so offsets stay (full-width digits, no-break spaces, dashes,
+digits of other scripts, look-alike letters). :func:`unmask` undoes what changes lengths (invisible characters,
+entities and escapes, ``[at]`` and ``[dot]``, broken lines) and returns a :class:`View` that maps spans back. Both
+return at once where a cheap test finds no disguise."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from allonym.checksums.general import luhn
 from allonym.detect.scan import compile_pattern, encode_text, find_matches
 from allonym.detect.words import word_list
-from allonym.document import merge
+from allonym.document import merge_intervals
 
 # The characters of other alphabets that look like ASCII ones.
 _LOOKALIKES = dict(
@@ -78,7 +77,7 @@ class _Folding(dict[int, str]):
 _FOLDING = _Folding()
 
 
-def fold(text: str) -> str:
+def fold_lookalikes(text: str) -> str:
     """Replace every character by the plain one that it stands for; the length stays the same. Idempotent.
 
     A text in which nothing folds, such as an ASCII text, is returned as the same object. Look-alike letters (Cyrillic,
@@ -209,7 +208,7 @@ TOP_DOMAINS = word_list("top_domains")
 def unmask(text: str) -> View | None:
     """Undo the disguise that changes the length of a text; None where there is none.
 
-    The text must be folded (:func:`fold`). The view's spans then also hold for the text before folding.
+    The text must be folded (:func:`fold_lookalikes`). The view's spans then also hold for the text before folding.
     """
     if _ANY.search(encode_text(text)) is None:
         return None
@@ -238,7 +237,7 @@ def find_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
             yield 0, 0, len(view.text), view
         return
     around = ((max(0, a - _REGION), min(len(text), b + _REGION)) for ((a, b), *_) in find_matches(_ANY, text))
-    for start, end in merge(around):
+    for start, end in merge_intervals(around):
         a = max(text.rfind(" ", max(0, start - _EDGE), start) + 1, start - _EDGE, 0)
         view = unmask(text[a:end])
         if view is not None:
@@ -290,7 +289,7 @@ def _fold_visible(shown: str) -> str | None:
     """Fold decoded characters; None where they are control characters or half of a surrogate pair."""
     if any(unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\t\n" for c in shown):
         return None
-    return fold("".join(_INVISIBLE_SET.sub(b"", encode_text(shown)).decode("utf-8")))
+    return fold_lookalikes("".join(_INVISIBLE_SET.sub(b"", encode_text(shown)).decode("utf-8")))
 
 
 _INVISIBLE_SET = compile_pattern(f"[{_INVISIBLE}]")

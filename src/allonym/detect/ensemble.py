@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from allonym import registry
 from allonym.detect import Detector, detect_each
 from allonym.detect.sweep import clip_intervals, pair_overlaps
-from allonym.document import Document, Span, merge
+from allonym.document import Document, Span, merge_intervals
 from allonym.errors import PolicyError
 from allonym.policy import Policy
 
@@ -90,7 +90,7 @@ class Ensemble:
         yield from (span for span in spans if self._mode_for(span.label) == "union")
         if not debated:
             return
-        covers = [merge((span.start, span.end) for span in spans) for spans in group.values()]
+        covers = [merge_intervals((span.start, span.end) for span in spans) for spans in group.values()]
         scores_by_span: dict[Span, dict[str, float]] = {}
         for member, others in group.items():
             for span, overlapping in pair_overlaps(debated, others):

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain
 
 from allonym.detect import Detector
-from allonym.detect.disguise import Change, View, apply_changes, fold
+from allonym.detect.disguise import Change, View, apply_changes, fold_lookalikes
 from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
@@ -143,7 +143,7 @@ _Row = tuple[str, Kind]
 
 
 def _clean_term(raw: str) -> str:
-    return raw if raw.isascii() else expand_letters(fold(unicodedata.normalize("NFC", raw)))
+    return raw if raw.isascii() else expand_letters(fold_lookalikes(unicodedata.normalize("NFC", raw)))
 
 
 def _split_words(raw: str) -> list[str]:

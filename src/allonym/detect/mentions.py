@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from allonym.detect.lexicon import PARTICLES, TITLES, keep_letters
 from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
 from allonym.detect.words import word_list
-from allonym.document import Interval, Span, merge
+from allonym.document import Interval, Span, merge_intervals
 from allonym.labels import Taxonomy
 
 REPEAT_SCORE = 0.6
@@ -59,7 +59,7 @@ def repeat_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], tax
     names = {name: labels for name, labels in names.items() if counts[name] > labels.total()}
     if not names:
         return []
-    merged = merge((s.start, s.end) for s in covered)
+    merged = merge_intervals((s.start, s.end) for s in covered)
     starts = [start for start, _ in merged]
     mentions: Counter[str] = Counter()
     tagged_mentions: Counter[str] = Counter()
@@ -153,7 +153,7 @@ def _find_stems(text: str, seeds: Sequence[Span]) -> set[str]:
     names |= {surface for surface in surfaces if " " in surface and surface[0].isupper()}
     stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
     if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
-        seed_text = " ".join(text[a:b] for a, b in merge((seed.start, seed.end) for seed in seeds))
+        seed_text = " ".join(text[a:b] for a, b in merge_intervals((seed.start, seed.end) for seed in seeds))
         stems = {stem for stem in stems if text.count(stem) > seed_text.count(stem)}
     return stems
 

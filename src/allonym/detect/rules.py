@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import re2
 
-from allonym.checksums import validator
+from allonym.checksums import get_validator
 from allonym.detect import Detector, scan
 from allonym.document import Document, Span
 from allonym.errors import PolicyError
@@ -77,7 +77,7 @@ class _Compiled:
 
     @cached_property
     def check(self) -> Callable[[str], bool] | None:
-        return validator(self.rule.validator) if self.rule.validator else None
+        return get_validator(self.rule.validator) if self.rule.validator else None
 
     @cached_property
     def context(self) -> re2._Regexp | None:

@@ -14,7 +14,7 @@ from allonym.detect.lexicon import filter_excluded
 from allonym.detect.mentions import ECHO_SCORE, echo_names, repeat_names
 from allonym.detect.sweep import Reach, clip_intervals
 from allonym.detect.tagger import SOURCE as TAGGER
-from allonym.document import Document, Interval, Span, merge, subtract
+from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import UnknownNameError
 from allonym.policy import Policy
 
@@ -78,7 +78,7 @@ def _drop_superseded(text: str, findings: list[Span], policy: Policy) -> list[Sp
         families.setdefault(lineage(span.label)[-1], []).append(span)
     reaches = {family: Reach(spans) for family, spans in families.items()}
     nowhere = Reach(())
-    covered = merge((span.start, span.end) for span in others)
+    covered = merge_intervals((span.start, span.end) for span in others)
     selected = others
     for span in tagged:
         family = reaches.get(lineage(span.label)[-1], nowhere)
@@ -94,7 +94,7 @@ def _drop_superseded(text: str, findings: list[Span], policy: Policy) -> list[Sp
 
 def _trim_rests(text: str, span: Span, clipped: Sequence[Interval]) -> Iterable[Span]:
     """The rests of a span outside the ``clipped`` intervals that hold two letters or digits, without outer space."""
-    for start, end in subtract((span.start, span.end), clipped):
+    for start, end in subtract_intervals((span.start, span.end), clipped):
         rest = text[start:end]
         if sum(map(str.isalnum, rest)) > 1:
             start += len(rest) - len(rest.lstrip())

@@ -18,8 +18,8 @@ from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
-from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load
-from allonym.models.tags import LABELS, NAME_PARTS, decode
+from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
+from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
 from allonym.policy import Policy
 from allonym.text.words import find_words
 
@@ -64,7 +64,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         )
     if folder == ENGLISH and not any(_find_enabled_label(policy, label) for label in (*LABELS, "PERSON")):
         return lambda document: []
-    model = load(folder, int(str(settings["threads"])), bool(settings["gpu"]))
+    model = load_tagger(folder, int(str(settings["threads"])), bool(settings["gpu"]))
     bars, sure = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
     name_parts = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
@@ -174,10 +174,10 @@ def extract_spans(
         run[:, 0] = -np.inf
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
-        for a, b, kind_ in _split_entities(decode(run).tolist()):
+        for a, b, kind_ in _split_entities(decode_tags(run).tolist()):
             label = labels[kind_]
             if sure and sure.get(label):
-                alike = [k for k, other in enumerate(labels) if TAXONOMY.related(other, label)]
+                alike = [k for k, other in enumerate(labels) if TAXONOMY.are_related(other, label)]
                 if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
                     continue
             out += _trim_span(text, tagged, first + a, first + b, label, inside)

@@ -22,7 +22,7 @@ from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-from allonym.stats.bayes import SCALE, BayesFactor, paired, unpaired
+from allonym.stats.bayes import SCALE, BayesFactor, compare_paired, compare_unpaired
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import Placeholder, find_placeholders
 
@@ -117,7 +117,7 @@ def construct_loss(
     pairs += [(t, find_placeholders(t)) for t in anonymised]
     counts = _count_parts(read, pairs, threads, advance)
     before, after = [f[1] for f in counts[:n]], counts[n:]
-    test = unpaired if independent else paired
+    test = compare_unpaired if independent else compare_paired
     rows = []
     for part in (WORDS, *PARTS):
         b = [_count_of_part(c, part) for c in before]

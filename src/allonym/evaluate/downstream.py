@@ -163,14 +163,14 @@ def downstream(
             if advance is not None:
                 advance(finished + splits, total)
 
-        own = _read_targets(targets[name], kind, name)
+        target_values = _read_targets(targets[name], kind, name)
         others = (anonymised_targets or {}).get(name) if kind == "summarise" else None
         if others is not None:
             check_pairs(original, anonymised, others)
-        learnt = own if others is None else _read_targets(others, kind, name)
-        indices = [i for i in range(len(own)) if own[i] and learnt[i]]
+        learnt = target_values if others is None else _read_targets(others, kind, name)
+        indices = [i for i in range(len(target_values)) if target_values[i] and learnt[i]]
         texts = [[version[i] for i in indices] for version in (original, anonymised)]
-        references = [[column[i] for i in indices] for column in (own, learnt)]
+        references = [[column[i] for i in indices] for column in (target_values, learnt)]
         experiment = _Experiment(texts, references, model, training, counts[name], test, seed, report)
         results[name] = experiment.classify() if kind == "classify" else experiment.summarise()
         finished += counts[name]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.people import CUT, Judgement, PeopleStudy, Truth, people_study
 from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
-from allonym.intruder.persons import guess_persons, language_model
+from allonym.intruder.persons import guess_persons, open_client
 from allonym.llm import Client
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -91,7 +91,7 @@ def person_guesses(
         EndpointError: the endpoint did not answer.
     """
     n = check_pairs(original, anonymised, subjects, groups or subjects)
-    model = client or language_model(settings, key)
+    model = client or open_client(settings, key)
     truths = [Truth(str(i), subjects[i], groups[i] if groups else "") for i in range(n)]
 
     def judge_version(texts: Sequence[str], started: int) -> PeopleStudy:
@@ -139,7 +139,7 @@ def attribute_guesses(
         EndpointError: the endpoint did not answer.
     """
     n = check_pairs(original, anonymised, profiles)
-    model = client or language_model(settings, key)
+    model = client or open_client(settings, key)
     truths = [{name: p[name] for name in attributes if p.get(name)} for p in profiles]
 
     def judge_version(texts: Sequence[str], started: int) -> AttributeResults:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.document import merge
+from allonym.document import merge_intervals
 from allonym.evaluate.matching import Found, Mention, has_uncovered, select_touching
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -59,7 +59,7 @@ def count_leaks(
 ) -> Any:
     """Count one text, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that are left."""
     table = np.zeros((len(number), _WIDTH), np.int64)
-    cover = merge((f.start, f.end) for f in findings)
+    cover = merge_intervals((f.start, f.end) for f in findings)
     surfaces: dict[tuple[str, str], tuple[str, ...]] = {}
     for mention in gold:
         row, place = number[mention.name], (mention.start, mention.end)

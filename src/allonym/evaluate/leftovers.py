@@ -20,7 +20,7 @@ from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
-from allonym.stats.partition import fit_partition, frequencies, log_stay
+from allonym.stats.partition import count_frequencies, fit_partition, log_stay
 from allonym.text.fold import fold_surface
 from allonym.text.placeholders import find_placeholders
 
@@ -131,7 +131,7 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
         cells = [frozenset(value for k, value in in_text if k == kind) for in_text in entities_by_text]
         counts = Counter(cell for cell in cells if cell)
         n = sum(counts.values())
-        fit = fit_partition(frequencies(counts.values()))
+        fit = fit_partition(count_frequencies(counts.values()))
         stays = fit.estimate(log_stay(n, max(population, n)), degenerate=1.0).value if n > 1 else 1.0
         for i, cell in enumerate(cells):
             if cell and counts[cell] == 1:

@@ -197,22 +197,22 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
         raise DataError(f"{prefix}marks must be a list, got {type(rows).__name__}")
     out = []
     for number, row in enumerate(rows):
-        at = f"{prefix}marks[{number}]"
+        where_mark = f"{prefix}marks[{number}]"
         if not isinstance(row, Mapping):
-            raise DataError(f"{at} must be an object, got {type(row).__name__}")
+            raise DataError(f"{where_mark} must be an object, got {type(row).__name__}")
         start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
         if not (_is_integer(start) and _is_integer(end) and isinstance(name, str)):
-            raise DataError(f"{at}: start and end as numbers and tag as a string are required")
+            raise DataError(f"{where_mark}: start and end as numbers and tag as a string are required")
         assert isinstance(start, int) and isinstance(end, int)
         if not 0 <= start < end <= len(text):
-            raise DataError(f"{at}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
+            raise DataError(f"{where_mark}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
         confirmed, score = row.get("confirmed", True), row.get("score", 1.0)
         if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
-            raise DataError(f"{at}: confirmed must be true, false or null, and score a number")
+            raise DataError(f"{where_mark}: confirmed must be true, false or null, and score a number")
         try:
             label, partial = label_of(name.removeprefix(_PREFIX))
         except UnknownNameError as error:
-            raise DataError(f"{at}: {_describe_unknown(name, error)}") from None
+            raise DataError(f"{where_mark}: {_describe_unknown(name, error)}") from None
         item, source = str(row.get("item") or ""), str(row.get("source") or "")
         out.append(Mark(start, end, label, partial, item, confirmed, float(score), source))
     out.sort()

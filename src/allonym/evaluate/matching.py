@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from allonym.document import Interval, Span, merge, subtract
+from allonym.document import Interval, Span, merge_intervals, subtract_intervals
 from allonym.evaluate.classes import NAME_PARTS, Classes
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.text.fold import fold_surface
 from allonym.train.records import keep_outermost
 
@@ -74,7 +74,7 @@ class Names:
 
 def list_tokens(text: str) -> list[Interval]:
     """List the words of a text, without punctuation marks."""
-    return [(a, b) for a, b in words(text) if text[a].isalnum()]
+    return [(a, b) for a, b in split_words(text) if text[a].isalnum()]
 
 
 def assign_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
@@ -163,7 +163,7 @@ def has_uncovered(text: str, places: Iterable[Interval], cover: Sequence[Interva
     return any(
         text[i].isalnum()
         for place in places
-        for a, b in subtract(place, select_touching(place, cover))
+        for a, b in subtract_intervals(place, select_touching(place, cover))
         for i in range(a, b)
     )
 
@@ -283,8 +283,8 @@ def _count_entities(
 ) -> None:  # fmt: skip
     gold_by_name = _group_by_name(gold)
     found_by_name = _group_by_name(findings)
-    everything = merge((m.start, m.end) for m in gold)
-    cover = merge((f.start, f.end) for f in findings)
+    everything = merge_intervals((m.start, m.end) for m in gold)
+    cover = merge_intervals((f.start, f.end) for f in findings)
     for mentions in group_referents(text, gold).values():
         name = mentions[0].name
         places = [(m.start, m.end) for m in mentions]
@@ -322,4 +322,4 @@ def _group_by_name(spans: Iterable[Mention | Found]) -> dict[str, list[Interval]
     out: dict[str, list[Interval]] = {}
     for span in spans:
         out.setdefault(span.name, []).append((span.start, span.end))
-    return {name: merge(places) for name, places in out.items()}
+    return {name: merge_intervals(places) for name, places in out.items()}

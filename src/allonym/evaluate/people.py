@@ -15,7 +15,7 @@ from allonym.errors import DataError
 from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences
 from allonym.evaluate.reasons import Terms, select_top_terms
 from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, has_claimed
-from allonym.intruder.names import CUT, closest
+from allonym.intruder.names import CUT, measure_best_likeness
 from allonym.intruder.persons import Answer
 from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
@@ -139,7 +139,7 @@ def people_study(
     near: list[tuple[Judgement, list[float]]] = []
     for j in judgements:
         true = truth_of[j.text].subject
-        near.append((j, [closest(g, (true, *more.get(true, ()))) for g in j.answer.guesses]))
+        near.append((j, [measure_best_likeness(g, (true, *more.get(true, ()))) for g in j.answer.guesses]))
     by_text: dict[str, list[tuple[Judgement, list[float]]]] = {}
     for judged in near:
         by_text.setdefault(judged[0].text, []).append(judged)
@@ -279,7 +279,7 @@ def _estimate_chance(
     for j in judgements:
         guess = j.answer.guesses[0] if j.answer.guesses else ""
         if guess not in passes:
-            passes[guess] = frozenset(n for n in names if closest(guess, (n, *aliases.get(n, ()))) >= cut)
+            passes[guess] = frozenset(n for n in names if measure_best_likeness(guess, (n, *aliases.get(n, ()))) >= cut)
         others = len(passes[guess]) - (subject[j.text] in passes[guess])
         shares.append(others / (len(names) - 1))
     return average(shares)

@@ -150,15 +150,15 @@ def perplexity(
 
 def _tokenise(text: str) -> list[str]:
     """Split a text into words and marks in small letters; a placeholder is a break."""
-    from allonym.models.words import words
+    from allonym.models.words import split_words
 
     out: list[str] = []
     position = 0
     for placeholder in find_placeholders(text):
-        out += [text[a + position : b + position].lower() for a, b in words(text[position : placeholder.start])]
+        out += [text[a + position : b + position].lower() for a, b in split_words(text[position : placeholder.start])]
         out.append(_BREAK)
         position = placeholder.end
-    return out + [text[a + position : b + position].lower() for a, b in words(text[position:])]
+    return out + [text[a + position : b + position].lower() for a, b in split_words(text[position:])]
 
 
 def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:

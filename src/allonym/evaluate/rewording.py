@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from allonym.evaluate.generalising import Word
 from allonym.plan import Edit
-from allonym.replace.context import article, removed, with_article
+from allonym.replace.context import find_article, fit_article, widen_removal
 
 __all__ = ["AGREE", "GENERALISE", "SUPPRESS", "make_edits", "soften_words"]
 
@@ -200,11 +200,11 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
 def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
     """Return the edit that makes an indefinite article before ``start`` fit; none if it fits."""
-    place = article(text, start, low)
+    place = find_article(text, start, low)
     if place is None:
         return []
     old_article = text[place[0] : place[1]]
-    fitting = with_article(old_article, new)
+    fitting = fit_article(old_article, new)
     return [] if fitting is None or fitting == old_article else [Edit(*place, fitting, LABEL, 0, AGREE, old_article)]
 
 
@@ -229,7 +229,7 @@ def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, 
         and after.end <= high
         and after.label is None
         and any(map(str.isalnum, after.text))
-        and article(text, start, low) is not None
+        and find_article(text, start, low) is not None
         and _BETWEEN.fullmatch(text, end, after.start)
     ):
         return start, after.end, after.text
@@ -240,4 +240,4 @@ def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, 
     if start > low and text[start - 1] == "-" and start - 1 > low:
         start -= 1
     before = text[start - 1] if start > low else ""
-    return (*removed(text, start, end, low, high, before or (" " if start else "")), "")
+    return (*widen_removal(text, start, end, low, high, before or (" " if start else "")), "")

@@ -25,7 +25,7 @@ from allonym.evaluate.marking import PARTIAL, Mark, Marked, label_of, tag_of
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
-from allonym.text.names import characters, near, organization, plain, sound
+from allonym.text.names import is_near, make_sound_key, normalize_code, normalize_organization, normalize_surface
 
 EMAIL_PARTIAL: Mapping[str, int] = MappingProxyType({"text": 1, "table": 2})
 """What a partly missed e-mail address scores by P2's text and by its table."""
@@ -186,7 +186,7 @@ def _group_things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
     for group, family in groups:
         entity = None
         if family in _NAMED:
-            form = organization(plain(marked.text[group[0].start : group[0].end]))
+            form = normalize_organization(normalize_surface(marked.text[group[0].start : group[0].end]))
             entity = next((g for f, other, g in spelled if f == family and _are_alike(form, other)), None)
             if entity is None:
                 spelled.append((family, form, group))
@@ -217,9 +217,9 @@ def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
 
 def _are_alike(first: str, second: str) -> bool:
     """Whether two plain names differ only in spaces and signs, or in one letter that does not change the sound."""
-    a, b = characters(first), characters(second)
+    a, b = normalize_code(first), normalize_code(second)
     if a == b:
         return True
     if min(len(a), len(b)) < _LEAST_ALIKE or any(c.isdigit() for c in a + b):
         return False
-    return sound(a) == sound(b) and near(a, b)
+    return make_sound_key(a) == make_sound_key(b) and is_near(a, b)

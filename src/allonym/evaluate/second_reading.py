@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from allonym import pipeline
 from allonym.detect.words import word_list
-from allonym.document import Document, Interval, Span, merge, subtract
+from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, marks_to
 from allonym.evaluate.pairs import check_pairs, report_progress
@@ -28,7 +28,7 @@ from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
 from allonym.serial import Serialisable
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.placeholders import Placeholder, find_placeholders
 from allonym.text.words import find_words
 
@@ -191,7 +191,7 @@ def _find_candidates(
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
     yield from findings
-    covered = merge((s.start, s.end) for s in findings)
+    covered = merge_intervals((s.start, s.end) for s in findings)
     starts = [a for a, _ in covered]
     for start, end in _find_capitals(text, placeholders) if capitals else ():
         index = bisect_left(starts, end)
@@ -224,7 +224,7 @@ def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[I
 def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]) -> list[Interval]:
     """Return the parts of a finding outside of placeholders with two letters or digits, and not only small words."""
     out = []
-    for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in placeholders]):
+    for start, end in subtract_intervals((span.start, span.end), [(p.start, p.end) for p in placeholders]):
         surface = text[start:end]
         if sum(map(str.isalnum, surface)) > 1 and not _SMALL.issuperset(surface.lower().split()):
             core = surface.strip(_EDGES)
@@ -239,7 +239,7 @@ def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Seque
     beside = next((p for p in placeholders if _is_beside(text, start, end, p)), None)
     if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
         label = "PERSON"
-    related = beside is not None and bool(beside.label) and TAXONOMY.related(beside.label, label)
+    related = beside is not None and bool(beside.label) and TAXONOMY.are_related(beside.label, label)
     cut = any(p.start < span.end and span.start < p.end for p in placeholders)
     part = related or cut or (TAXONOMY.within(label, "PERSON") and " " not in text[start:end])
     if label in ("ORGANIZATION", "PRODUCT") and _is_of_speaker(text, start, end, placeholders):
@@ -277,4 +277,4 @@ def _find_in_original(original: str) -> Callable[[str], bool]:
 
 
 def _fold_words(text: str) -> str:
-    return " " + " ".join(find_words(plain(text))) + " "
+    return " " + " ".join(find_words(normalize_surface(text))) + " "

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.document import Interval, merge, subtract
+from allonym.document import Interval, merge_intervals, subtract_intervals
 from allonym.errors import DataError, MissingExtra
 from allonym.evaluate.matching import Mention, group_referents, select_touching
 from allonym.serial import Serialisable
@@ -99,12 +99,12 @@ def unigram_bits(language: str = "en") -> Weights:
 
 def is_masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
     """Whether a mention is masked completely but for words that may be skipped; ``cover`` is sorted and disjoint."""
-    gaps = list(subtract(place, select_touching(place, cover)))
+    gaps = list(subtract_intervals(place, select_touching(place, cover)))
     if not gaps:
         return True
     start = place[0]
-    free = merge((start + m.start(), start + m.end()) for m in _SKIPPED.finditer(text[start : place[1]]))
-    return not any(True for gap in gaps for _ in subtract(gap, free))
+    free = merge_intervals((start + m.start(), start + m.end()) for m in _SKIPPED.finditer(text[start : place[1]]))
+    return not any(True for gap in gaps for _ in subtract_intervals(gap, free))
 
 
 def count_masked(
@@ -118,7 +118,7 @@ def count_masked(
     Returns:
         A flat array: the table, then for precision right and all, plain and weighted; ``(22,)``.
     """
-    cover = merge(findings)
+    cover = merge_intervals(findings)
     table = np.zeros((3, 3, 2))
     marked: list[list[Interval]] = []
     for mentions in annotators:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from allonym.document import Document, merge
+from allonym.document import Document, merge_intervals
 from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_free, check_separate, list_items
 from allonym.files.output import PartFile
@@ -154,7 +154,7 @@ def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[
             b += 1
         if a < b:
             out.append((a, b))
-    return merge(out)
+    return merge_intervals(out)
 
 
 class _Out:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from allonym.document import subtract
+from allonym.document import subtract_intervals
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 from allonym.text.words import IDENTIFIER
 
@@ -100,7 +100,7 @@ class Reader:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the words of a text that are read."""
         placeholders = [] if self._tags else [(p.start, p.end) for p in find_placeholders(text)]
-        readable = subtract((0, len(text)), placeholders)
+        readable = subtract_intervals((0, len(text)), placeholders)
         return [match.span() for start, end in readable for match in IDENTIFIER.finditer(text, start, end)]
 
     def _number_word_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:

@@ -13,12 +13,12 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from allonym.intruder.persons import language_model
+from allonym.intruder.persons import open_client
 from allonym.intruder.protocol import TOLD, Item, Ranking, Target
 from allonym.llm import Client, Reply, Request
 from allonym.llm.client import read_answers_twice
 from allonym.llm.templates import Messages, fill_slots, read_prompts, to_utf8
-from allonym.text.names import organization, plain
+from allonym.text.names import normalize_organization, normalize_surface
 
 SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -64,7 +64,7 @@ class LanguageModel:
         aliases: Mapping[str, Sequence[str]] | None = None,
         listed: bool = False,
     ) -> None:
-        self._client = client or language_model(settings, key)
+        self._client = client or open_client(settings, key)
         self._slots = {"subject": subject, "kind": kind, "reply": reply}
         self._aliases = dict(aliases or {})
         self._is_listed = listed
@@ -131,10 +131,10 @@ def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
     >>> match("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
     0
     """
-    core = organization(plain(guess))
+    core = normalize_organization(normalize_surface(guess))
     if not core.strip():
         return -1
-    forms = [[organization(plain(name)) for name in names_of_class] for names_of_class in names]
+    forms = [[normalize_organization(normalize_surface(name)) for name in names_of_class] for names_of_class in names]
     words = set(core.split())
     tests = (
         lambda form: form == core,
@@ -164,7 +164,7 @@ def _read_guesses(reply: Reply) -> Guesses | None:
 def _read_name(reply: Reply) -> Guesses | None:
     """Read an answer that is no JSON but may be a name."""
     content = reply.content.strip()
-    return (content, "") if reply.whole and 0 < len(content) <= _LONGEST and "\n" not in content else None
+    return (content, "") if reply.is_complete and 0 < len(content) <= _LONGEST and "\n" not in content else None
 
 
 def _level_of(stage: str) -> int:

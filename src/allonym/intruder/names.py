@@ -35,7 +35,7 @@ def measure_likeness(guess: str, name: str) -> float:
     return min(1.0, dot / sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values())))
 
 
-def closest(guess: str, names: Iterable[str]) -> float:
+def measure_best_likeness(guess: str, names: Iterable[str]) -> float:
     """The highest :func:`measure_likeness` of a guess with any name of one person; 0 where there is no name."""
     return max((measure_likeness(guess, name) for name in names), default=0.0)
 

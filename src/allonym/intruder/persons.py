@@ -81,7 +81,7 @@ def guess_persons(
     return tuple(_read_answer(answer, guesses) if answer is not None else Answer(False) for answer in answers)
 
 
-def language_model(settings: Mapping[str, object] | None, key: bytes | None = None) -> Client:
+def open_client(settings: Mapping[str, object] | None, key: bytes | None = None) -> Client:
     """Return the client for a policy's table ``[llm]``.
 
     Raises:
@@ -110,7 +110,7 @@ def ask_about_texts(
     """
     if guesses < 1:
         raise UsageError(f"guesses must be 1 or more, got {guesses}")
-    client = client or language_model(settings, key)
+    client = client or open_client(settings, key)
     again = fill_slots(read_prompts("intruder", "persons")["again"], {})
     answers: list[Mapping[str, object] | None] = []
     for start in range(0, len(texts), _BATCH):

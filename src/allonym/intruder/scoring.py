@@ -13,7 +13,7 @@ from functools import cache
 from itertools import product
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.words import IDENTIFIER
 
 EXACT, LESS, WRONG = 1.0, 0.5, 0.0
@@ -88,8 +88,8 @@ def _read_years(text: str) -> list[float]:
 
 
 def _score_sex(guess: str, truth: str) -> float:
-    words = set(plain(guess).replace("-", " ").split())
-    if plain(guess) == plain(truth):
+    words = set(normalize_surface(guess).replace("-", " ").split())
+    if normalize_surface(guess) == normalize_surface(truth):
         return EXACT
     if all(words & set(_SEXES[sex].split()) for sex in "mf"):
         return WRONG  # a guess that names both says nothing
@@ -105,7 +105,7 @@ def _score_relationship(guess: str, truth: str) -> float:
 
 
 def _find_class(text: str, classes: Mapping[str, str]) -> str:
-    words = plain(text).replace("-", " ").split()
+    words = normalize_surface(text).replace("-", " ").split()
     if " ".join(words).startswith(("not married", "never married")):
         return "single"
     for name, listed in classes.items():
@@ -122,14 +122,14 @@ def _score_income(guess: str, truth: str) -> float:
 
 
 def _find_income(text: str) -> int:
-    words = plain(text).replace("medium", "middle").replace("no income", "none")
+    words = normalize_surface(text).replace("medium", "middle").replace("no income", "none")
     return next((i for i in range(len(_INCOMES) - 1, -1, -1) if re.search(rf"\b{_INCOMES[i]}\b", words)), -1)
 
 
 def _score_education(guess: str, truth: str) -> float:
     true_degree, degree = _find_degree(truth), _find_degree(guess)
     if not true_degree:
-        return EXACT if _is_same(plain(guess), plain(truth)) else WRONG
+        return EXACT if _is_same(normalize_surface(guess), normalize_surface(truth)) else WRONG
     subject, true_subject = _find_subject(guess), _find_subject(truth)
     pairs = product(sorted(subject), sorted(true_subject))
     is_same_subject = bool(subject & true_subject) or any(_is_same(a, b) for a, b in pairs)
@@ -139,7 +139,7 @@ def _score_education(guess: str, truth: str) -> float:
 
 
 def _find_degree(text: str) -> str:
-    words = plain(text)
+    words = normalize_surface(text)
     for name, pattern in sorted(_DEGREES, key=lambda d: d[0] not in _BEFORE_OTHERS):
         if re.search(rf"\b(?:{pattern})", words):
             return name
@@ -148,7 +148,7 @@ def _find_degree(text: str) -> str:
 
 def _find_subject(text: str) -> frozenset[str]:
     """The words that name a subject: those after "in" or "of", else none."""
-    parts = re.split(r"\b(?:in|of)\b", plain(text).replace("in college", "").replace("currently in", ""))
+    parts = re.split(r"\b(?:in|of)\b", normalize_surface(text).replace("in college", "").replace("currently in", ""))
     return frozenset(w for part in parts[1:] for w in _list_words(part) if not re.match(_DEGREE_WORDS, w))
 
 
@@ -164,7 +164,7 @@ def _score_place(guess: str, truth: str) -> float:
 
 
 def _split_place(text: str) -> list[str]:
-    parts = [plain(part).removesuffix(" city") for part in re.split(r"[,/(;]", text)]
+    parts = [normalize_surface(part).removesuffix(" city") for part in re.split(r"[,/(;]", text)]
     return [part for part in parts if any(c.isalnum() for c in part)]
 
 
@@ -186,7 +186,7 @@ def _list_countries(parts: list[str]) -> list[str]:
 
 
 def _score_occupation(guess: str, truth: str) -> float:
-    name, true_name = plain(guess), plain(truth)
+    name, true_name = normalize_surface(guess), normalize_surface(truth)
     words, true_words = _list_words(name), _list_words(true_name)
     if not words or not true_words:
         return WRONG

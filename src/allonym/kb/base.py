@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from allonym.errors import KnowledgeBaseError, UnknownNameError
-from allonym.text.names import PARTICLES, plain
+from allonym.text.names import PARTICLES, normalize_surface
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,9 +49,9 @@ _HOME = 2.0  # prior odds of the default origin against any other
 _UNFOLDED = "ħŧȷɔɛŋɓɖɗƙƴ"  # letters that the look-up keys of knowledge base files hold as they are
 
 
-def fold(text: str) -> str:
+def fold_key(text: str) -> str:
     """Return the plain form by which a knowledge base is searched: case folded, no diacritics, ``ł`` as ``l``."""
-    return plain(text, keep=_UNFOLDED) if text else ""
+    return normalize_surface(text, keep=_UNFOLDED) if text else ""
 
 
 class Item(NamedTuple):
@@ -172,7 +172,7 @@ class KnowledgeBase:
         """Return what is known of a word as a name, the most typical first; names that may not replace others too."""
         rows = self._select(
             "SELECT n.part, o.name, n.gender, n.weight FROM name n JOIN origin o ON o.id = n.origin WHERE n.folded = ?",
-            fold(word),
+            fold_key(word),
         )
         return tuple(sorted({NameFact(*row) for row in rows}, key=lambda f: (-f.weight, f)))
 
@@ -190,14 +190,14 @@ class KnowledgeBase:
         evidence: list[tuple[dict[str, float], float]] = []
         particles = ""
         for i, word in enumerate(words):
-            if fold(word) in PARTICLES and i + 1 < len(words):
+            if fold_key(word) in PARTICLES and i + 1 < len(words):
                 particles += f"{word} "
                 continue
             family = i > 0 and i == len(words) - 1
             part = "last" if family else "first" if len(words) > 1 else ""
             shares = self._get_shares(particles + word, part) or self._get_shares(word, part)
             if not shares and (family or len(words) == 1):
-                shares = self._get_ending_shares(fold(word))
+                shares = self._get_ending_shares(fold_key(word))
             if shares:
                 evidence.append((shares, _FAMILY if family else 1.0))
         others = (origin for shares, _ in evidence for origin in shares if origin != default)
@@ -246,7 +246,7 @@ class KnowledgeBase:
     def famous(self, given: str, family: str) -> bool:
         """Whether a well-known person bears this name."""
         sql = "SELECT 1 FROM famous WHERE given = ? AND family = ?"
-        return bool(given and family and self._select(sql, fold(given), fold(family)))
+        return bool(given and family and self._select(sql, fold_key(given), fold_key(family)))
 
     # Items
 
@@ -260,7 +260,7 @@ class KnowledgeBase:
             language: ISO 639-1 of the text. Names in this language, in English or of the place itself come before
                 names in other languages and aliases, unless the item of these is ten times larger.
         """
-        return self._find(fold(text), tuple(kinds), country, language)
+        return self._find(fold_key(text), tuple(kinds), country, language)
 
     @_cache_results(8192)
     def _find(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
@@ -355,7 +355,7 @@ class KnowledgeBase:
         return {(language, form): text for language, form, text in rows}
 
     @_cache_results(8192)
-    def related(self, item: Item, property: str) -> tuple[Item, ...]:
+    def find_related(self, item: Item, property: str) -> tuple[Item, ...]:
         """Return the items that a relation leads to, the most important first.
 
         Args:

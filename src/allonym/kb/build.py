@@ -54,7 +54,7 @@ def get_versions() -> dict[str, str]:
         raise MissingExtra("building the knowledge base", "kb") from None
 
 
-def build(out: Path) -> None:
+def build_knowledge_base(out: Path) -> None:
     """Write the knowledge base to ``out``; a file that is there is replaced, or left as it is if something fails.
 
     Raises:
@@ -65,8 +65,8 @@ def build(out: Path) -> None:
         store.add_meta("title", "allonym's own knowledge base")
         store.add_meta("languages", " ".join(("en", *geography.LANGUAGES)))
         allonym, cldr, geonames, faker = (
-            store.add_source(Source(name, version.format(**used), licence, credit, taken))
-            for name, version, licence, credit, taken in _SOURCES
+            store.add_source(Source(name, version.format(**used), licence, credit, date))
+            for name, version, licence, credit, date in _SOURCES
         )
         places = geography.write_places(store, geonames, cldr, allonym)
         facts.write_facts(store, places, allonym, faker)

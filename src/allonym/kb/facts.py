@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from allonym.kb.base import fold
+from allonym.kb.base import fold_key
 from allonym.kb.geography import Geography
 from allonym.kb.people import SOURCES, read_rows
 from allonym.kb.store import Store
@@ -54,7 +54,7 @@ def _write_natural(store: Store, places: Geography, source: int) -> None:
             number = store.add_entity("natural", label, source, country=country, industry=sort)
             store.add_names(number, (entry.replace(":", "=", 1) for entry in more.split(",")))
             bare = _SORT.sub("", label)
-            if bare != label and len(bare) > 3 and (country, fold(bare)) not in places.cities:
+            if bare != label and len(bare) > 3 and (country, fold_key(bare)) not in places.cities:
                 store.add_alias(number, bare)
 
 
@@ -148,15 +148,15 @@ def _write_occupations(store: Store, source: int, faker: int) -> None:
         for entry in entries.split(";"):
             head, *aliases = entry.split("|")
             name, _, gender = head.partition("/")
-            written.update(map(fold, (name, *aliases)))
+            written.update(map(fold_key, (name, *aliases)))
             number = store.add_entity("occupation", name, source, industry=trade, gender=gender)
             store.add_relation(number, "subclass_of", above)
             for alias in aliases:
                 store.add_alias(number, alias)
     for name in _list_jobs():
-        if fold(name) in written:
+        if fold_key(name) in written:
             continue
-        written.add(fold(name))
+        written.add(fold_key(name))
         low = f"{name} ".lower()
         trade = next((t for t, words in matches if any(w in low for w in words)), "")
         if trade:

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from allonym.kb.base import fold
+from allonym.kb.base import fold_key
 from allonym.kb.people import read_rows, read_unfit
 from allonym.kb.store import Store
 
@@ -69,7 +69,7 @@ class Geography:
 
     def find_city(self, country: str, name: str) -> int | None:
         """Return the number of a city; None where it is unknown."""
-        return self.cities.get((country, fold(name)))
+        return self.cities.get((country, fold_key(name)))
 
 
 def write_places(store: Store, geonames: int, cldr: int, facts: int) -> Geography:
@@ -123,7 +123,7 @@ def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cld
             usable=country["population"] >= 100_000 and len(name) <= 24 and "(" not in name,
         )
         out.countries[code] = number
-        out.famous.add(fold(name))
+        out.famous.add(fold_key(name))
         store.add_relation(number, "part_of", continents[country["continentcode"]])
         for language, locale in locales.items():
             if code in locale.territories:
@@ -171,7 +171,7 @@ def _write_regions(store: Store, out: Geography, facts: int) -> dict[tuple[str, 
     for country, code, theirs, name, *more in read_rows("regions.tsv"):
         number = store.add_entity("region", name, facts, country=country, region=code)
         out.regions[country, code] = number
-        out.famous.add(fold(name))
+        out.famous.add(fold_key(name))
         codes[country, theirs] = code
         store.add_names(number, more)
     return codes
@@ -180,9 +180,11 @@ def _write_regions(store: Store, out: Geography, facts: int) -> dict[tuple[str, 
 def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str], str], geonames: int) -> None:
     exonyms: dict[tuple[str, str], dict[str, str]] = {}
     for country, name, *entries in read_rows("cities.tsv"):
-        exonyms[country, fold(name)] = dict(entry.split("=", 1) for entry in entries)
+        exonyms[country, fold_key(name)] = dict(entry.split("=", 1) for entry in entries)
     parts = {
-        (country, region, fold(name)) for country, region, names in read_rows("parts.tsv") for name in names.split(",")
+        (country, region, fold_key(name))
+        for country, region, names in read_rows("parts.tsv")
+        for name in names.split(",")
     }
     districts = _find_districts(list(data.get_cities().values()))
     _, words = read_unfit()
@@ -190,7 +192,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
     twins: set[tuple[str, str, str]] = set()
     cities = data.get_cities().values()
     for city in sorted(cities, key=lambda c: (c["countrycode"], -c["population"], c["geonameid"])):  # largest first
-        country, population, folded = city["countrycode"], city["population"], fold(city["name"])
+        country, population, folded = city["countrycode"], city["population"], fold_key(city["name"])
         if country not in out.countries:
             continue
         region = codes.get((country, city["admin1code"]), "")
@@ -199,7 +201,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             continue
         named = exonyms.get((country, folded), {}) if (country, folded) not in out.cities else {}
         name = named.get("en", city["name"])
-        plain_name = fold(name)
+        plain_name = fold_key(name)
         number = store.add_entity(
             "city",
             name,
@@ -215,7 +217,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             and not {twin, (country, region, plain_name)} & parts,
         )
         twins.add(twin)
-        for key in (folded, plain_name, *(fold(n) for text in named.values() for n in text.split(";"))):
+        for key in (folded, plain_name, *(fold_key(n) for text in named.values() for n in text.split(";"))):
             out.cities.setdefault((country, key), number)
         out.region_of[number] = region
         if region:
@@ -231,7 +233,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             # By-names of letters only: abbreviations and airport codes would be found in every text.
             used = {folded, plain_name}
             for text in city["alternatenames"]:
-                short = fold(text)
+                short = fold_key(text)
                 foreign = population >= _FOREIGN or not text.isascii()
                 if foreign and short not in used and len(short) > 3 and short not in words and _LATIN.fullmatch(text):
                     used.add(short)

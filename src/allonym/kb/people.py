@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from allonym.kb.base import fold
+from allonym.kb.base import fold_key
 from allonym.kb.roman import romanise_name
 from allonym.kb.store import Store
 
@@ -89,7 +89,7 @@ def _weigh_names(
         if name.isupper():
             name = name.capitalize()
         name = _MC.sub(lambda m: "Mc" + m[1].upper(), name)
-        if not name or (fold(name) in _PLACEHOLDERS and origin in ("latin", "polish", "vietnamese")):
+        if not name or (fold_key(name) in _PLACEHOLDERS and origin in ("latin", "polish", "vietnamese")):
             continue
         # A frequency says how typical a name is: from the locale's weight down to a third of it.
         share = shares.get(raw, most) / most
@@ -117,7 +117,7 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
     best: dict[tuple[str, str, str, str], Name] = {}
     for name in map(_add_gender, names):
         if _SHAPE.fullmatch(name.name) and len(name.name) <= 24:
-            key = (fold(name.name), name.part, name.origin, name.gender)
+            key = (fold_key(name.name), name.part, name.origin, name.gender)
             if key not in best or best[key].weight < name.weight:
                 best[key] = name
     groups: dict[tuple[str, str, str], list[Name]] = defaultdict(list)
@@ -133,13 +133,13 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
             strong = {n.gender for n in group if n.weight >= 0.7 * top.weight}
             top = top._replace(gender=strong.pop() if len(strong) == 1 else "n")
         out.append(top)
-    return sorted(out, key=lambda n: (n.part, n.origin, n.gender, fold(n.name), n.name))
+    return sorted(out, key=lambda n: (n.part, n.origin, n.gender, fold_key(n.name), n.name))
 
 
 def read_unfit() -> tuple[frozenset[str], frozenset[str]]:
     """Return names that never replace others, in plain form: famous alone, offensive, valenced; and common words."""
     table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
-    names, words = (frozenset(fold(n) for n in table.get(key, ())) for key in ("names", "words"))
+    names, words = (frozenset(fold_key(n) for n in table.get(key, ())) for key in ("names", "words"))
     return names, words | {w for row in read_rows("words.txt") for w in row[0].split()}
 
 
@@ -150,7 +150,7 @@ def read_famous() -> list[tuple[str, str]]:
 
 def is_fit(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name may replace others."""
-    folded = fold(name.name)
+    folded = fold_key(name.name)
     pieces = re.split(r"[ '’-]", folded)
     if not name.offered or sum(map(str.isalpha, folded)) < 3 or not name.name[-1].islower():
         return False
@@ -179,7 +179,7 @@ _MIXED = frozenset("kenyan nigerian ghanaian indonesian uzbek hindi arabic".spli
 
 def is_borrowed(name: Name, typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name is known to be at home elsewhere, and not where this list has it."""
-    origins = typical.get(fold(name.name), frozenset())
+    origins = typical.get(fold_key(name.name), frozenset())
     if not origins or name.origin in origins:
         return False
     if name.origin in _MIXED:
@@ -216,7 +216,7 @@ def is_foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]])
     """
     if name.origin not in ("english", "american"):
         return False
-    by_origin = weights.get((name.part, fold(name.name)), {})
+    by_origin = weights.get((name.part, fold_key(name.name)), {})
     here = max((weight for origin, weight in by_origin.items() if origin in _ISLES), default=0)
     there = max((weight for origin, weight in by_origin.items() if origin not in _ISLES), default=0)
     return there >= here + OFFERED
@@ -230,15 +230,15 @@ def is_ambiguous(name: Name, women: Mapping[str, Set[str]]) -> bool:
     """
     if name.part != "last" or name.origin in _SYLLABLES:
         return False
-    return bool(women.get(fold(name.name), frozenset()) & list_related(name.origin))
+    return bool(women.get(fold_key(name.name), frozenset()) & list_related(name.origin))
 
 
 def _share_offers(names: list[Name]) -> list[Name]:
     """Return the names; American given names that British and Irish lists offer too are offered."""
-    offered = {(fold(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
+    offered = {(fold_key(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
     return [
         n._replace(offered=True)
-        if (n.part, n.origin) == ("first", "american") and (fold(n.name), n.gender) in offered
+        if (n.part, n.origin) == ("first", "american") and (fold_key(n.name), n.gender) in offered
         else n
         for n in names
     ]
@@ -254,26 +254,26 @@ def write_names(store: Store, places: frozenset[str]) -> None:
     typical: dict[str, set[str]] = defaultdict(set)
     for name in names:
         if name.weight == TYPICAL or (name.offered and name.part == "last" and name.origin in _HOME):
-            typical[fold(name.name)].add(name.origin)
+            typical[fold_key(name.name)].add(name.origin)
     for name in names:
         first = name.offered and name.part == "first" and name.origin in ("english", "turkish")
-        if first and not typical[fold(name.name)] & _ELSEWHERE:
-            typical[fold(name.name)].add(name.origin)
+        if first and not typical[fold_key(name.name)] & _ELSEWHERE:
+            typical[fold_key(name.name)].add(name.origin)
     weights: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     women: dict[str, set[str]] = defaultdict(set)
     for name in names:
-        by_origin = weights[name.part, fold(name.name)]
+        by_origin = weights[name.part, fold_key(name.name)]
         by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
         if name.part == "first" and name.gender == "f":
-            women[fold(name.name)].add(name.origin)
+            women[fold_key(name.name)].add(name.origin)
     banned = frozenset().union(*read_unfit(), places)
     for name in names:
         weight = 1 if is_borrowed(name, typical) else name.weight
         usable = is_fit(name, banned, typical) and not is_foreign(name, weights) and not is_ambiguous(name, women)
         store.add_name(name.name, name.part, name.origin, name.gender, weight, usable)
     store.add_endings(count_endings(names))
-    for given, family in read_famous():
-        store.add_famous(given, family)
+    for given_name, family in read_famous():
+        store.add_famous(given_name, family)
 
 
 def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
@@ -281,7 +281,7 @@ def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     totals: Counter[str] = Counter()
     for name in names:
-        word = fold(name.name)
+        word = fold_key(name.name)
         if len(word) < 4 or not name.offered:
             continue
         totals[name.origin] += 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allonym.errors import UnknownNameError
-from allonym.kb.base import APPLICATION, KINDS, SCHEMA, fold
+from allonym.kb.base import APPLICATION, KINDS, SCHEMA, fold_key
 
 OWN, TRANSLATED, ALIAS = 0, 1, 2
 
@@ -91,7 +91,7 @@ class Store:
                 self.add_alias(entity, name)
 
     def _add_lookup(self, text: str, entity: int, rank: int, language: str = "") -> None:
-        key = (fold(text), entity)
+        key = (fold_key(text), entity)
         marked = f" {language} " if language else ""
         row = self.db.execute("SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?", key).fetchone()
         if row is None:
@@ -114,7 +114,7 @@ class Store:
 
     def add_name(self, name: str, part: str, origin: str, gender: str, weight: int, usable: bool) -> None:
         """Write a name of people; the columns are those of :class:`NameFact`."""
-        folded = fold(name)
+        folded = fold_key(name)
         shown = "" if name == folded.capitalize() else name
         row = (folded, part, self._get_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
         self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -131,7 +131,7 @@ class Store:
 
     def add_famous(self, given: str, family: str) -> None:
         """Write the name of a well-known person."""
-        self.db.execute("INSERT OR IGNORE INTO famous VALUES (?, ?)", (fold(given), fold(family)))
+        self.db.execute("INSERT OR IGNORE INTO famous VALUES (?, ?)", (fold_key(given), fold_key(family)))
 
     def add_endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
         """Write how names end: ending, origin, share."""

@@ -27,13 +27,13 @@ from allonym.link.people import Group, link_people, write_note
 from allonym.text.fold import spell_out
 from allonym.text.names import (
     Form,
-    characters,
     find_title_gender,
     join_spelled_letters,
     normalize_address,
-    organization,
-    person,
-    plain,
+    normalize_code,
+    normalize_organization,
+    normalize_surface,
+    parse_person,
 )
 
 __all__ = ["Linked", "link"]
@@ -81,19 +81,19 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         family = chain[-1]
         surface = text[span.start : span.end]
         if family == "PERSON" and label != "TITLE":
-            normal = plain(surface)
+            normal = normalize_surface(surface)
             if letters := join_spelled_letters(normal, 3):
                 spelled_words.setdefault(letters, []).append(span)
                 continue
-            form = person(normal)
-            if not surface.isascii() and (second := plain(spell_out(surface))) != normal:
-                second_words |= {b: a for a, b in zip(form[0], person(second)[0], strict=False) if a != b}
+            form = parse_person(normal)
+            if not surface.isascii() and (second := normalize_surface(spell_out(surface))) != normal:
+                second_words |= {b: a for a, b in zip(form[0], parse_person(second)[0], strict=False) if a != b}
             if not form[1] and (gender := find_title_gender(text, span.start)):
                 form = form[0], gender
             people.setdefault(form, []).append(span)
             continue
         if family == "SPELLED_WORD":
-            normal = plain(surface)
+            normal = normalize_surface(surface)
             spelled_words.setdefault(join_spelled_letters(normal, 2) or normal, []).append(span)
             continue
         if label == "TITLE":
@@ -132,14 +132,14 @@ def _get_first_start(entity: Entity) -> int:
 def _normalize(surface: str, family: str, lineage: tuple[str, ...]) -> str:
     """What two mentions of a family, other than people, must share to have one referent."""
     if family == "ORGANIZATION":
-        return organization(plain(surface))
+        return normalize_organization(normalize_surface(surface))
     if family in _BY_CHARACTERS or "POSTAL_CODE" in lineage:
-        return characters(surface)
+        return normalize_code(surface)
     if family in _ADDRESSES:
         return normalize_address(surface)
     if family == "SECRET":
         return surface
-    return plain(surface).rstrip(".") if family == "TITLE" else plain(surface)
+    return normalize_surface(surface).rstrip(".") if family == "TITLE" else normalize_surface(surface)
 
 
 def _choose_label(spans: list[Span]) -> str:

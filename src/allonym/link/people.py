@@ -10,15 +10,15 @@ from allonym.document import Document, Span
 from allonym.text.names import (
     PARTICLES,
     Form,
+    find_short_forms,
     has_swapped_letters,
+    is_near,
+    is_same_person,
     list_filing_keys,
     list_initials,
     list_lookup_keys,
-    near,
-    same_person,
-    short_forms,
-    singular,
-    sound,
+    list_singulars,
+    make_sound_key,
     split_name,
 )
 
@@ -98,7 +98,7 @@ def _unite_spellings(people: dict[Form, list[Span]], second_words: Mapping[str, 
         first = tuple(second_words.get(word, word) for word in words)
         if first != words and len(words) > 1:
             others = (form for form in by_last.get(split_name(first)[1][-1], ()) if form != words)
-            words = first if any(same_person(first, form) for form in others) else words
+            words = first if any(is_same_person(first, form) for form in others) else words
         elif first != words and words[0] not in borne:
             words = first
         if len(words) > 1:
@@ -158,7 +158,7 @@ class _Roll:
         given_names, last, _ = split_name(words)
         keys = list_lookup_keys(given_names[0]) if given_names else ()
         numbers = sorted({number for key in keys for number in self.by_last.get((last[-1], key), ())})
-        fits = [g for g in map(self.groups.__getitem__, numbers) if all(same_person(words, f) for f in g.forms)]
+        fits = [g for g in map(self.groups.__getitem__, numbers) if all(is_same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return
@@ -255,7 +255,7 @@ class _Roll:
             for g in self.mixed.get("".join(sorted(word)), ())
             if any(has_swapped_letters(p, word) for f in g.forms for p in f)
         ]
-        return close or _drop_doubles([g for name in sorted(short_forms(word)) for g in self.givens.get(name, ())])
+        return close or _drop_doubles([g for name in sorted(find_short_forms(word)) for g in self.givens.get(name, ())])
 
     def add_plurals(self, forms: list[Form]) -> list[Form]:
         """Add ``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
@@ -264,19 +264,19 @@ class _Roll:
         families: list[Form] = []
         for form in forms:
             word = form[0][0]
-            name = next((n for n in singular(word) if n in self.lasts or n in self.alone or n in singles), "")
+            name = next((n for n in list_singulars(word) if n in self.lasts or n in self.alone or n in singles), "")
             if not name or form in self.speakers:
                 rest.append(form)
             elif name in singles:
                 families.append(form)
             else:
                 self._add_family(form, name)
-        names = {n for f in families for n in singular(f[0][0])}
+        names = {n for f in families for n in list_singulars(f[0][0])}
         for form in rest:
             if form[0][0] in names:
                 self.alone.setdefault(form[0][0], []).append(self.open_group(form, self.people[form]))
         for form in families:
-            self._add_family(form, next(n for n in singular(form[0][0]) if n in singles))
+            self._add_family(form, next(n for n in list_singulars(form[0][0]) if n in singles))
         return [f for f in rest if f[0][0] not in self.alone]
 
     def _add_family(self, form: Form, name: str) -> None:
@@ -292,17 +292,17 @@ class _Roll:
         if any(len(f[0][0]) >= _LEAST_SOUND for f in forms):
             for part, bearers in self.bearers.items():
                 for group in bearers if len(part) >= _LEAST_SOUND else ():
-                    _enter_bearer(alike, sound(part), group)
+                    _enter_bearer(alike, make_sound_key(part), group)
         singles: dict[str, Group] = {}
         for form in sorted(forms):
             word = form[0][0]
             is_single = len(form[0]) == 1
-            namesakes = [singles[name] for name in sorted(short_forms(word)) if name in singles]
+            namesakes = [singles[name] for name in sorted(find_short_forms(word)) if name in singles]
             if is_single and len(self.filter_fits(form, namesakes)) == 1:
                 self.join_group(namesakes[0], form)
                 namesakes[0].forms.append(form[0])
                 continue
-            key = sound(word) if is_single and len(word) >= _LEAST_SOUND else ""
+            key = make_sound_key(word) if is_single and len(word) >= _LEAST_SOUND else ""
             fits = [g for g in alike.get(key, ()) if _has_sound(g, word, key)] if key else []
             candidates = self.filter_fits(form, fits)
             if len(candidates) == 1:
@@ -351,7 +351,9 @@ def _drop_doubles(groups: list[Group]) -> list[Group]:
 
 
 def _has_sound(group: Group, word: str, key: str) -> bool:
-    return any(len(p) >= _LEAST_SOUND and sound(p) == key and near(p, word) for form in group.forms for p in form)
+    return any(
+        len(p) >= _LEAST_SOUND and make_sound_key(p) == key and is_near(p, word) for form in group.forms for p in form
+    )
 
 
 def _settle_by_turns(document: Document, mentions: list[Span], fits: list[Group]) -> list[Span]:

@@ -9,7 +9,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 _DEEPEST = 64
 
 
-def parsed(content: str) -> Mapping[str, object] | None:
+def parse_answer(content: str) -> Mapping[str, object] | None:
     """Return the first complete JSON object in an answer; None where there is none."""
     text = _remove_thoughts(content)
     decoder = json.JSONDecoder()
@@ -28,9 +28,9 @@ def parsed(content: str) -> Mapping[str, object] | None:
     return None
 
 
-def mended(content: str) -> Mapping[str, object] | None:
-    """Parse an answer like :func:`parsed`; of one that was cut off, return what was complete before the cut."""
-    answer = parsed(content)
+def mend_answer(content: str) -> Mapping[str, object] | None:
+    """Parse an answer like :func:`parse_answer`; of one that was cut off, return what was complete before the cut."""
+    answer = parse_answer(content)
     if answer is not None:
         return answer
     text = _remove_thoughts(content)

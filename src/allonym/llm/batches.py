@@ -16,14 +16,14 @@ from allonym.llm.client import Client
 URL = "/v1/chat/completions"
 
 
-def lines(requests: Mapping[str, Mapping[str, object]]) -> Iterable[str]:
+def format_batch_lines(requests: Mapping[str, Mapping[str, object]]) -> Iterable[str]:
     """Yield the lines of a batch file for the requests that :func:`allonym.llm.recording` recorded."""
     for name, body in requests.items():
         row = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         yield json.dumps(row, separators=(",", ":")) + "\n"
 
 
-def keep(results: Iterable[str], client: Client) -> Mapping[str, int]:
+def store_results(results: Iterable[str], client: Client) -> Mapping[str, int]:
     """Store the answers of a file of results in the client's cache.
 
     Args:

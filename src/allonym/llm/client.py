@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from allonym.errors import EndpointError, MissingExtra, PolicyError, UsageError
-from allonym.llm.answers import parsed
+from allonym.llm.answers import parse_answer
 from allonym.llm.cache import Cache
 from allonym.llm.templates import Messages, extend_messages
 
@@ -54,21 +54,21 @@ class Reply:
 
     Attributes:
         content: the model's words. Hidden from ``repr``.
-        whole: whether they were neither refused nor cut off.
+        is_complete: whether they were neither refused nor cut off.
         prompt_tokens, completion_tokens: as the endpoint counts them; 0 where it does not.
-        kept: whether the answer comes from the cache.
+        is_cached: whether the answer comes from the cache.
     """
 
     content: str = field(repr=False)
-    whole: bool = True
+    is_complete: bool = True
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    kept: bool = False
+    is_cached: bool = False
 
     @property
     def answer(self) -> Mapping[str, object] | None:
         """The JSON object in the content; None where it holds none or is not whole."""
-        return parsed(self.content) if self.whole else None
+        return parse_answer(self.content) if self.is_complete else None
 
 
 class Recorded(EndpointError):
@@ -80,7 +80,7 @@ _RECORDED: ContextVar[dict[str, Mapping[str, object]] | None] = ContextVar("reco
 
 
 @contextmanager
-def unlocked(key: bytes | None) -> Iterator[None]:
+def unlock_cache(key: bytes | None) -> Iterator[None]:
     """Set the key with which clients that get none, such as those of detectors, open their cache."""
     token = _CACHE_KEY.set(key)
     try:
@@ -109,7 +109,8 @@ def client_for(settings: Mapping[str, object], key: bytes | None = None) -> Clie
 
     Args:
         settings: ``policy.llm``.
-        key: for the cache, 32 bytes or more; by default the key of :func:`unlocked`. Without a key nothing is stored.
+        key: for the cache, 32 bytes or more; by default the key of :func:`unlock_cache`. Without a key, nothing
+            is stored.
 
     Raises:
         UsageError: the table names no ``url``.
@@ -211,7 +212,7 @@ class Client:
         data = self.cache.get(name) if self.cache else None
         if data is not None and (stored := _read_reply(data)) is not None:
             self._count(requests=1, kept=1)
-            return replace(stored, kept=True)
+            return replace(stored, is_cached=True)
         requests = _RECORDED.get()
         if requests is not None:
             requests[name] = self.body(request)

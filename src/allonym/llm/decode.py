@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from allonym.document import Interval, merge, subtract
+from allonym.document import Interval, merge_intervals, subtract_intervals
 from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request, read_answers
-from allonym.llm.templates import messages
-from allonym.text.names import plain
+from allonym.llm.templates import build_messages
+from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
 
 WORDS = 800
@@ -72,11 +72,11 @@ def decode(
     if not names or not text.strip():
         return ()
     entities = "\n".join(f"{tag}: {name}" for name, tag in names.items())
-    restored = merge(sorted(done))
+    restored = merge_intervals(sorted(done))
 
     def ask_windows(windows: Sequence[str], again: bool) -> list[list[tuple[str, str]] | None]:
         prompts = [
-            messages("decode", client.prompts, again=again, text=window, entities=entities) for window in windows
+            build_messages("decode", client.prompts, again=again, text=window, entities=entities) for window in windows
         ]
         return read_answers(client, [Request(prompt, SCHEMA, "spans") for prompt in prompts], _read_portions)
 
@@ -88,7 +88,7 @@ def decode(
         if portions is None:
             raise EndpointError("llm: twice an answer that is not the JSON that was asked for")
         rows += portions
-    return _verify_portions(text, names, rows, subtract((0, len(text)), restored))
+    return _verify_portions(text, names, rows, subtract_intervals((0, len(text)), restored))
 
 
 def _read_portions(reply: Reply) -> list[tuple[str, str]] | None:
@@ -165,9 +165,9 @@ def _score_likeness(portion: str, name: str) -> int:
 
     With 0 it cannot be a form of the name at all.
     """
-    words, others = find_words(plain(portion)), find_words(plain(name))
+    words, others = find_words(normalize_surface(portion)), find_words(normalize_surface(name))
     if not words or not others:
-        return int(plain(portion) == plain(name))
+        return int(normalize_surface(portion) == normalize_surface(name))
     if name != name.lower() and portion == portion.lower() and portion != portion.upper():
         return 0  # a name that lost its capital is too little to tell it from a word
     score = sum(max(2 * (a == b and len(a) > 1) or int(_may_be_form(a, b)) for b in others) for a in words)

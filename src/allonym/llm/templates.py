@@ -42,7 +42,7 @@ def extend_messages(messages: Messages, more: str) -> Messages:
     return (*messages[:-1], (role, f"{content}\n\n{more}"))
 
 
-def messages(name: str, policy_prompts: object, *, again: bool = False, **values: str) -> Messages:
+def build_messages(name: str, policy_prompts: object, *, again: bool = False, **values: str) -> Messages:
     """Build the messages of a request.
 
     Args:

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from allonym.models.runtime import Embeddings, session
+from allonym.models.runtime import Embeddings, open_session
 from allonym.models.tagger import ENGLISH
-from allonym.models.words import words
+from allonym.models.words import split_words
 
 WIDTH = 384
 LENGTH = 254  # pieces read at once, border marks not counted
@@ -32,7 +32,7 @@ class SentenceEncoder:
 
     def __init__(self, folder: Path = ENGLISH, *, threads: int = 1, gpu: bool = False) -> None:
         self._embed = Embeddings(folder)
-        self._session = session(folder / "encoder.onnx", gpu=gpu)
+        self._session = open_session(folder / "encoder.onnx", gpu=gpu)
         self._threads = max(1, threads)
         self._opened = (folder, threads, gpu)
 
@@ -60,7 +60,7 @@ class SentenceEncoder:
         import numpy as np
 
         pieces = self._embed.pieces
-        ids = [p for a, b in words(text) for p in pieces.pieces(text[a:b])]
+        ids = [p for a, b in split_words(text) for p in pieces.pieces(text[a:b])]
         total = np.zeros(WIDTH, np.float64)
         parts = max(1, -(-len(ids) // LENGTH))
         size = -(-len(ids) // parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from allonym.models.tagger import TaggerModel, load
+from allonym.models.tagger import TaggerModel, load_tagger
 
 
 def parts_of_speech(text: str, model: TaggerModel | None = None) -> list[tuple[int, int, str]]:
@@ -14,7 +14,7 @@ def parts_of_speech(text: str, model: TaggerModel | None = None) -> list[tuple[i
         text: any text; the model knows English only.
         model: a tagger; by default the one that ships with allonym.
     """
-    model = model or load()
+    model = model or load_tagger()
     result = model(text)
     best = result.parts.argmax(axis=1).tolist() if len(result.borders) else []
     return [(start, end, model.parts[n]) for (start, end), n in zip(result.borders, best, strict=True)]

@@ -12,7 +12,7 @@ from allonym.models.wordpiece import WordPiece
 HERE = Path(__file__).parent
 
 
-def session(path: Path, *, gpu: bool = False) -> Any:
+def open_session(path: Path, *, gpu: bool = False) -> Any:
     """Open an inference session.
 
     Args:

@@ -16,8 +16,8 @@ from threading import Lock
 from typing import Any
 
 from allonym.errors import DataError
-from allonym.models.runtime import HERE, Embeddings, session
-from allonym.models.windows import Window, read_words, windows
+from allonym.models.runtime import HERE, Embeddings, open_session
+from allonym.models.windows import Window, cut_windows, read_words
 
 ENGLISH = HERE / "english"
 _CACHED = 2048  # windows whose results are remembered
@@ -67,7 +67,7 @@ class TaggerModel:
             )
         self._embed = Embeddings(folder)
         self.pieces = self._embed.pieces
-        self._session = session(folder / "tagger.onnx", gpu=gpu)
+        self._session = open_session(folder / "tagger.onnx", gpu=gpu)
         self._threads = max(1, threads)
         self._cache: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
         self._lock = Lock()
@@ -77,7 +77,7 @@ class TaggerModel:
         import numpy as np
 
         words = read_words(text, self._embed.pieces)
-        cut = windows(words, self._embed.pieces)
+        cut = cut_windows(words, self._embed.pieces)
         if self._threads > 1 and len(cut) > 1:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -126,11 +126,11 @@ class TaggerModel:
         return self._session.run(None, feed)
 
 
-def load(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:
+def load_tagger(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:
     """Load a tagger, once per process; by default the English one that ships with allonym."""
-    return _load(folder, threads, gpu)
+    return _load_tagger(folder, threads, gpu)
 
 
 @cache
-def _load(folder: Path, threads: int, gpu: bool) -> TaggerModel:
+def _load_tagger(folder: Path, threads: int, gpu: bool) -> TaggerModel:
     return TaggerModel(folder, threads=threads, gpu=gpu)

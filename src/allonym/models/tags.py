@@ -46,7 +46,7 @@ def tag_names(labels: Sequence[str]) -> list[str]:
     return ["O", *(f"{begin}-{label}" for label in labels for begin in "BI")]
 
 
-def decode(chances: Any) -> Any:
+def decode_tags(chances: Any) -> Any:
     """Find the most likely valid sequence of tags: inside follows only begin or inside of the same label.
 
     Args:

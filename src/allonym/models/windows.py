@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from allonym.models.wordpiece import WordPiece
-from allonym.models.words import shape, words
+from allonym.models.words import classify_shape, split_words
 
 LENGTH = 126
 """Most pieces in a window, without its two border marks."""
@@ -60,13 +60,13 @@ class Words:
 
 def read_words(text: str, pieces: WordPiece) -> Words:
     """Read the words, pieces, shapes and possible borders of a text."""
-    borders = words(text)
+    borders = split_words(text)
     split, shapes = [], []
     before = 0
     for start, end in borders:
         word = text[start:end]
         split.append(pieces.pieces(word))
-        shapes.append(shape(word, start == before and start > 0))
+        shapes.append(classify_shape(word, start == before and start > 0))
         before = end
     return Words(borders, split, shapes, breaks_of(text, borders))
 
@@ -130,7 +130,7 @@ def _find_good_end(read: Words, first: int, last: int) -> int:
     return 0
 
 
-def windows(read: Words, pieces: WordPiece) -> list[Window]:
+def cut_windows(read: Words, pieces: WordPiece) -> list[Window]:
     """Cut a text whose words are ``read`` into windows."""
     out = []
     for first, last, keep_from, keep_to in cut_ranges(read):

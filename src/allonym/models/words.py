@@ -6,17 +6,17 @@ import re
 
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*|([^\w\s]|_)\1*")
 SHAPES = 24
-"""Number of values of :func:`shape`."""
+"""Number of values of :func:`classify_shape`."""
 
 _JOINED = SHAPES // 2
 
 
-def words(text: str) -> list[tuple[int, int]]:
+def split_words(text: str) -> list[tuple[int, int]]:
     """Return the borders of words, half-open: runs of letters and digits, and runs of one punctuation mark."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def shape(word: str, joined: bool) -> int:
+def classify_shape(word: str, joined: bool) -> int:
     """Classify a word's outer form: its casing and digits, and whether it touches the word before it.
 
     The vocabulary has no capitals, so the models get the form as a feature of its own.

@@ -17,7 +17,7 @@ from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_word, r
 from allonym.replace.mention import Wanted
 from allonym.replace.network import draw_code, draw_digits, replace_ip_address
 from allonym.replace.wording import match_case
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.words import LETTERS
 
 _AT = r"\s*(?:@|\[\s*at\s*\]|\(\s*at\s*\)|\{\s*at\s*\}|<at>|＠)\s*|\s+at\s+"
@@ -249,7 +249,7 @@ def _render_any(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
         return _render_cookie(cast, boxes, surface)
     if _MAIL.fullmatch(surface) is not None and not surface.startswith("@"):
         return _render_mail(cast, boxes, surface)
-    return (_render_url if _BARE_URL.fullmatch(plain(surface)) else _render_handle)(cast, boxes, surface)
+    return (_render_url if _BARE_URL.fullmatch(normalize_surface(surface)) else _render_handle)(cast, boxes, surface)
 
 
 _RENDER: dict[str, Callable[[Cast, Mailboxes, str], str | None]] = {

@@ -18,14 +18,14 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.cast import words as split_words
+from allonym.replace.cast import find_plain_words as split_words
 from allonym.replace.mention import Wanted
 from allonym.replace.place_map import PlaceMap, find_country
 from allonym.replace.places import render_place
 from allonym.replace.tables import read_toml, word_set
 from allonym.replace.trade_names import names_large_place
 from allonym.replace.wording import match_capitals
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase
@@ -203,7 +203,7 @@ def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "
 def _list_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
     """Return the languages that are the first of a larger country."""
     countries = (c for c in kb.pool("country") if c.size >= _FAMILIAR)
-    first = {language for c in countries for language in kb.related(c, "language")[:1]}
+    first = {language for c in countries for language in kb.find_related(c, "language")[:1]}
     return tuple(sorted(i for i in first.intersection(kb.pool("language")) if " " not in i.label))
 
 
@@ -216,7 +216,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     home = _find_home(places, item)
     to = places.choose_country(home) if home else None
     country = find_country(kb, to) if to else None
-    spoken = kb.related(country, "language")[:1] if country is not None else ()
+    spoken = kb.find_related(country, "language")[:1] if country is not None else ()
     if spoken and " " in spoken[0].label:  # Norwegian Bokmål
         spoken = kb.find(spoken[0].label.partition(" ")[0], ("language",))[:1] or spoken
     if spoken == (item,):
@@ -225,17 +225,19 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     other = places.assign_item("language", f"{item.label}>{to or ''}", pools)
     if other is None:
         return None
-    language, bare = places.language, plain(surface)
-    if bare not in (plain(item.label), plain(kb.label(item, language))):
+    language, bare = places.language, normalize_surface(surface)
+    if bare not in (normalize_surface(item.label), normalize_surface(kb.label(item, language))):
         labels = sorted(kb.labels(item).items())
-        language = next((code for (code, form), text in labels if not form and plain(text) == bare), language)
+        language = next(
+            (code for (code, form), text in labels if not form and normalize_surface(text) == bare), language
+        )
     return match_capitals(kb.label(other, language), surface)
 
 
 def _find_home(places: PlaceMap, item: Item) -> str:
     """Return the country of a language: one of the document, else the one with its name, else the largest."""
     spoken = [c for c in places.kb.inverse(item, "language") if c.kind == "country"]
-    first = [c for c in spoken if places.kb.related(c, "language")[:1] == (item,)]
+    first = [c for c in spoken if places.kb.find_related(c, "language")[:1] == (item,)]
     for code in (places.main, *sorted(places.present)):
         if any(c.country == code for c in first):
             return code
@@ -250,7 +252,7 @@ def _find_home(places: PlaceMap, item: Item) -> str:
 
 def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     words = surface.split()
-    low = [plain(w) for w in words]
+    low = [normalize_surface(w) for w in words]
     chief = _choose_chief(places, surface, words, low)
     if chief is not None:
         return chief
@@ -280,7 +282,9 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
 
 
 def _is_gendered(label: str) -> bool:
-    return plain(label).endswith(("man", "woman", "ess", "wife", "boy", "girl", "maid", "master", "mistress"))
+    return normalize_surface(label).endswith(
+        ("man", "woman", "ess", "wife", "boy", "girl", "maid", "master", "mistress")
+    )
 
 
 def _choose_chief(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:
@@ -371,7 +375,7 @@ def _replace_places(places: PlaceMap, surface: str) -> str | None:
             nationality = _find_nationality(places, text)
             if nationality is not None:
                 new = choose_nationality(places, nationality, text)
-            elif plain(text) in places.cast.places or names_large_place(places, text):
+            elif normalize_surface(text) in places.cast.places or names_large_place(places, text):
                 new = render_place(places, text)
             else:
                 continue

@@ -36,7 +36,7 @@ def _read_names() -> dict[tuple[str, str], tuple[CalendarName, ...]]:
     return out
 
 
-def named(kind: str, word: str, language: str = "en") -> CalendarName | None:
+def find_calendar_name(kind: str, word: str, language: str = "en") -> CalendarName | None:
     """Return what a word names: in ``language`` where it can, else in the first language of the table that has it."""
     rows = _read_names().get((kind, word.rstrip(".").casefold()), ())
     return next((row for row in rows if row.language == language), rows[0] if rows else None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from allonym.keys import subkey
 from allonym.replace.mention import Book, Setting, Wanted
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ LEAST_WORD = 3
 _OFFLINE = re.compile(r"[a-z0-9]+: (\d+) of \d+ entities got an offline pseudonym")
 
 
-def words(text: str) -> tuple[str, ...]:
+def find_plain_words(text: str) -> tuple[str, ...]:
     """Return the words of a text in plain form: case folded, no diacritics, letters and digits only."""
-    return tuple(find_words(plain(text) if text else ""))
+    return tuple(find_words(normalize_surface(text) if text else ""))
 
 
 @lru_cache(maxsize=64)
 def _distinctive_words(text: str) -> tuple[str, ...]:
-    return tuple(w for w in words(text) if len(w) >= LEAST_WORD)
+    return tuple(w for w in find_plain_words(text) if len(w) >= LEAST_WORD)
 
 
 class Ledger:
@@ -53,7 +53,7 @@ class Ledger:
     """
 
     def __init__(self, text: str, key: bytes, book: Book | None, remarks: list[str]) -> None:
-        self._text = plain(text) if text else ""
+        self._text = normalize_surface(text) if text else ""
         self._words = frozenset(find_words(self._text))
         self._key = key
         self._book = book
@@ -131,16 +131,19 @@ class Ledger:
     def occurs(self, text: str) -> bool:
         """Whether a value, or a distinctive word of it, occurs in the document already."""
         distinctive = _distinctive_words(text)
-        return any(w in self._words for w in distinctive) if distinctive else plain(text) in self._text
+        return any(w in self._words for w in distinctive) if distinctive else normalize_surface(text) in self._text
 
     def _is_free(self, part: str, kind: str, key: str) -> bool:
         if not part.strip() or self.occurs(part):
             return False
-        return all(self._owners.get(w, (kind, key)) == (kind, key) for w in _distinctive_words(part) or (plain(part),))
+        return all(
+            self._owners.get(w, (kind, key)) == (kind, key)
+            for w in _distinctive_words(part) or (normalize_surface(part),)
+        )
 
     def _enter(self, kind: str, key: str, value: str, part: str) -> str:
         self._values[kind, key] = value
-        self._owners.update(dict.fromkeys(_distinctive_words(part) or (plain(part),), (kind, key)))
+        self._owners.update(dict.fromkeys(_distinctive_words(part) or (normalize_surface(part),), (kind, key)))
         return value
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 
-from allonym.replace.cast import Cast, Renderer, words
+from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.mention import Setting, Wanted
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 CHOICES = 4
 """Further choices that are asked for."""
@@ -112,7 +112,7 @@ class _Surroundings:
 
     @cached_property
     def _plain(self) -> str:
-        return plain(self._outside)
+        return normalize_surface(self._outside)
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -121,7 +121,7 @@ class _Surroundings:
         for target in self._targets:
             key = target.entity.key
             if self._cast.family(target) not in _MOVING:
-                for name in {plain(s) for s in target.surfaces}:
+                for name in {normalize_surface(s) for s in target.surfaces}:
                     out[name] = key if out.get(name, key) == key else ""
         return out
 
@@ -133,16 +133,16 @@ class _Surroundings:
             key: of the entity that it is for.
             family: of its label; dates, ages and numbers may equal others of the document.
         """
-        if not self._cast.ledger.has_words(words(new)):
+        if not self._cast.ledger.has_words(find_plain_words(new)):
             return False
         letters = sum(map(str.isalpha, new))
         if not letters and sum(map(str.isdigit, new)) <= _FEW_DIGITS:
             return False
         # March is no march, and A no article.
         cased = letters < _SHORT or family == "DATE_TIME"
-        if _has_phrase(self._outside, new) if cased else _has_phrase(self._plain, plain(new)):
+        if _has_phrase(self._outside, new) if cased else _has_phrase(self._plain, normalize_surface(new)):
             return True
-        return family not in _MOVING and self._names.get(plain(new), key) != key
+        return family not in _MOVING and self._names.get(normalize_surface(new), key) != key
 
 
 def _has_phrase(text: str, phrase: str) -> bool:

@@ -28,8 +28,8 @@ from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.replace import mention as protocol
-from allonym.replace.context import article, attached, core, grown, removed, with_article
-from allonym.replace.keyed import LOOSE_TOKEN, seal
+from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached, widen_removal
+from allonym.replace.keyed import LOOSE_TOKEN, encrypt_text
 from allonym.replace.mention import PLAIN, Book, BookView, Mention, Operator, Setting, Traits, Wanted
 from allonym.replace.older_keys import with_older_keys
 from allonym.text.words import find_words
@@ -191,7 +191,7 @@ def make_plan(
     scope: str = "",
     notes: Iterable[str] = (),
     book: Book | None = None,
-    given: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
+    decided: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
 ) -> Plan:
     """Make the plan that replaces each mention of each entity as the policy says.
 
@@ -203,7 +203,7 @@ def make_plan(
         scope: name of the release; ``hash`` and ``shift_dates`` give other values in another scope.
         notes: remarks to keep in the plan, beside those of ``linked``.
         book: the scope's book of a vault: entities that it knows keep their replacements, and new ones are added.
-        given: mention to replacement and operator where both are decided already, whatever the policy says, e.g.
+        decided: mention to replacement and operator where both are decided already, whatever the policy says, e.g.
             ``("Acme", "swap@1")``. The sentence around it is adapted as everywhere.
 
     Raises:
@@ -222,7 +222,7 @@ def make_plan(
     if book is not None:
         book = with_older_keys(book, text)
     numbers = _Numbers(text, book)
-    slots = _make_slots(entities, policy, numbers, book is not None, given)
+    slots = _make_slots(entities, policy, numbers, book is not None, decided)
     _check_disjoint(text, slots)
     if exact and ("e1" in text or "E1" in text):
         slots = _add_tokens(text, slots)
@@ -279,7 +279,7 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
     firsts: dict[str, dict[int, _Slot]] = {}  # operator to the first mention of each entity
     for slot in slots:
         if slot.treatment is not None and slot.treatment.traits.prepare is not None:
-            a, b = core(text, slot.start, slot.end, slot.treatment.family)
+            a, b = find_core(text, slot.start, slot.end, slot.treatment.family)
             surfaces.setdefault(slot.serial, []).append(text[a:b])
             firsts.setdefault(slot.treatment.name, {}).setdefault(slot.serial, slot)
     if not firsts:
@@ -377,12 +377,12 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
     last = len(slots) - 1
     for i, (start, end, serial, span, entity, treatment, number, tag, index) in enumerate(slots):
         if entity is None or treatment is None:
-            sealed = seal(text[start:end], ESCAPED_LABEL, setting.key)
+            sealed = encrypt_text(text[start:end], ESCAPED_LABEL, setting.key)
             edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
             position, before = end, "]"
             continue
         limit = slots[i + 1].start if i < last else size
-        a, b = core(text, start, end, treatment.family)
+        a, b = find_core(text, start, end, treatment.family)
         lead, trail = text[start:a], text[b:end]
         alone = (
             (start > position or not position)
@@ -390,7 +390,7 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
             and _is_boundary(text[b] if b < size else "")
         )
         if not alone:
-            a, b = grown(text, a, b, position if not lead else a, limit if not trail else b)
+            a, b = grow_span(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
         out = _call_operator(treatment, Mention(surface, span, entity, number, treatment.label, tag, index), setting)
         if out == UNNUMBERED:
@@ -404,12 +404,12 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
             if trail[:1] and trail[0] in "'’ʼ＇":
                 trail = trail.lstrip("'’ʼ＇sS")
             if not lead and not trail:
-                low, high = removed(text, low, high, position, limit, previous)
+                low, high = widen_removal(text, low, high, position, limit, previous)
         elif not treatment.traits.exact:
             if not alone:
-                if not lead and previous and attached(out[0]) and attached(previous):
+                if not lead and previous and is_attached(out[0]) and is_attached(previous):
                     lead = " "
-                if not trail and high < limit and attached(out[-1]) and attached(text[high]):
+                if not trail and high < limit and is_attached(out[-1]) and is_attached(text[high]):
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
                 edit = _change_article(text, low, position, out, entity.label)
@@ -425,11 +425,11 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
 
 def _change_article(text: str, start: int, low: int, replacement: str, label: str) -> Edit | None:
     """Return the edit of an article before ``start``, not below ``low``; None where it fits the replacement."""
-    place = article(text, start, low)
+    place = find_article(text, start, low)
     if place is None:
         return None
     original = text[place[0] : place[1]]
-    fitting = with_article(original, replacement)
+    fitting = fit_article(original, replacement)
     if fitting is None or fitting == original:
         return None
     return Edit(*place, fitting, label, 0, ARTICLE, original)

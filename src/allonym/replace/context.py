@@ -34,7 +34,7 @@ _UNSPACED = re.compile(
 )
 
 
-def core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
+def find_core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
     """Return the part of ``text[start:end]`` to be replaced; outer space, a possessive and a full stop stay.
 
     It is never empty, and always all of it for families in :data:`AS_IT_IS`.
@@ -72,7 +72,7 @@ def _ends_sentence(text: str, start: int, stop: int) -> bool:
     return (len(word) > 2 or word.isdigit()) and word.lower() not in _ABBREVIATIONS
 
 
-def attached(char: str) -> bool:
+def is_attached(char: str) -> bool:
     """Whether a character joins the letter or digit beside it into one word."""
     if char.isascii():
         return char.isalnum()
@@ -81,28 +81,28 @@ def attached(char: str) -> bool:
     return char.isalnum() and not _UNSPACED.match(char)
 
 
-def grown(text: str, start: int, end: int, low: int, high: int) -> tuple[int, int]:
+def grow_span(text: str, start: int, end: int, low: int, high: int) -> tuple[int, int]:
     """Return ``start, end`` with the letters and digits that touch them, within ``low..high``: the ``th`` of ``6th``.
 
     Runs of more than 40 are left alone, and so are scripts that write no spaces.
     """
     a, b = start, end
-    if a > low and attached(text[a - 1]) and attached(text[a]):
+    if a > low and is_attached(text[a - 1]) and is_attached(text[a]):
         stop = max(low, a - LONGEST_ATTACHED)
-        while a > stop and attached(text[a - 1]):
+        while a > stop and is_attached(text[a - 1]):
             a -= 1
-        if a > low and attached(text[a - 1]):
+        if a > low and is_attached(text[a - 1]):
             a = start
-    if b < high and attached(text[b]) and (attached(text[b - 1]) or not text[b].isalnum()):
+    if b < high and is_attached(text[b]) and (is_attached(text[b - 1]) or not text[b].isalnum()):
         stop = min(high, b + LONGEST_ATTACHED)
-        while b < stop and attached(text[b]):
+        while b < stop and is_attached(text[b]):
             b += 1
-        if b < high and attached(text[b]):
+        if b < high and is_attached(text[b]):
             b = end
     return a, b
 
 
-def removed(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
+def widen_removal(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
     """Return ``start, end``, grown within ``low..high`` by what a mention that is removed would leave over.
 
     That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will come
@@ -122,7 +122,7 @@ def removed(text: str, start: int, end: int, low: int, high: int, before: str) -
     return start, end
 
 
-def article(text: str, start: int, low: int) -> tuple[int, int] | None:
+def find_article(text: str, start: int, low: int) -> tuple[int, int] | None:
     """Return the place of the indefinite article right before ``start``, not below ``low``; None without one.
 
     A capital ``A`` counts only where a sentence begins: ``Serie A`` has no article.
@@ -145,7 +145,7 @@ def article(text: str, start: int, low: int) -> tuple[int, int] | None:
     return first, end
 
 
-def with_article(original: str, replacement: str) -> str | None:
+def fit_article(original: str, replacement: str) -> str | None:
     """Return an article as ``replacement`` requires it; None where it does not tell how it is spoken."""
     vowel = _starts_with_vowel(replacement)
     if vowel is None:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from allonym.document import Interval, merge, subtract
+from allonym.document import Interval, merge_intervals, subtract_intervals
 from allonym.replace.cast import LEAST_WORD
-from allonym.replace.naming import parse
+from allonym.replace.naming import parse_name
 from allonym.text.fold import Level, fold, spell_out
 from allonym.text.words import find_words
 
@@ -123,13 +123,13 @@ class _Forms:
                 self.surfaces.add(letters[:LONGEST].rstrip(_WIDE))
         self.surfaces.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
         if _SHORT.search(surface):
-            names = (part.text for part in parse(surface) if part.kind == "name" and part.text[:1].isupper())
+            names = (part.text for part in parse_name(surface) if part.kind == "name" and part.text[:1].isupper())
             self.parts.update(fold(name, Level.SCRIPT) for name in names)
         for number in (*_NUMBER.findall(plain), plain):
             self.surfaces.add("".join(filter(str.isdigit, number))[:LONGEST])
 
 
-def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
+def find_repeats(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
     """Find repeats of mentions outside of all mentions: intervals, disjoint, in reading order.
 
     Whatever the case, the script, and invisible signs or accents, these are found:
@@ -151,10 +151,10 @@ def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
     forms = _Forms.of({text[a:b] for a, b in mentions})
     if not forms.lengths:
         return []
-    gaps = subtract((0, len(text)), merge(mentions))
+    gaps = subtract_intervals((0, len(text)), merge_intervals(mentions))
     ways = (False, True) if spell_out(text) != text else (False,)
     letters = (_read_letters(text, a, b, spelled_out=way) for a, b in gaps for way in ways)
-    return merge(interval for stretch in letters for interval in _find_forms(stretch, text, forms))
+    return merge_intervals(interval for stretch in letters for interval in _find_forms(stretch, text, forms))
 
 
 def _find_forms(letters: _Letters, text: str, forms: _Forms) -> Iterator[Interval]:

@@ -20,10 +20,10 @@ from functools import partial
 from math import floor
 from typing import cast as typed
 
-from allonym.replace.calendars import join_calendar_names, named, write_calendar_name
-from allonym.replace.cast import Cast, Renderer, words
+from allonym.replace.calendars import find_calendar_name, join_calendar_names, write_calendar_name
+from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.collisions import get_text_outside
-from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, moved, read_date
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, move_date, read_date
 from allonym.replace.mention import Wanted
 from allonym.replace.permitted_words import has_only_time_words, is_age, is_time
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice_text, write_number
@@ -121,7 +121,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
     shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]
     if spoken and len(shifts) > 1:
-        there = set(words(get_text_outside(cast.setting)))
+        there = set(find_plain_words(get_text_outside(cast.setting)))
         for shift in shifts:
             if not any(there.issuperset(write_number(n + shift, "x").split("-")) for n in spoken):
                 return shift
@@ -170,7 +170,7 @@ class _Mover:
         date = read_date(text, "dmy" if re.match(r"[0-9]{1,2}\.", text) else self.order, self.language)
         if date is not None and date.month is not None:
             lone = date.year is None and date.day is None
-            return moved(date, self.days, 0 if lone else self.years, lone_months=True)
+            return move_date(date, self.days, 0 if lone else self.years, lone_months=True)
         relative = _RELATIVE.fullmatch(text) and not _DATED.search(text)
         if relative or _CLOCK.fullmatch(text) or _DECADES.fullmatch(text):
             return text
@@ -203,7 +203,7 @@ class _Mover:
         return _replace_groups(match, parts)
 
     def _move_season(self, match: re.Match[str]) -> str | None:
-        name = named("season", match["name"], self.language)
+        name = find_calendar_name("season", match["name"], self.language)
         if name is None:
             return None
         place = 4 * int(match["y"] or 2001) + name.place + round(self.days / 91.3125)
@@ -211,7 +211,7 @@ class _Mover:
         return _replace_groups(match, parts | ({"y": str(place // 4 + self.years)} if match["y"] else {}))
 
     def _move_weekday(self, match: re.Match[str]) -> str | None:
-        name = named("weekday", match["name"], self.language)
+        name = find_calendar_name("weekday", match["name"], self.language)
         new = name and write_calendar_name(name.place + self.days, name, match["name"])
         return new and _replace_groups(match, {"name": new})
 

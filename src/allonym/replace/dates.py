@@ -12,7 +12,7 @@ from typing import Any, Literal
 from allonym.errors import DataError, PolicyError
 from allonym.keys import subkey
 from allonym.plan import digest
-from allonym.replace.calendars import join_calendar_names, named, write_calendar_name
+from allonym.replace.calendars import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
 from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice_text
 
@@ -113,9 +113,9 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
                 year += 1900 if year >= 70 else 2000
         if "mon" in parts:
             # A weekday beside a month tells its language.
-            weekday = named("weekday", parts["wd"], language) if "wd" in parts else None
+            weekday = find_calendar_name("weekday", parts["wd"], language) if "wd" in parts else None
             language = weekday.language if weekday is not None else language
-            name = named("month", parts["mon"], language)
+            name = find_calendar_name("month", parts["mon"], language)
             month = name.place + 1 if name else None
         elif "m" in parts:
             month = int(parts["m"])
@@ -131,7 +131,7 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
     return None
 
 
-def moved(read: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
+def move_date(read: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
     """Return the date ``days`` and then ``years`` later, written in the same way.
 
     A month with its year moves as its middle does, at least by one month. A day without a year moves as in a year
@@ -184,7 +184,7 @@ def _write_part(part: str, read: ReadDate, old: str, new: date, days: int, padde
     if part == "word":
         word = ORDINALS[new.day - 1]
         return capitalise_like(word.replace("-", " ") if " " in old else word, old)
-    name = named("month" if part == "mon" else "weekday", old, read.language)
+    name = find_calendar_name("month" if part == "mon" else "weekday", old, read.language)
     return (
         old if name is None else write_calendar_name(new.month - 1 if part == "mon" else name.place + days, name, old)
     )
@@ -251,5 +251,5 @@ def shift_dates(
         keep_weekday: move by whole weeks only.
     """
     read = read_date(mention.text, order)
-    new = moved(read, draw_day_shift(setting, max_days, subject, keep_weekday)) if read is not None else None
+    new = move_date(read, draw_day_shift(setting, max_days, subject, keep_weekday)) if read is not None else None
     return mention.tag if new is None or new == mention.text else new

@@ -62,10 +62,10 @@ def encrypt(mention: Mention, setting: Setting) -> str:
     AES-256-SIV (RFC 5297): the same text, label and key give the same token; a changed token is refused. Label and
     version are authenticated. Texts are padded to a multiple of 16 bytes, so that a token tells little of its length.
     """
-    return seal(mention.text, mention.label, setting.key)
+    return encrypt_text(mention.text, mention.label, setting.key)
 
 
-def seal(text: str, label: str, key: bytes | str | None) -> str:
+def encrypt_text(text: str, label: str, key: bytes | str | None) -> str:
     """Encrypt a text into a token, in which ``label`` is readable."""
     name = _NOT_WORD.sub("_", label)[:64] or "_"
     plain = text.encode("utf-8", "surrogatepass") + b"\x80"
@@ -74,7 +74,7 @@ def seal(text: str, label: str, key: bytes | str | None) -> str:
     return f"[{name}{MARK}{b32encode(sealed).decode().rstrip('=')}]"
 
 
-def unseal(token: re.Match[str], key: bytes | str) -> str | None:
+def decrypt_token(token: re.Match[str], key: bytes | str) -> str | None:
     """Decrypt a match of :data:`TOKEN`; None where the key does not fit or the token was changed."""
     from cryptography.exceptions import InvalidTag
 

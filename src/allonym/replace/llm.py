@@ -20,16 +20,16 @@ from typing import Literal, cast
 
 from allonym.errors import EndpointError
 from allonym.keys import subkey
-from allonym.llm.answers import mended
+from allonym.llm.answers import mend_answer
 from allonym.llm.client import Client, Recorded, Request, client_for
-from allonym.llm.templates import messages
+from allonym.llm.templates import build_messages
 from allonym.plan import digest
 from allonym.replace import proposals
-from allonym.replace.cast import words
-from allonym.replace.covering import strays
+from allonym.replace.cast import find_plain_words
+from allonym.replace.covering import find_repeats
 from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest, read_word_lists
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 WORDS = 1200
 """Words of a window of text."""
@@ -181,11 +181,11 @@ class _Asker:
 
     def _ask_model(self, prompt: str, again: bool, queries: Mapping[str, Query], **slots: str) -> None:
         language = self.setting.policy.language
-        content = messages(prompt, self.client.prompts, again=again, language=language, **slots)
+        content = build_messages(prompt, self.client.prompts, again=again, language=language, **slots)
         entities = _make_schema({code: {"type": "string"} for code in queries})
         reply = self.client.ask(Request(content, _make_schema({"entities": entities}), "entities"))
         self.counts.update(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
-        answer = mended(reply.content)
+        answer = mend_answer(reply.content)
         values = answer.get("entities", answer) if answer is not None else None
         if not isinstance(values, Mapping):
             self.counts["unreadable"] += 1
@@ -226,7 +226,7 @@ def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[
     }
     pieces: list[tuple[str, str]] = []  # text or tag, and its code
     position = 0
-    for start, end in sorted({*tags, *setting.places, *strays(text, [*setting.places, *tags])}):
+    for start, end in sorted({*tags, *setting.places, *find_repeats(text, [*setting.places, *tags])}):
         pieces += [(text[position:start], ""), tags.get((start, end), (_COVER, ""))]
         position = end
     return list(_cut_windows([*pieces, (text[position:], "")]))
@@ -265,7 +265,7 @@ def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
     has_letters = any(c.isalpha() for c in value)
     if not proposals.is_value(value) or not any(c.isalnum() for c in value):
         return False
-    if plain(value) in read_word_lists()["placeholders"]:
+    if normalize_surface(value) in read_word_lists()["placeholders"]:
         return False
     if ("@" in like) != ("@" in value) or (has_letters and not any(c.isalpha() for c in like)):
         return False
@@ -274,7 +274,7 @@ def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
             return False
         if len(proposals.split_name(value)) < min(2, len(proposals.list_names(like))):
             return False
-    return not any(_holds_original(word, originals) for word in words(value))
+    return not any(_holds_original(word, originals) for word in find_plain_words(value))
 
 
 def _holds_original(word: str, originals: Set[str]) -> bool:

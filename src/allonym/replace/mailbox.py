@@ -19,7 +19,7 @@ from allonym.replace.people import choose_family_name, choose_initial, inflect_f
 from allonym.replace.person import Person, get_weight
 from allonym.replace.tables import word_set
 from allonym.text.fold import spell_out, to_ascii_letters
-from allonym.text.names import plain, short_forms
+from allonym.text.names import find_short_forms, normalize_surface
 
 RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[\W_]+")
 _CUT = 3  # letters that the beginning of a name needs to be recognised
@@ -205,9 +205,9 @@ class Mailboxes:
         halves = [(run[:i], run[i:]) for i in range(_CUT, len(run) - _CUT + 1)]
         pairs = (pair for a, b in halves for pair in ((a, b), (b, a)))
         rated = ((min(get_weight(kb, g, "first"), get_weight(kb, f, "last")), g, f) for g, f in pairs)
-        best, given, family = max(rated, default=(0, "", ""))
+        best, given_name, family = max(rated, default=(0, "", ""))
         if best:
-            return given, family
+            return given_name, family
         for family in (run[1:], run[:-1]):
             if len(family) > _CUT and get_weight(kb, family, "last"):
                 return "", family
@@ -221,7 +221,7 @@ def _split_runs(text: str) -> list[str]:
 
 def choose_neutral_word(cast: Cast, word: str) -> str | None:
     """Return a word that is nobody's name for one that may be; the same wherever it stands in an address."""
-    key = plain(word)
+    key = normalize_surface(word)
     return cast.ledger.assign("address word", key, partial(pick_word, cast, "address word", key, "words"))
 
 
@@ -243,9 +243,9 @@ def _list_spellings(person: Person) -> Iterator[tuple[str, str]]:
             written = person.written.get(word, "")
             if not written:
                 parts = (part for w in person.written.values() for part in re.split("[‐‑-]", w))
-                written = next((part for part in parts if plain(part) == word), word)
+                written = next((part for part in parts if normalize_surface(part) == word), word)
             yield from ((word, spelling) for spelling in _fold_spellings(written))
-            forms = sorted(short_forms(word) - set(person.short)) if word in person.given else []
+            forms = sorted(find_short_forms(word) - set(person.short)) if word in person.given else []
             yield from ((word, form) for form in forms if form.isascii())
 
 

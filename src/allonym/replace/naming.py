@@ -12,7 +12,7 @@ from typing import NamedTuple
 from allonym.kb import roman
 from allonym.replace.tables import read_toml, word_set
 from allonym.text.fold import Level
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 _TOKEN = re.compile(r"[Pp][Hh]\.\s?[Dd]\.?(?!\w)|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
 ARTICLES = frozenset({"al", "el", "ul", "ben"})
@@ -99,7 +99,7 @@ def get_origin(language: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def parse(surface: str) -> tuple[Piece, ...]:
+def parse_name(surface: str) -> tuple[Piece, ...]:
     """Divide a surface into pieces; together they are the surface.
 
     Titles are words before the first name, suffixes those behind the last; a surface that is nothing else is a name.
@@ -136,7 +136,7 @@ def parse(surface: str) -> tuple[Piece, ...]:
 
 def _fold_word(text: str) -> str:
     """Return a word in plain form without full stops, as the tables have it."""
-    return plain(text).replace(".", "")
+    return normalize_surface(text).replace(".", "")
 
 
 def _is_initials(token: str) -> bool:
@@ -149,8 +149,8 @@ def _split_honorific(token: str) -> tuple[str, str, str]:
     if not signs:
         return token, "", ""
     head, sign, tail = token[: signs[-1].start()], signs[-1][0], token[signs[-1].end() :]
-    word, lists = plain(tail), load_tables()
-    part_of_name = word in lists.part_of_name and len(_VOWELS.findall(plain(head))) == 1
+    word, lists = normalize_surface(tail), load_tables()
+    part_of_name = word in lists.part_of_name and len(_VOWELS.findall(normalize_surface(head))) == 1
     return (head, sign, tail) if word in lists.joined and not part_of_name else (token, "", "")
 
 
@@ -264,13 +264,13 @@ def romanise_name(word: str) -> str:
 
 def split_hyphens(text: str) -> tuple[str, ...]:
     """Return the words that a hyphen joins, in plain form."""
-    return tuple(plain(w) for w in _HYPHEN.split(text) if w)
+    return tuple(normalize_surface(w) for w in _HYPHEN.split(text) if w)
 
 
 def make_family_key(word: str, level: Level = Level.LETTERS) -> str:
     """Return the key of a family name: the same for its form for men and that for women."""
     lower = word.casefold()
-    key = plain(word, level)
+    key = normalize_surface(word, level)
     if lower.endswith("ová") and len(key) > 5:
         return key[:-3]
     if lower.endswith("á") and len(key) > 4:
@@ -292,12 +292,12 @@ def feminise(word: str, origin: str) -> str:
 
 def is_masculine(word: str) -> bool:
     """Whether a family name is in a form that in its own language only men bear."""
-    return plain(word).endswith(("ski", "cki", "dzki"))
+    return normalize_surface(word).endswith(("ski", "cki", "dzki"))
 
 
-def plural(word: str) -> str:
+def pluralise_name(word: str) -> str:
     """Return the plural of a family name: ``the Connors``, ``the Joneses``."""
-    return word + ("es" if plain(word).endswith(("s", "x", "z", "ch", "sh")) else "s")
+    return word + ("es" if normalize_surface(word).endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def read_spelled(surface: str, least: int = 2) -> str:
@@ -305,7 +305,7 @@ def read_spelled(surface: str, least: int = 2) -> str:
     letters = [p for p in re.split(r"[\s.,\-‐‑–]+", surface.strip()) if p]
     if len(letters) < least or any(len(p) != 1 or not p.isalnum() for p in letters):
         return ""
-    return plain("".join(letters))
+    return normalize_surface("".join(letters))
 
 
 def spell_like(word: str, surface: str) -> str:

@@ -30,7 +30,7 @@ from allonym.replace.postal import change_digits
 from allonym.replace.tables import read_toml, word_set
 from allonym.replace.trade_names import WORD, Part, Token, find_parts, is_acronym, list_name_words, tokenise_name
 from allonym.replace.wording import match_capitals
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase
@@ -135,13 +135,13 @@ class _Chooser:
     def _restore_case(self, surface: str) -> str:
         """Return a name in small letters as it is written; as it is where nothing says that it is a name."""
         items = self._kb.find(surface, ORGANISATIONS)
-        if items and plain(items[0].label) == plain(surface):
+        if items and normalize_surface(items[0].label) == normalize_surface(surface):
             return items[0].label
         return surface.title() if items or self._places.cast.text[:400].islower() else surface
 
     def _learn_name(self, bare: tuple[str, ...], new: str) -> None:
         words = WORD.findall(new)
-        if words and plain(words[0]) == "the":
+        if words and normalize_surface(words[0]) == "the":
             new = new[new.find(words[1]) :] if len(words) > 1 else new
             words = words[1:]
         self._learned[bare] = tuple(words), new
@@ -173,7 +173,7 @@ class _Chooser:
         """Return the pseudonym of one word: the same wherever it stands, whatever it was taken for there."""
         ending = part.text[-2:] if part.text[-2:] in ("'s", "’s") else ""
         core = part.text[: len(part.text) - len(ending)]
-        key = plain(core)
+        key = normalize_surface(core)
         if key not in self._words:
             new = None
             if part.sort == "family":
@@ -188,8 +188,8 @@ class _Chooser:
 
     def _swap_word(self, text: str) -> str | None:
         """Return another word of the same list: Energy, Health; Mary, Luke."""
-        key = plain(text)
-        pool = [w for w in _read_swaps().get(key, ()) if plain(w) != key]
+        key = normalize_surface(text)
+        pool = [w for w in _read_swaps().get(key, ()) if normalize_surface(w) != key]
         if not pool:
             return None
         kind = "organisation word"
@@ -207,7 +207,7 @@ class _Chooser:
                 return text
             other = places.choose_place(place)
             return None if other is None else match_capitals(self._kb.label(other, places.language), text)
-        place_before = places.cast.places.get(plain(text))
+        place_before = places.cast.places.get(normalize_surface(text))
         new = render_place(places, text)
         return new if new is not None else str(getattr(place_before, "label", "")) or None
 
@@ -215,7 +215,7 @@ class _Chooser:
         """Return a made-up word for one that tells the name."""
         if text.isdigit():
             return change_digits(self._places, "number", text)
-        key = plain(text)
+        key = normalize_surface(text)
 
         def propose(attempt: int) -> str:
             heads, tails = _list_halves(self._kb)
@@ -244,9 +244,9 @@ class _Chooser:
             if long[: len(bare)] == bare and words:
                 # As many words, but at least one that tells the name, and none at the end that needs another behind it:
                 # not De Nederlandsche.
-                first = next((i for i, w in enumerate(words, 1) if plain(w) not in _SMALL | generic), 1)
+                first = next((i for i, w in enumerate(words, 1) if normalize_surface(w) not in _SMALL | generic), 1)
                 count = max(first, min(len(bare), len(words)))
-                while count > first and plain(words[count - 1]) in _SMALL:
+                while count > first and normalize_surface(words[count - 1]) in _SMALL:
                     count -= 1
                 return match_capitals(" ".join(words[:count]), surface) + trade_names.get_legal_form(tokens)
         return None
@@ -262,7 +262,7 @@ class _Chooser:
         text = "".join(t.text for t in tokens)
         end = len(text) - len(trade_names.get_legal_form(tokens))
         words = [i for i, p in enumerate(parts) if p.text[:1].isalnum() and starts[i] < end]
-        if words and plain(parts[words[0]].text) == "the":
+        if words and normalize_surface(parts[words[0]].text) == "the":
             words = words[1:]
         if not words:
             return None
@@ -288,7 +288,7 @@ class _Chooser:
         new = self._choose_similar(item, core)
         if new is None:
             return None
-        self._learn_name(tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
+        self._learn_name(tuple(normalize_surface(w).rstrip(".") for w in WORD.findall(core)), new)
         rest = self._compose_name(tail, unchanged=True)
         return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
 
@@ -296,16 +296,16 @@ class _Chooser:
         """Return the organization that is replaced as a whole; None: its name is read word by word."""
         items = self._kb.find(core, ORGANISATIONS, "", self._places.language)
         items = items or self._kb.find(f"the {core}", ORGANISATIONS)
-        if not items or (len(parts) == 1 and plain(core) in word_set("organisations", "generic")):
+        if not items or (len(parts) == 1 and normalize_surface(core) in word_set("organisations", "generic")):
             return None
         item = items[0]
         if core.islower() and item.label != core:
             return None
-        if any(p.sort == "place" and plain(p.text) in self._places.cast.places for p in parts):
+        if any(p.sort == "place" and normalize_surface(p.text) in self._places.cast.places for p in parts):
             return None  # it follows its town
         if item.kind not in ("company", "bank") and any(p.sort in ("place", "saint") for p in parts):
             return None
-        if all(p.sort == "fixed" for p in parts) and any(plain(p.text) in _read_swaps() for p in parts):
+        if all(p.sort == "fixed" for p in parts) and any(normalize_surface(p.text) in _read_swaps() for p in parts):
             return None  # Department of Energy
         return item
 
@@ -325,7 +325,7 @@ class _Chooser:
 
     def _choose_acronym(self, surface: str) -> str | None:
         count = sum(c.isalpha() for c in surface)
-        key = plain(surface)
+        key = normalize_surface(surface)
 
         def propose(attempt: int) -> str:
             number = self._ledger.number("acronym", key, attempt)
@@ -344,8 +344,8 @@ class _Chooser:
     def abbreviate(self, surface: str, full: str) -> str | None:
         """Return the acronym of a new long form, in the way of the old one; other letters where that gives none."""
         left_out = word_set("organisations", "legal") | {"the"}
-        words = [w for w in WORD.findall(full) if plain(w) not in left_out and w[0].isalpha()]
-        letters = [w[0].upper() for w in words if plain(w) not in _SMALL]
+        words = [w for w in WORD.findall(full) if normalize_surface(w) not in left_out and w[0].isalpha()]
+        letters = [w[0].upper() for w in words if normalize_surface(w) not in _SMALL]
         if len(letters) != sum(c.isalpha() for c in surface):
             letters = [w[0].upper() for w in words]
         if not 2 <= len(letters) <= 8 or self._ledger.occurs("".join(letters)):
@@ -365,7 +365,7 @@ class _Chooser:
 def _read_swaps() -> dict[str, tuple[str, ...]]:
     """Map each word of a list of words of one kind, in plain form, to its list."""
     lists = (tuple(words.split()) for words in read_toml()["organisations"]["swaps"])
-    return {plain(word): words for words in lists for word in words}
+    return {normalize_surface(word): words for words in lists for word in words}
 
 
 @lru_cache(maxsize=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from allonym.checksums.algorithms import BASE58, BECH32, polymod
+from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod
 from allonym.checksums.general import luhn
 from allonym.replace.shapes import DIGITS, LETTERS, Draws
 
@@ -99,10 +99,10 @@ def _draw_bech32(front: str, data: str, draws: Draws) -> str:
     """Draw an address of BIP 173 or 350: the witness version stays, the program is drawn, six characters check."""
     low = data.lower()
     prefix = [ord(c) >> 5 for c in front.lower()] + [0] + [ord(c) & 31 for c in front.lower()]
-    constant = polymod(prefix + [BECH32.find(c) for c in low])
+    constant = compute_polymod(prefix + [BECH32.find(c) for c in low])
     values = [BECH32.find(low[0])] + [draws.below(32) for _ in range(len(low) - 7)]
     values[-1] &= 16  # the last five bits are filled up with zeros
-    check = polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
+    check = compute_polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
     values += [check >> 5 * (5 - i) & 31 for i in range(6)]
     out = "".join(BECH32[v] for v in values)
     return f"{front}1{out.upper() if data.isupper() else out}"

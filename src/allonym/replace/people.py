@@ -25,7 +25,7 @@ from allonym.replace.network import draw_digits
 from allonym.replace.person import FAMILY, FAMILY_FIRST, GIVEN, Person, PersonReader, guess_family_origin, parse_person
 from allonym.replace.wording import match_case
 from allonym.text.fold import to_ascii_letters
-from allonym.text.names import near, plain, short_forms, singular
+from allonym.text.names import find_short_forms, is_near, list_singulars, normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -105,7 +105,7 @@ def _find_logins(cast: Cast, targets: Sequence[Wanted]) -> frozenset[str]:
         return frozenset()
     usual: set[str] = set()  # user names that are made of the document's names
     for target in targets:
-        names = [plain(p.text) for p in parse_person(cast.kb, target.surfaces[0]) if p.kind == "name"]
+        names = [normalize_surface(p.text) for p in parse_person(cast.kb, target.surfaces[0]) if p.kind == "name"]
         if len(names) > 1 and target.entity.key not in candidates:
             usual |= {names[0][0] + names[-1], names[-1] + names[0][0], names[0] + names[-1][0]}
     out = set()
@@ -192,7 +192,7 @@ def _get_assigned(cast: Cast) -> _Assigned:
 
 def _list_forms(name: str) -> set[str]:
     """Return a name, and it without any one of its letters: near names share one of them. A long one stands alone."""
-    word = plain(name)
+    word = normalize_surface(name)
     if not 3 < len(word) <= _LONG:
         return {word}
     return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
@@ -231,13 +231,13 @@ def _choose_names(cast: Cast, person: Person) -> None:
 def _choose_short(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
     usable = _list_usable(cast.kb, person.gender)
-    forms = [f.capitalize() for f in sorted(short_forms(plain(new))) if f.capitalize() in usable]
+    forms = [f.capitalize() for f in sorted(find_short_forms(normalize_surface(new))) if f.capitalize() in usable]
     forms = [f for f in forms if cast.kb.gender(f) in (person.gender, "n")] if person.gender in ("f", "m") else forms
     return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.number(GIVEN, key))
 
 
 def _has_short_form(name: str) -> bool:
-    return any(f.capitalize() != name for f in short_forms(plain(name)))
+    return any(f.capitalize() != name for f in find_short_forms(normalize_surface(name)))
 
 
 @lru_cache(maxsize=8)
@@ -260,7 +260,7 @@ def _choose_family(cast: Cast, word: str, origin: str, particles: str = "") -> s
     """Return the pseudonym of a family name, in its form for men."""
     parts = re.split("[‐‑-]", word)
     if len(parts) > 1:
-        news = [p if plain(p) in ARTICLES else _choose_family(cast, p, origin) for p in parts]
+        news = [p if normalize_surface(p) in ARTICLES else _choose_family(cast, p, origin) for p in parts]
         return None if news == parts or None in news else "-".join(filter(None, news))
     if not any(c.isalpha() for c in word):
         return None
@@ -273,7 +273,7 @@ def _choose_family(cast: Cast, word: str, origin: str, particles: str = "") -> s
 def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None:
     """Return the pseudonym of a given name. With a vault no other person of the scope has the whole new name."""
     pools = _list_pools(cast.kb, "first", person.origin, person.gender, word, "")
-    if plain(word) in person.short.values():
+    if normalize_surface(word) in person.short.values():
         pools = (tuple(n for n in pools[1] if _has_short_form(n)) or pools[0], *pools[1:])
     families = tuple(person.new[w] for w in person.family if w in person.new)
     proposals = _Proposals(cast, pools, GIVEN, key, word, families)
@@ -331,13 +331,19 @@ class _Proposals:
         name = pick(self.pools[min(stage, 3)] or self.pools[3], kind, key, attempt)
         if stage == 4:
             name += "-" + pick(self.pools[2], f"{kind} 2", key, attempt)
-        if make_family_key(name) == make_family_key(self.word) or near(plain(name), plain(self.word)):
+        if make_family_key(name) == make_family_key(self.word) or is_near(
+            normalize_surface(name), normalize_surface(self.word)
+        ):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
         if attempt < _ENGLISH and _is_near_another(self.cast, name, f"{kind}\0{key}"):
             return ""
         famous = self.cast.kb.famous
-        return "" if any(famous(name, f) or plain(name) == plain(f) for f in self.families) else name
+        return (
+            ""
+            if any(famous(name, f) or normalize_surface(name) == normalize_surface(f) for f in self.families)
+            else name
+        )
 
     def propose_double(self, attempt: int) -> str:
         """Return a name joined by a hyphen, made of two where the knowledge base's own cannot be used."""
@@ -397,11 +403,13 @@ def _list_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particle
         names = names if len(names) >= _ENOUGH else kb.names("last", origin)
     if part == "last" and particles:
         if particles.split()[-1] in ("d", "l"):  # d'Arrest
-            names = tuple(n for n in names if plain(n)[0] in "aeiouh") or names
+            names = tuple(n for n in names if normalize_surface(n)[0] in "aeiouh") or names
         # After "van der" comes what comes after "van der", or after any small words, in other names.
         parts = [n.rpartition(" ") for n in names if " " in n]
         for same in (True, False):
-            tails = {t for h, _, t in parts if (not same or plain(h) == particles) and _WRITTEN.fullmatch(t)}
+            tails = {
+                t for h, _, t in parts if (not same or normalize_surface(h) == particles) and _WRITTEN.fullmatch(t)
+            }
             if len(tails) >= _ENOUGH:
                 return tuple(sorted(tails))
     return tuple(dict.fromkeys(n for n in names if _WRITTEN.fullmatch(n)))
@@ -447,7 +455,7 @@ def _is_nondescript(person: Person, pieces: Sequence[Piece], name: Piece) -> boo
     if name.kind == "name":
         return len(name.text) > 1 and ROMAN.fullmatch(name.text) is not None and person.origin != "vietnamese"
     titled = any(p.kind == "title" for p in pieces)
-    return not titled and plain(name.text)[:1] not in {w[:1] for w in person.words() if w in person.new}
+    return not titled and normalize_surface(name.text)[:1] not in {w[:1] for w in person.words() if w in person.new}
 
 
 def _find_by_letters(person: Person, letters: str) -> str | None:
@@ -459,13 +467,13 @@ def _find_by_letters(person: Person, letters: str) -> str | None:
 
 
 def _render_word(cast: Cast, person: Person, text: str) -> str | None:
-    word = plain(text)
+    word = normalize_surface(text)
     known_word = person.find_word(word)
     if (
         known_word is not None
         and known_word != word
         and (elided := ELIDED.match(text))
-        and plain(text[elided.end() :]) == known_word
+        and normalize_surface(text[elided.end() :]) == known_word
     ):
         new = _render_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
@@ -480,18 +488,18 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
             return text
         # A word that no surface had when the person was read, such as one with digits stuck to it.
         bare = "".join(c for c in text if c.isalpha())
-        if bare and bare != text and person.find_word(plain(bare)) is not None:
+        if bare and bare != text and person.find_word(normalize_surface(bare)) is not None:
             return _render_word(cast, person, bare)
         new = _choose_family(cast, bare or text, person.origin)
         return None if new is None else match_case(new, text)
-    plural = known_word != word and known_word in [person.spellings.get(base, base) for base in singular(word)]
+    plural = known_word != word and known_word in [person.spellings.get(base, base) for base in list_singulars(word)]
     if person.is_family(known_word) and not plural and not naming.is_masculine(text):
         new = inflect_family_name(cast, person, new)
-    if "-" in text and "-" in new and plain(text.split("-")[0]) in ARTICLES:
+    if "-" in text and "-" in new and normalize_surface(text.split("-")[0]) in ARTICLES:
         new = f"{text.split('-')[0]}-{new.partition('-')[2]}"  # "al-Farsi" and "Al-Farsi"
     new = match_case(new, text)
     if plural:
-        ending = naming.plural(new)[len(new) :]
+        ending = naming.pluralise_name(new)[len(new) :]
         new += ending.upper() if text.isupper() else ending
     return new
 
@@ -519,7 +527,7 @@ def inflect_family_name(cast: Cast, person: Person, name: str) -> str:
 
 
 def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece], index: int) -> str:
-    letter = plain(text)[:1]
+    letter = normalize_surface(text)[:1]
     words = list(person.words())
     word: str | None
     if len(names) == len(words) and words[index][:1] == letter:
@@ -537,7 +545,7 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
 
 
 def _is_family_piece(person: Person, piece: Piece) -> bool:
-    word = person.find_word(plain(piece.text)) if piece.kind == "name" else None
+    word = person.find_word(normalize_surface(piece.text)) if piece.kind == "name" else None
     return word is not None and person.is_family(word)
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from allonym.replace import naming
 from allonym.replace.calendars import join_calendar_names
 from allonym.replace.tables import read_toml, word_set
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.words import LETTERS
 
 _DIGITS = re.compile(r"\d+")
@@ -21,7 +21,7 @@ _FILE = "permitted_words.toml"
 
 
 def _find_words(text: str) -> list[str]:
-    return LETTERS.findall(plain(text))
+    return LETTERS.findall(normalize_surface(text))
 
 
 @cache
@@ -59,5 +59,5 @@ def _title_words() -> frozenset[str]:
 
 def is_title(text: str) -> bool:
     """Whether a text consists of forms of address, offices, degrees and what may stand behind a name."""
-    parts = [w for w in re.split(r"[\s,/&\-]+", re.sub(r"[.'’]", "", plain(text))) if w]
+    parts = [w for w in re.split(r"[\s,/&\-]+", re.sub(r"[.'’]", "", normalize_surface(text))) if w]
     return bool(parts) and _title_words().issuperset(parts)

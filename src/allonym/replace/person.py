@@ -13,7 +13,7 @@ from allonym.replace.cast import Cast
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise_name, split_hyphens
 from allonym.text.fold import spell_out
-from allonym.text.names import near, plain, short_forms, singular, sound
+from allonym.text.names import find_short_forms, is_near, list_singulars, make_sound_key, normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -77,13 +77,15 @@ class Person:
             return word
         if word[:2] in ("d'", "l'") and word[2:] in names:
             return word[2:]
-        bases = (self.spellings.get(base, base) for base in singular(word))
+        bases = (self.spellings.get(base, base) for base in list_singulars(word))
         forms = (
             *(name for name in names if "-" in name and word in split_hyphens(name)),
             *(base for base in bases if base in names),
         )
         if not forms and len(word) >= 4 and word.isalpha():
-            similar = [n for n in names if len(n) >= 4 and near(word, n) and sound(word) == sound(n)]
+            similar = [
+                n for n in names if len(n) >= 4 and is_near(word, n) and make_sound_key(word) == make_sound_key(n)
+            ]
             forms = tuple(similar) if len(similar) == 1 else ()
         return next(iter(forms), None)
 
@@ -122,9 +124,9 @@ class PersonReader:
         for pieces, *_ in surfaces:
             for piece in pieces:
                 if piece.kind == "name":
-                    word = plain(piece.text)
+                    word = normalize_surface(piece.text)
                     self.person.written.setdefault(word, piece.text)
-                    if (second := plain(spell_out(piece.text))) != word:
+                    if (second := normalize_surface(spell_out(piece.text))) != word:
                         self.person.spellings[second] = word
         fullest = max((_list_names(pieces) for pieces, *_ in surfaces), key=len, default=[])
         by_title = (naming.find_title_origin(pieces, before[0]) for pieces, _, _, before in surfaces)
@@ -137,7 +139,7 @@ class PersonReader:
 
     def _fold_word(self, text: str) -> str:
         """Return a word of the name in plain form; the first spelling of two."""
-        return self.person.spellings.get(plain(text), plain(text))
+        return self.person.spellings.get(normalize_surface(text), normalize_surface(text))
 
     def _read_surface(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
         if (letters := naming.read_spelled(surface, 3)) and surface.count(".") < 2:
@@ -148,10 +150,12 @@ class PersonReader:
         gender = gender or before[1]
         self._title_gender = self._title_gender or gender
         names = [p for p in pieces if p.kind in ("name", "initial")]
-        self.initials.add("".join(plain(p.text)[:1] for p in names))
+        self.initials.add("".join(normalize_surface(p.text)[:1] for p in names))
         if not any(p.kind == "name" for p in names):
             return
-        person.particles = person.particles or " ".join(plain(p.text) for p in pieces if p.kind == "particle")
+        person.particles = person.particles or " ".join(
+            normalize_surface(p.text) for p in pieces if p.kind == "particle"
+        )
         roles = _find_roles(self.cast.kb, pieces, self.origin)
         if len(names) == 1:
             word = self._fold_word(names[0].text)
@@ -170,7 +174,11 @@ class PersonReader:
             person.family_first = True
         for piece, role in zip(names, roles, strict=True):
             word = self._fold_word(piece.text)
-            if piece.kind == "initial" and role == GIVEN and plain(piece.text)[:1] not in {g[0] for g in person.given}:
+            if (
+                piece.kind == "initial"
+                and role == GIVEN
+                and normalize_surface(piece.text)[:1] not in {g[0] for g in person.given}
+            ):
                 person.middle.add(word[:1])
             if piece.kind != "name" or person.find_word(word) is not None:
                 continue
@@ -181,7 +189,7 @@ class PersonReader:
                 (person.family if role == FAMILY else person.given).append(word)
 
     def _find_full_form(self, word: str) -> str:
-        return next((g for g in self.person.given if word in short_forms(g)), "")
+        return next((g for g in self.person.given if word in find_short_forms(g)), "")
 
     def complete(self, families: set[str], givens: set[str]) -> Person:
         """Return the person, once the other people's names are known.
@@ -232,7 +240,7 @@ class PersonReader:
 
     def _find_plural_base(self, word: str, families: set[str]) -> str:
         """Return the family name that a word is the plural of; empty where it is none."""
-        singulars = singular(word)
+        singulars = list_singulars(word)
         for base in singulars:
             if base in families or (word in self._after_the and get_weight(self.cast.kb, base, "last")):
                 return base
@@ -264,11 +272,11 @@ class PersonReader:
         if self.neutral or self._sure_gender:
             return "n" if self.neutral else self._sure_gender
         kb, person = self.cast.kb, self.person
-        given = romanise_name(person.given[0]) if person.given else ""
-        by_name = kb.gender(given, person.origin) if given else ""
+        given_name = romanise_name(person.given[0]) if person.given else ""
+        by_name = kb.gender(given_name, person.origin) if given_name else ""
         if by_name not in ("f", "m"):
             by_name = ""
-        facts = kb.name_facts(given) if by_name else ()
+        facts = kb.name_facts(given_name) if by_name else ()
         if by_name and not any(f.gender not in ("", by_name) for f in facts if f.part == "first"):
             return by_name
         gender = self._title_gender or self._guess_by_pronouns(others) or by_name
@@ -291,7 +299,7 @@ class PersonReader:
 
 def parse_person(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
     """Parse a name as :func:`parse` does, but the ``Van`` of ``Van Morris`` is a name, unlike that of ``Van Gogh``."""
-    pieces = naming.parse(surface)
+    pieces = naming.parse_name(surface)
     if len(pieces) == 3 and pieces[0] == ("particle", "Van") and pieces[2].kind == "name":
         family = pieces[2].text
         origins = ("english", "american", "irish", "scottish", "welsh")
@@ -328,11 +336,11 @@ def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
     # A family name that is in no list says little, unless its ending does.
     unknown = not kb.name_facts(words[-1]) and words[-1].isascii()
     common = get_weight(kb, words[0], "first", home) > _BORROWED
-    if unknown and common and not plain(words[-1]).endswith(load_tables().family_endings):
+    if unknown and common and not normalize_surface(words[-1]).endswith(load_tables().family_endings):
         return home
-    for given, family in ((words[-1], words[0]), (words[0], words[-1])):
+    for given_name, family in ((words[-1], words[0]), (words[0], words[-1])):
         # "Wong Ka-fai": a given name as the Latin script writes those of China and Korea.
-        if _JOINED.fullmatch(given) and not get_weight(kb, given, "first"):
+        if _JOINED.fullmatch(given_name) and not get_weight(kb, given_name, "first"):
             return max(("chinese", "korean"), key=lambda o: get_weight(kb, family, "last", o))
     reversed_origin = kb.origin([*words[1:], words[0]], home)
     if reversed_origin in FAMILY_FIRST and get_weight(kb, words[0], "last", reversed_origin):
@@ -366,8 +374,8 @@ def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "")
     if by_script := find_script(word)[0]:
         return full_origin or by_script
     parts = [p for p in re.split("[‐‑-]", word) if p]
-    if len(parts) > 1 and plain(parts[0]) in ARTICLES:
-        return load_tables().particle_origins.get(plain(parts[0]), full_origin or "arabic")
+    if len(parts) > 1 and normalize_surface(parts[0]) in ARTICLES:
+        return load_tables().particle_origins.get(normalize_surface(parts[0]), full_origin or "arabic")
     word = parts[-1] if parts else word
     origin = kb.origin(["", word], home or naming.get_origin(cast.setting.policy.language))
     exact = _find_exact_origins(kb, word, "last")
@@ -395,7 +403,11 @@ def _count_origins(kb: KnowledgeBase, word: str, part: str) -> int:
 def _is_of_woman(kb: KnowledgeBase, word: str) -> bool:
     """Whether only women bear a family name in this form."""
     genders = {f.gender for f in kb.name_facts(word) if f.part == "last"}
-    return genders == {"f"} or word.casefold().endswith("ová") or plain(word).endswith(("owska", "ewska", "inska"))
+    return (
+        genders == {"f"}
+        or word.casefold().endswith("ová")
+        or normalize_surface(word).endswith(("owska", "ewska", "inska"))
+    )
 
 
 def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]:
@@ -411,7 +423,7 @@ def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list
     particle = next((i for i, p in enumerate(pieces) if p.kind == "particle"), None)
     if particle is not None and particle < names[0][0]:
         return [FAMILY] * len(names)
-    between = {plain(p.text).replace(".", "") for p in pieces if p.kind == "between"}
+    between = {normalize_surface(p.text).replace(".", "") for p in pieces if p.kind == "between"}
     if len(names) == 2 and between & {"v", "vs", "versus"}:
         return [FAMILY, FAMILY]
     if len(names) == 1:

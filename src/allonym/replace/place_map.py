@@ -29,10 +29,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from allonym.replace.cast import Cast, words
+from allonym.replace.cast import Cast, find_plain_words
 from allonym.replace.mention import Wanted
 from allonym.replace.tables import read_toml, word_set
-from allonym.text.names import person, plain
+from allonym.text.names import normalize_surface, parse_person
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase
@@ -73,7 +73,7 @@ def _sort_words() -> frozenset[str]:
 def get_distinctive_name(label: str) -> str:
     """Return a place's name without the words that many names share; all of it where nothing else is left."""
     generic = word_set("places", "generic") | _sort_words()
-    return " ".join(w for w in words(label) if w not in generic) or label
+    return " ".join(w for w in find_plain_words(label) if w not in generic) or label
 
 
 @lru_cache(maxsize=4)
@@ -85,9 +85,11 @@ def _get_countries(kb: KnowledgeBase) -> dict[str, Item]:
 def _has_language_of_its_name(kb: KnowledgeBase, code: str) -> bool:
     """Whether a country's people and its first language have the same name, as in Spain."""
     country = _get_countries(kb).get(code)
-    spoken = kb.related(country, "language")[:1] if country is not None else ()
+    spoken = kb.find_related(country, "language")[:1] if country is not None else ()
     peoples = kb.pool("nationality", country=code)
-    return any(not p.region and words(p.label)[:1] == words(s.label)[:1] for p in peoples for s in spoken)
+    return any(
+        not p.region and find_plain_words(p.label)[:1] == find_plain_words(s.label)[:1] for p in peoples for s in spoken
+    )
 
 
 @lru_cache(maxsize=512)
@@ -106,26 +108,29 @@ def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> tuple[
         and other not in avoid
         and (other in article) == (code in article)
         and item.size >= 6
-        and any(not set(words(c.label)) & set(words(item.label)) for c in kb.related(item, "capital"))
+        and any(
+            not set(find_plain_words(c.label)) & set(find_plain_words(item.label))
+            for c in kb.find_related(item, "capital")
+        )
         and len(kb.pool("city", country=other)) >= LEAST_CITIES
     ]
     home = find_country(kb, code)
     if home is None:
         return (tuple(fit),)
-    spoken, continent = kb.related(home, "language")[:1], kb.related(home, "part_of")[:1]
+    spoken, continent = kb.find_related(home, "language")[:1], kb.find_related(home, "part_of")[:1]
     near = [item for item in fit if abs(item.size - home.size) <= 1]
     familiar = [item for item in near if item.country in postcodes]
     if kb.pool("region", country=code):
         familiar = [item for item in familiar if kb.pool("region", country=item.country)] or familiar
-    neighbours = [item for item in familiar if set(continent) & set(kb.related(item, "part_of"))]
+    neighbours = [item for item in familiar if set(continent) & set(kb.find_related(item, "part_of"))]
     same_size = [item for item in neighbours if item.size == home.size]
     neighbours = same_size if len(same_size) > 2 else neighbours
     if _has_language_of_its_name(kb, code):
         best = [item for item in neighbours if _has_language_of_its_name(kb, item.country)]
     elif languages:
-        best = [item for item in neighbours if kb.related(item, "language")[:1] != spoken]
+        best = [item for item in neighbours if kb.find_related(item, "language")[:1] != spoken]
     else:
-        best = [item for item in familiar if set(spoken) & set(kb.related(item, "language")[:2])]
+        best = [item for item in familiar if set(spoken) & set(kb.find_related(item, "language")[:2])]
     if len(best) < 2:
         best += [item for item in neighbours if item not in best]
     if len(best) < 2:
@@ -140,7 +145,7 @@ def find_country(kb: KnowledgeBase, code: str) -> Item | None:
     if country is not None or not code:
         return country
     city = kb.pool("city", country=code)
-    return next((c for c in (kb.related(city[0], "country") if city else ()) if c.kind == "country"), None)
+    return next((c for c in (kb.find_related(city[0], "country") if city else ()) if c.kind == "country"), None)
 
 
 @lru_cache(maxsize=4096)
@@ -152,7 +157,7 @@ def find_region(kb: KnowledgeBase, country: str, region: str) -> Item | None:
 @lru_cache(maxsize=512)
 def _get_capitals(kb: KnowledgeBase, country: str) -> frozenset[int]:
     home = find_country(kb, country)
-    return frozenset(c.id for c in kb.related(home, "capital")) if home is not None else frozenset()
+    return frozenset(c.id for c in kb.find_related(home, "capital")) if home is not None else frozenset()
 
 
 def is_capital(kb: KnowledgeBase, country: str, id: int) -> bool:
@@ -189,8 +194,8 @@ def _list_region_pools(kb: KnowledgeBase, country: str, item: Item) -> tuple[tup
     for region in fit:
         cities = kb.pool("city", country=country, region=region.region)
         # A region with the name of a town would take the name from the town.
-        name = set(words(get_distinctive_name(region.label)))
-        if len(cities) >= LEAST_TOWNS and not any(name & set(words(c.label)) for c in cities if c.size >= 5):
+        name = set(find_plain_words(get_distinctive_name(region.label)))
+        if len(cities) >= LEAST_TOWNS and not any(name & set(find_plain_words(c.label)) for c in cities if c.size >= 5):
             large.append(region)
     large = large or fit
     near = [r for r in large if abs(r.size - item.size) <= 1 or not item.size] or large
@@ -201,7 +206,7 @@ def _list_region_pools(kb: KnowledgeBase, country: str, item: Item) -> tuple[tup
 
 def _has_same_sort_words(a: Item, b: Item) -> bool:
     """Whether two names have the same words for their sort (Lake, Airport), or none of them has any."""
-    return _sort_words() & set(words(a.label)) == _sort_words() & set(words(b.label))
+    return _sort_words() & set(find_plain_words(a.label)) == _sort_words() & set(find_plain_words(b.label))
 
 
 def _is_replaced(policy: Policy, label: str) -> bool:
@@ -223,13 +228,13 @@ def _find_named(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, d
         lineage = cast.lineage(target)
         for surface in target.surfaces[:1]:
             if lineage[-1] == "ORIGIN":
-                bare = _ARTICLE.sub("", plain(surface))
+                bare = _ARTICLE.sub("", normalize_surface(surface))
                 for item in kb.find(bare, ("nationality",))[:1]:
                     peoples.setdefault(item.country, {})[bare] = item
             elif lineage[-1] == "LOCATION" and "POSTAL_CODE" not in lineage:
                 parts = surface[:_LONGEST].split(",")
                 may_be_town = len(parts) == 1 and "COUNTRY" not in lineage
-                for part in (plain(part.strip(" 0123456789-")).removeprefix("the ") for part in parts):
+                for part in (normalize_surface(part.strip(" 0123456789-")).removeprefix("the ") for part in parts):
                     # Georgia, Luxembourg, Singapore: what the detectors did not take for a country is none.
                     if not (may_be_town and kb.find(part, ("city", "region"))):
                         countries.update(item.country for item in kb.find(part, ("country",))[:1])
@@ -246,7 +251,7 @@ def _find_family_names(cast: Cast) -> frozenset[str]:
     out: set[str] = set()
     for target in cast.targets:
         for surface in target.surfaces if cast.family(target) == "PERSON" else ():
-            name = [word for word in person(plain(surface))[0] if word[0] != "+"]
+            name = [word for word in parse_person(normalize_surface(surface))[0] if word[0] != "+"]
             if len(name) > 1 and len(name[-1]) > 2:
                 out.add(name[-1])
     return frozenset(out)
@@ -353,17 +358,17 @@ class PlaceMap:
         German and Germans do not where all become Swiss, nor Brunei and Bruneian where both become New Zealand.
         """
         surfaces = self.peoples.get(code, {})
-        names = {plain(self.name_people(item, to, bare) or "") for bare, item in surfaces.items()} - {""}
+        names = {normalize_surface(self.name_people(item, to, bare) or "") for bare, item in surfaces.items()} - {""}
         country = find_country(self.kb, to) if code in self.countries else None
-        label = plain(self.kb.label(country, self.language)) if country else None
-        if any(self.cast.ledger.has_words(words(name)) or name == label for name in names):
+        label = normalize_surface(self.kb.label(country, self.language)) if country else None
+        if any(self.cast.ledger.has_words(find_plain_words(name)) or name == label for name in names):
             return False
         return len(surfaces) < 2 or all(self.distinguishes_people(item, to) for item in set(surfaces.values()))
 
     def distinguishes_people(self, item: Item, to: str) -> bool:
         """Whether the surfaces of one nationality still differ for another country."""
         surfaces = [bare for bare, other in self.peoples.get(item.country, {}).items() if other == item]
-        return len({plain(self.name_people(item, to, bare) or "") for bare in surfaces}) == len(surfaces)
+        return len({normalize_surface(self.name_people(item, to, bare) or "") for bare in surfaces}) == len(surfaces)
 
     def name_people(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
         """Return the name of a country's people, in the form in which a surface names those of another.
@@ -386,9 +391,9 @@ class PlaceMap:
 
     def find_form(self, item: Item, surface: str, form: str = "") -> tuple[str, str]:
         """Return the language and the form of a nationality that a surface is; the policy's language comes first."""
-        bare = plain(surface)
+        bare = normalize_surface(surface)
         labels = sorted(self.kb.labels(item).items(), key=lambda pair: (pair[0][0] != self.language, pair[0]))
-        keys = [key for key, text in labels if plain(text) == bare]
+        keys = [key for key, text in labels if normalize_surface(text) == bare]
         preferred = ((self.language, name) for name in (form, "adjective", "noun", "plural"))
         return next((key for key in (*preferred, *keys) if key in keys), (self.language, "adjective"))
 
@@ -418,7 +423,9 @@ class PlaceMap:
             return self.choose_city(item.label, item.country, item.region, item.size, item.id)
         if item.kind == "region" and item.country:
             to = self.move_country(item.country)
-            return self.assign_item("region", f"{plain(item.label)}>{to}", _list_region_pools(self.kb, to, item))
+            return self.assign_item(
+                "region", f"{normalize_surface(item.label)}>{to}", _list_region_pools(self.kb, to, item)
+            )
         pools: Pools
         if item.kind == "region":  # Eastern Europe
             pools = ([r for r in self.kb.pool("region") if not r.country and r.id != item.id],)
@@ -432,7 +439,7 @@ class PlaceMap:
             there = [o for o in wide if o.country == to]
             similar = [[o for o in pool if _has_same_sort_words(o, item)] for pool in (there, wide)]
             pools = (similar[0], there, similar[1], wide)
-        return self.assign_item(item.kind, plain(item.label), pools)
+        return self.assign_item(item.kind, normalize_surface(item.label), pools)
 
     def choose_city(self, label: str, country: str, region: str = "", size: int = 4, id: int = 0) -> Item | None:
         """Return the city that replaces a city, also one that the knowledge base does not have.
@@ -453,8 +460,8 @@ class PlaceMap:
             there = goal.region if goal is not None and goal.kind == "region" and goal.country == to else ""
         pools: Pools = _list_city_pools(self.kb, to, there, size)
         if away is not None:
-            pools = (self.kb.related(away, "capital"), *pools)
-        return self.assign_item("city", f"{plain(label)}.{region}.{country}>{to}.{there}", pools, id)
+            pools = (self.kb.find_related(away, "capital"), *pools)
+        return self.assign_item("city", f"{normalize_surface(label)}.{region}.{country}>{to}.{there}", pools, id)
 
     def assign_item(self, kind: str, key: str, pools: Pools, excluded: int = 0) -> Item | None:
         """Return the item that the ledger has for ``key``; pools are tried in turn, the item ``excluded`` never."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allonym.replace.place_map import CODED, KINDS, PlaceMap, find_region, is_capital
 from allonym.replace.tables import read_toml, word_set
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase
@@ -57,7 +57,7 @@ def find_known_place(places: PlaceMap, text: str) -> Item | None:
 @cache
 def read_aliases() -> dict[str, str]:
     """Return other names of places, in plain form, to the names that the knowledge base has."""
-    return {name: plain(text) for name, text in read_toml()["places"]["aliases"].items()}
+    return {name: normalize_surface(text) for name, text in read_toml()["places"]["aliases"].items()}
 
 
 def _is_sort_word(text: str) -> bool:
@@ -74,7 +74,7 @@ def find_place(places: PlaceMap, text: str, label: str, country: str = "", regio
         label: of the finding; that kind is preferred.
         country, region: where it must lie, as far as that is known.
     """
-    bare = plain(text)
+    bare = normalize_surface(text)
     kind = _KIND_OF_LABEL.get(label, "")
     if _CODE.fullmatch(text) and (not text.islower() or kind == "region") and (kind == "region" or country):
         code = bare.replace(".", "").upper()
@@ -171,7 +171,7 @@ def _read_words(places: PlaceMap, text: str, label: str, context: tuple[str, str
             city = find_place(places, head, "CITY", region.country, code)
             if city is not None and city.kind == "city":
                 return (Piece(lead + head, city), Piece(" "), Piece(tail, region))
-    low = [plain(w) for w in words]
+    low = [normalize_surface(w) for w in words]
     before, first, last = (word_set("places", "words", name) for name in ("before", "first", "last"))
     if low[0] in before or (low[0] == "the" and low[1] in before):
         cut = 1 if low[0] in before else 2
@@ -217,7 +217,7 @@ def _read_name(places: PlaceMap, words: Sequence[str], context: tuple[str, str],
 
 
 def _read_unknown(text: str, label: str, context: tuple[str, str]) -> Piece:
-    if _is_sort_word(plain(text)):
+    if _is_sort_word(normalize_surface(text)):
         return Piece(text)
     kind = _KIND_OF_LABEL.get(label, "city")
     return Piece(text, kind="name" if kind == "facility" else kind, context=context)

@@ -22,7 +22,7 @@ from allonym.replace.place_map import CODED, PlaceMap, get_distinctive_name
 from allonym.replace.place_names import Piece, Reading, find_place, read_aliases, read_places
 from allonym.replace.tables import list_words, read_toml, word_set
 from allonym.replace.wording import match_capitals
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import Item
@@ -116,7 +116,7 @@ def _locate(
     }
     for key, reading in readings.items():
         if len(reading) == 1 and (item := reading[0].item) is not None and item.country not in countries:
-            others = places.kb.find(plain(key[1]), (item.kind,))
+            others = places.kb.find(normalize_surface(key[1]), (item.kind,))
             better = next((o for o in others if o.country in countries and o.size == item.size), None)
             if better is not None:
                 readings[key] = (replace(reading[0], item=better),)
@@ -151,8 +151,8 @@ def _render_item(places: PlaceMap, item: Item, surface: str) -> str | None:
     if other is None:
         return None
     core = surface.strip()
-    places.cast.places.setdefault(plain(surface), other)
-    is_code = core.replace(".", "").upper() == item.region and plain(core) != plain(item.label)
+    places.cast.places.setdefault(normalize_surface(surface), other)
+    is_code = core.replace(".", "").upper() == item.region and normalize_surface(core) != normalize_surface(item.label)
     if other.kind == "country":
         name = _render_country(places, other, core)
     elif item.kind == "region" and is_code:
@@ -169,10 +169,12 @@ def _render_item(places: PlaceMap, item: Item, surface: str) -> str | None:
 
 def _find_language(places: PlaceMap, item: Item, surface: str) -> str:
     """Return the language in which a surface names a place: the policy's, else one that calls it so, else English."""
-    kb, bare = places.kb, plain(surface)
-    if bare == plain(kb.label(item, places.language)) or bare == plain(item.label):
+    kb, bare = places.kb, normalize_surface(surface)
+    if bare == normalize_surface(kb.label(item, places.language)) or bare == normalize_surface(item.label):
         return places.language
-    languages = [language for (language, form), text in kb.labels(item).items() if not form and plain(text) == bare]
+    languages = [
+        language for (language, form), text in kb.labels(item).items() if not form and normalize_surface(text) == bare
+    ]
     # Italia: Italian before Spanish
     return min(languages, key=lambda language: (language != item.country.lower(), language), default=places.language)
 
@@ -191,9 +193,9 @@ def _render_country(places: PlaceMap, item: Item, surface: str) -> str:
         else:
             name = places.kb.label(item, places.language)
     else:
-        source = places.kb.find(read_aliases().get(plain(core), plain(core)), ("country",))
+        source = places.kb.find(read_aliases().get(normalize_surface(core), normalize_surface(core)), ("country",))
         name = places.kb.label(item, _find_language(places, source[0], core) if source else places.language)
-        if takes_article and not article and plain(core) in _WITHOUT_ARTICLE:
+        if takes_article and not article and normalize_surface(core) in _WITHOUT_ARTICLE:
             name = bare or f"the {name}"
         name = match_capitals(name, core)
     return surface[:4] + name if article and takes_article else name
@@ -206,7 +208,7 @@ _WITHOUT_ARTICLE = ("america", "britain", "great britain", "holland", "czechia")
 def _render_unknown(places: PlaceMap, piece: Piece) -> str | None:
     """Return the pseudonym of a place that the knowledge base does not have."""
     text = piece.text.strip()
-    bare = plain(text)
+    bare = normalize_surface(text)
     if not any(c.isalpha() for c in text) or _ROAD.fullmatch(text):
         return postal.change_digits(places, "number", text) if any(c.isdigit() for c in text) else None
     if text.islower() and piece.kind != "city":
@@ -243,7 +245,7 @@ def _choose_family_name(places: PlaceMap, text: str) -> str | None:
 
 def _invent_name(places: PlaceMap, text: str) -> str | None:
     """Return a name without a past for a building, a square and the like."""
-    key = plain(text)
+    key = normalize_surface(text)
     stems, endings = list_words("places", "words", "stems"), list_words("places", "words", "endings")
 
     def propose(attempt: int) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from allonym.replace.place_map import PlaceMap, find_region
 from allonym.replace.tables import list_words, read_toml, word_set
 from allonym.replace.wording import get_ordinal_suffix
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 RenderPlace = Callable[[str, str], "str | None"]
 """Returns the pseudonym of a place that a part of an address names, given the label that it is taken for."""
@@ -110,7 +110,7 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
         prefix = prefix and f"{_ROAD_SIGNS.get(target, target) if len(prefix) == 2 else target}-"
     else:
         form, target = _get_shape(core), source
-    key = f"{plain(core)}>{target}.{region}"
+    key = f"{normalize_surface(core)}>{target}.{region}"
     value = places.cast.ledger.assign("postcode", key, partial(_draw_postcode, places, form, target, key, region))
     if value is None:
         return None
@@ -178,13 +178,13 @@ def _read_street_words(position: str) -> dict[str, tuple[str, ...]]:
     out: dict[str, tuple[str, ...]] = {}
     for language, lists in read_toml()["streets"].items():
         words = list_words("streets", language, position) if position in lists else ()
-        for form in dict.fromkeys(form for word in words for form in (word, plain(word))):
+        for form in dict.fromkeys(form for word in words for form in (word, normalize_surface(word))):
             out[form] = (*out.get(form, ()), language)
     return out
 
 
 def _fold_token(token: str) -> str:
-    return plain(token).rstrip(".")
+    return normalize_surface(token).rstrip(".")
 
 
 def is_address(text: str) -> bool:
@@ -284,7 +284,7 @@ class _AddressRewriter:
             return text
         first = tokens[words[0]]
         units, boxes = word_set("units", "words"), word_set("units", "box")
-        if any(plain(tokens[i]) in boxes for i in words) and _has_digit(text):
+        if any(normalize_surface(tokens[i]) in boxes for i in words) and _has_digit(text):
             self._has_street = True
             return self._change_digits(text)
         is_unit = (_fold_token(first) in units or first.startswith("#")) and len(words) <= 3
@@ -419,7 +419,7 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
     if ordinal := _ORDINAL.fullmatch(name):
         number = change_digits(places, "street number", ordinal[1])
         return number + get_ordinal_suffix(int(number), ordinal[2])
-    key = plain(name)
+    key = normalize_surface(name)
     draw = partial(places.cast.ledger.number, "street", key)
     pool, forms = list_words("streets", language, "names"), list_words("streets", language, "more")
 

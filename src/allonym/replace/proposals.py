@@ -12,13 +12,13 @@ from functools import cache, partial
 from importlib.resources import files
 
 from allonym.keys import subkey
-from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, format_offline_remark, words
+from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, find_plain_words, format_offline_remark
 from allonym.replace.mention import Mention, Setting, Wanted
-from allonym.replace.naming import Piece, parse, plural
+from allonym.replace.naming import Piece, parse_name, pluralise_name
 from allonym.replace.pseudonym import prepare as prepare_pseudonyms
 from allonym.replace.pseudonym import render_mention
 from allonym.replace.wording import match_case
-from allonym.text.names import plain, singular
+from allonym.text.names import list_singulars, normalize_surface
 from allonym.text.words import find_words
 
 _LONGEST = 80  # characters of a value
@@ -64,7 +64,9 @@ class Proposals:
 
     def __init__(self, operator: str, targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> None:
         key = subkey(setting.key, operator, setting.scope)
-        self.originals = frozenset(w for t in targets for s in t.surfaces for w in words(s) if len(w) >= LEAST_WORD)
+        self.originals = frozenset(
+            w for t in targets for s in t.surfaces for w in find_plain_words(s) if len(w) >= LEAST_WORD
+        )
         self._ledger = Ledger(setting.document.text, key, setting.book, remarks)
         self._operator = operator
         self._targets = targets
@@ -126,7 +128,7 @@ def is_value(text: str) -> bool:
 
 def get_distinctive_words(value: str) -> str:
     """Return the words by which a value is told from others: not ``University of`` and its like."""
-    distinctive = [w for w in find_words(value) if plain(w) not in read_word_lists()["generic"]]
+    distinctive = [w for w in find_words(value) if normalize_surface(w) not in read_word_lists()["generic"]]
     return " ".join(distinctive) or value
 
 
@@ -141,21 +143,21 @@ def make_renderer(target: Wanted, family: str, value: str) -> Renderer:
     if family != "PERSON":
         return partial(match_case, value)
     old = list_names(find_fullest(target))
-    titled = any(p.kind == "title" for s in target.surfaces for p in parse(s))
+    titled = any(p.kind == "title" for s in target.surfaces for p in parse_name(s))
     cut = len(old) - 1 if len(old) > 1 or (titled and old) else len(old)
     return partial(_render_person, old[:cut], old[cut:], split_name(value))
 
 
 def list_names(surface: str) -> list[str]:
     """Return the words of a name in plain form, without titles, particles and initials."""
-    return [plain(p.text) for p in parse(surface) if p.kind == "name"]
+    return [normalize_surface(p.text) for p in parse_name(surface) if p.kind == "name"]
 
 
 def split_name(value: str) -> list[str]:
     """Return the words of a name, particles together with what they belong to: ``Anna``, ``van Dijk``."""
     out: list[str] = []
     particles = ""
-    for piece in parse(value):
+    for piece in parse_name(value):
         if piece.kind == "particle":
             particles += f"{piece.text} "
         elif piece.kind == "name":
@@ -164,25 +166,25 @@ def split_name(value: str) -> list[str]:
     return out or [value]
 
 
-def _render_person(given: Sequence[str], family: Sequence[str], new: Sequence[str], surface: str) -> str:
+def _render_person(given_names: Sequence[str], family: Sequence[str], new: Sequence[str], surface: str) -> str:
     """Return a surface with the words of another person's name; what is no name stays, initials and plurals too.
 
     Args:
-        given, family: words of the old name in plain form.
+        given_names, family: words of the old name in plain form.
         new: words of the new name.
         surface: a surface of the old name.
     """
     firsts = list(new[:-1]) or list(new)
-    pieces = parse(surface)
-    if len(given) + len(family) > 1 and list_names(surface) == [*given, *family]:
+    pieces = parse_name(surface)
+    if len(given_names) + len(family) > 1 and list_names(surface) == [*given_names, *family]:
         pieces = tuple(p for p in pieces if p.kind != "particle")
         # As many given names as the old name has: the last takes the rest.
-        cut = max(0, len(given) - 1)
-        firsts += [""] * (len(given) - len(firsts))
+        cut = max(0, len(given_names) - 1)
+        firsts += [""] * (len(given_names) - len(firsts))
         firsts = [*firsts[:cut], " ".join(filter(None, firsts[cut:]))]
     out = ""
     for piece in pieces:
-        text = _render_piece(piece, given, family, firsts, new[-1])
+        text = _render_piece(piece, given_names, family, firsts, new[-1])
         if text is None:
             return match_case(" ".join(new), surface)
         out += text if text.strip() or not out.endswith(" ") else ""
@@ -190,23 +192,23 @@ def _render_person(given: Sequence[str], family: Sequence[str], new: Sequence[st
 
 
 def _render_piece(
-    piece: Piece, given: Sequence[str], family: Sequence[str], firsts: Sequence[str], last: str
+    piece: Piece, given_names: Sequence[str], family: Sequence[str], firsts: Sequence[str], last: str
 ) -> str | None:
     """Return the new text of a piece of a name; None for a word of neither a given nor a family name."""
-    word = plain(piece.text)
+    word = normalize_surface(piece.text)
     if piece.kind == "name":
-        if word in given:
-            index = given.index(word)
+        if word in given_names:
+            index = given_names.index(word)
             new = firsts[index] if index < len(firsts) else ""
         elif word in family:
             new = last
-        elif any(base in family for base in singular(word)):
-            new = plural(last)
+        elif any(base in family for base in list_singulars(word)):
+            new = pluralise_name(last)
         else:
             return None
         return _match_case(new, piece.text)
     if piece.kind == "initial":
-        index = next((i for i, w in enumerate(given) if w[:1] == word[:1]), -1)
+        index = next((i for i, w in enumerate(given_names) if w[:1] == word[:1]), -1)
         name = firsts[min(index, len(firsts) - 1)] if index >= 0 else last
         return _match_case(name[:1].upper(), piece.text) + piece.text[1:]
     return "" if piece.kind == "particle" else piece.text

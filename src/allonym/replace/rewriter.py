@@ -57,7 +57,7 @@ class Rewriter:
         import torch
 
         self.network.eval()
-        tokens = [self.asked(text, most) for text in texts]
+        tokens = [self.encode_passage(text, most) for text in texts]
         size = max(map(len, tokens))
 
         def pad(row: list[int], fill: int) -> list[int]:
@@ -94,7 +94,7 @@ class Rewriter:
                     out.append(ids[:size])
         return out
 
-    def asked(self, text: str, most: int = TOKENS) -> list[int]:
+    def encode_passage(self, text: str, most: int = TOKENS) -> list[int]:
         """Return the tokens of a passage as the model reads them."""
         if not self.causal:
             return list(self.tokenizer(text, truncation=True, max_length=most)["input_ids"])
@@ -123,7 +123,7 @@ def import_libraries() -> Any:
 
 
 @lru_cache(maxsize=2)
-def load(model: str, device: str = "cpu", allow_download: bool = False) -> Rewriter:
+def load_rewriter(model: str, device: str = "cpu", allow_download: bool = False) -> Rewriter:
     """Load the model of a folder, or of a name on the hub that is stored here or may be fetched; once per process.
 
     Raises:

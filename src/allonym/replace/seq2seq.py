@@ -1,6 +1,6 @@
 """Pseudonyms from a model that rewrites text (P4's Seq2Seq-PS, section 3.2). No other change of the model is used.
 
-The model rewrites the document passage by passage; see :mod:`allonym.replace.aligned`. What it writes in place of a
+The model rewrites the document passage by passage; see :mod:`allonym.replace.alignment`. What it writes in place of a
 mention is a proposal for the entity; whatever it changes elsewhere is rejected, and a remark says how often. A proposal
 must have a plausible form, hold no word of any original, occur nowhere in the document and belong to no other entity.
 An entity whose fullest surface got no such proposal gets an offline pseudonym, so that no detected original survives
@@ -16,13 +16,13 @@ from typing import Any, cast
 
 from allonym.document import Interval
 from allonym.errors import PolicyError
-from allonym.replace.aligned import align, passages
-from allonym.replace.cast import LEAST_WORD, words
+from allonym.replace.alignment import align_output, split_passages
+from allonym.replace.cast import LEAST_WORD, find_plain_words
 from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.naming import load_tables
 from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest, get_distinctive_words, is_value
-from allonym.replace.rewriter import load
-from allonym.text.names import near, plain
+from allonym.replace.rewriter import load_rewriter
+from allonym.text.names import is_near, normalize_surface
 from allonym.text.words import LETTERS
 
 ALIKE = 0.65
@@ -101,7 +101,7 @@ def seq2seq(
 
 def _get_distinctive_part(value: str) -> str:
     """Return the part by which a value is told from others: all of a number, else its distinctive words."""
-    return "".join(words(value)) if any(c.isdigit() for c in value) else get_distinctive_words(value)
+    return "".join(find_plain_words(value)) if any(c.isdigit() for c in value) else get_distinctive_words(value)
 
 
 def _collect_proposals(
@@ -118,8 +118,8 @@ def _collect_proposals(
     text = setting.document.text
     places = sorted({(span.start, span.end) for t in targets for span in t.entity.spans})
     owners = {(span.start, span.end): i for i, t in enumerate(members) for span in t.entity.spans}
-    cut = [p for p in passages(text, places) if any(p[0] <= a and b <= p[1] for a, b in owners)]
-    rewriter = load(
+    cut = [p for p in split_passages(text, places) if any(p[0] <= a and b <= p[1] for a, b in owners)]
+    rewriter = load_rewriter(
         str(options.get("model", "")), str(options.get("device", "cpu")), bool(options.get("allow_download", False))
     )
     names = {text[slice(*place)] for place in owners}
@@ -133,9 +133,9 @@ def _collect_proposals(
     rejected = 0
     for (start, end), output in zip(cut, rewritten, strict=True):
         inside: list[Interval] = [(a, b) for a, b in places if start <= a and b <= end]
-        alignment = align(text[start:end], output, [(a - start, b - start) for a, b in inside])
+        alignment = align_output(text[start:end], output, [(a - start, b - start) for a, b in inside])
         rejected += alignment.rejected
-        for place, value in zip(inside, alignment.found, strict=True):
+        for place, value in zip(inside, alignment.values, strict=True):
             surface = text[slice(*place)]
             owner = owners.get(place)
             if value is None or owner is None or value == surface:
@@ -156,7 +156,7 @@ def _is_plausible(value: str, target: Wanted, originals: frozenset[str]) -> bool
         return False
     if like[0].isupper() != value[0].isupper() or ("@" in like) != ("@" in value):
         return False
-    new = words(value)
+    new = find_plain_words(value)
     return (
         bool(new)
         and not any(_resembles_original(w, o) for o in originals for w in new)
@@ -170,7 +170,7 @@ def _resembles_original(word: str, original: str) -> bool:
         return True
     if not word.isalpha() or not original.isalpha():
         return False
-    if near(word, original):
+    if is_near(word, original):
         return True
     if min(len(word), len(original)) <= LEAST_WORD:
         return False
@@ -189,7 +189,7 @@ def _repeats_name(new: Sequence[str], surfaces: Sequence[str]) -> bool:
     for name in {name for surface in surfaces for name in LETTERS.findall(surface)}:
         if name in load_tables().particles or name in load_tables().small:
             continue
-        old = plain(name)
+        old = normalize_surface(name)
         for word in new:
             short, long = sorted((old, word), key=len)
             if len(short) > 1 and (long.startswith(short) or long.endswith(short)):

@@ -22,7 +22,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from allonym.checksums import validator
+from allonym.checksums import get_validator
 from allonym.replace.cast import Ledger
 from allonym.replace.digits import Code
 from allonym.replace.tables import read_tsv
@@ -122,7 +122,7 @@ def shape_of(code: Code, lineage: Sequence[str]) -> Shape:
     shapes = next((table[name] for name in lineage if name in table), ())
     fitting = [s for s in shapes if _fits_shape(code.characters, s)]
     text = code.separate(code.characters)
-    valid = (s for s in fitting if not s.valid or validator(s.valid)(text))
+    valid = (s for s in fitting if not s.valid or get_validator(s.valid)(text))
     return next(valid, fitting[0] if fitting else ANY)
 
 
@@ -144,7 +144,7 @@ def draw_shape(code: Code, shape: Shape, draws: Draws) -> str | None:
     tokens = shape.tokens
     if len(tokens) < len(old):
         tokens += tokens[-1:] * (len(old) - len(tokens))
-    check = validator(shape.valid) if shape.valid else None
+    check = get_validator(shape.valid) if shape.valid else None
     match = shape.when.match(old)
     fixed = {i for g in range(1, shape.when.groups + 1) if match for i in range(*match.span(g))}
     checks = [i for i, token in enumerate(tokens) if token == "?" and i not in fixed]

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 
 def _read_text(name: str) -> str:
@@ -44,4 +44,4 @@ def list_words(*path: str, file: str = "patterns.toml") -> tuple[str, ...]:
 @cache
 def word_set(*path: str, file: str = "patterns.toml") -> frozenset[str]:
     """Return the words of :func:`list_words`, as they are written and in plain form."""
-    return frozenset(form for word in list_words(*path, file=file) for form in (word, plain(word)))
+    return frozenset(form for word in list_words(*path, file=file) for form in (word, normalize_surface(word)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from allonym.replace.place_map import PlaceMap
 from allonym.replace.place_names import find_known_place
 from allonym.replace.tables import word_set
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import Item
@@ -48,7 +48,7 @@ def tokenise_name(surface: str) -> list[Token]:
     for match in WORD.finditer(surface):
         if match.start() > position:
             out.append(Token(surface[position : match.start()], "", False))
-        out.append(Token(match[0], plain(match[0]).rstrip("."), True))
+        out.append(Token(match[0], normalize_surface(match[0]).rstrip("."), True))
         position = match.end()
     if position < len(surface):
         out.append(Token(surface[position:], "", False))
@@ -95,7 +95,7 @@ def find_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
         out.append(Part(sort, token.text))
     if any(p.sort == "word" for p in out) and not joined and not law:
         for part in out:  # a family is one only where no other word tells the name
-            if part.sort == "family" and plain(part.text) not in places.families:
+            if part.sort == "family" and normalize_surface(part.text) not in places.families:
                 part.sort = "word"
     return out
 
@@ -118,7 +118,7 @@ def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | 
         if last in ("of", "&", "and") or (last in generic and last not in _OF_PLACES):
             continue
         if (
-            plain(text) in places.cast.places
+            normalize_surface(text) in places.cast.places
             or find_nationality(places, text) is not None
             or names_large_place(places, text)
         ):
@@ -134,11 +134,11 @@ def names_large_place(places: PlaceMap, text: str) -> bool:
 
 def find_nationality(places: PlaceMap, text: str) -> Item | None:
     """Return the nationality that an adjective tells: ``American`` Airlines, ``Polish`` Railways."""
-    bare = plain(text)
+    bare = normalize_surface(text)
     for item in places.kb.find(text, ("nationality",)):
         labels = places.kb.labels(item)
         forms = (labels.get((language, "adjective"), "") for language in ("en", places.language))
-        if item.country and any(form and plain(form) == bare for form in forms):
+        if item.country and any(form and normalize_surface(form) == bare for form in forms):
             return item
     return None
 
@@ -165,7 +165,7 @@ def get_legal_form(tokens: Sequence[Token]) -> str:
 
 def list_name_words(text: str) -> tuple[str, ...]:
     """Return the words of a name in plain form."""
-    return tuple(plain(w) for w in WORD.findall(text))
+    return tuple(normalize_surface(w) for w in WORD.findall(text))
 
 
 def get_distinctive_name(label: str) -> str:

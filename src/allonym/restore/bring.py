@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, invert_plan
-from allonym.replace.context import article, with_article
+from allonym.replace.context import find_article, fit_article
 from allonym.replace.mention import traits_named
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
@@ -500,12 +500,12 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
 
     The article is adapted only if it agrees with the replacement.
     """
-    place = article(text, start, low)
+    place = find_article(text, start, low)
     if place is not None:
         a, b = place
         article_text = text[a:b]
-        adapted = with_article(article_text, out)
-        if adapted is not None and with_article(article_text, text[start:end]) == article_text:
+        adapted = fit_article(article_text, out)
+        if adapted is not None and fit_article(article_text, text[start:end]) == article_text:
             return text[low:a] + adapted + text[b:start]
     return text[low:start]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from allonym.replace.calendars import named
+from allonym.replace.calendars import find_calendar_name
 from allonym.replace.dates import LONGEST, read_date
 from allonym.restore import fit, gaps
 from allonym.restore.forms import Form
@@ -157,4 +157,4 @@ def may_begin_date(word: str) -> bool:
 def of_dates(word: str) -> bool:
     if len(word) < 3:
         return word.lower() in ("de", "of")
-    return named("month", word) is not None or named("weekday", word) is not None
+    return find_calendar_name("month", word) is not None or find_calendar_name("weekday", word) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from allonym.replace.dates import ReadDate, moved, read_date
+from allonym.replace.dates import ReadDate, move_date, read_date
 from allonym.restore.forms import split_words_and_gaps
 from allonym.restore.words import Ending, inflect_word
 
@@ -119,7 +119,7 @@ def format_like(read_surface: ReadDate, original: str) -> str | None:
         days = (to - date(read_surface.year or year, read_surface.month, read_surface.day or 15)).days
     except ValueError:
         return None
-    out = moved(read_surface, days) if days else read_surface.text
+    out = move_date(read_surface, days) if days else read_surface.text
     if out is None:
         return None
     check = read_date(out)

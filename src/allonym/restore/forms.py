@@ -16,7 +16,7 @@ from allonym.replace.mention import traits_named
 from allonym.restore.view import SPECIAL, View
 from allonym.restore.words import common_words
 from allonym.text.fold import fold
-from allonym.text.names import organization, person, plain, split_name
+from allonym.text.names import normalize_organization, normalize_surface, parse_person, split_name
 
 SPLIT = re.compile(r"([^\W_]+)")
 _MARKED = re.compile(r"((?:[^\W_][\u0300-\u036f]*)+)")
@@ -161,11 +161,11 @@ def _split_person(text: str) -> tuple[list[str], list[str]]:
     """Return given names and family name as written, without titles and generation marks."""
     split = text.split()
     if len(split) == 2 and text.isascii() and split[0].isalpha() and split[1].isalpha():
-        form, _ = person(text.lower())
+        form, _ = parse_person(text.lower())
         if len(form) == 2 and form[1][0] != "+":
             return split[:1], split[1:]
-    words = {plain(w): w for w in _NAME_WORD.findall(text)}
-    form, _ = person(" ".join(plain(text).split()))
+    words = {normalize_surface(w): w for w in _NAME_WORD.findall(text)}
+    form, _ = parse_person(" ".join(normalize_surface(text).split()))
     given_names, family, _ = split_name(form)
     return [words[w] for w in given_names if w in words], [words[w] for w in family if w in words]
 
@@ -217,7 +217,9 @@ def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
 def _strip_titles(text: str) -> list[str]:
     """Return the words of a name after its titles."""
     words = text.split()
-    while len(words) > 2 and person(plain(" ".join(words[:2])))[0] == (plain(words[1]).strip("."),):
+    while len(words) > 2 and parse_person(normalize_surface(" ".join(words[:2])))[0] == (
+        normalize_surface(words[1]).strip("."),
+    ):
         del words[0]
     return words
 
@@ -229,7 +231,7 @@ def _but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
 
 def core_words(text: str) -> list[str]:
     """Return the words of an organisation's name as written, without its legal form and a leading article."""
-    name_words = organization(plain(text)).split()
+    name_words = normalize_organization(normalize_surface(text)).split()
     words = text.replace(",", " ").split()
     start = 1 if len(words) > 1 and words[0].lower() == "the" and name_words[:1] != ["the"] else 0
     return words[start : start + len(name_words)]

@@ -17,7 +17,7 @@ from allonym.restore.words import (
     is_one_slip,
 )
 from allonym.text.fold import Level, fold, fold_spellings
-from allonym.text.names import alike, person, plain, same_person, split_name
+from allonym.text.names import are_alike, is_same_person, normalize_surface, parse_person, split_name
 from allonym.vault.records import Known
 
 LEAST_SLIP = 5
@@ -75,8 +75,10 @@ class Row:
                 letter_case(original) not in ("upper", "lower") if self.kind == TAG else letter_case(original) == like
             )
 
-        fullest = max(distinct, key=lambda o: (len(plain(o)), has_case_of_replacement(o), "\n" not in o, -len(o)))
-        if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
+        fullest = max(
+            distinct, key=lambda o: (len(normalize_surface(o)), has_case_of_replacement(o), "\n" not in o, -len(o))
+        )
+        if len(set(self.entities)) > 1 and len({normalize_surface(o) for o in distinct}) > 1:
             return fullest if self.kind == PERSON and _is_one_person(distinct, fullest) else None
         return fullest
 
@@ -85,7 +87,7 @@ class Index:
     """Replacements by their words.
 
     Args:
-        known: replacements with their originals; the order of equal replacements is kept.
+        entries: replacements with their originals; the order of equal replacements is kept.
 
     Attributes:
         rows: the replacements.
@@ -104,7 +106,7 @@ class Index:
         longest: length of the longest word.
     """
 
-    def __init__(self, known: Iterable[Known]) -> None:
+    def __init__(self, entries: Iterable[Known]) -> None:
         self.rows: list[Row] = []
         self.full: dict[tuple[str, ...], list[Form]] = {}
         self.heads: dict[str, list[int]] = {}
@@ -137,7 +139,7 @@ class Index:
         self._common = common_words()
         by_text: dict[str, int] = {}
         first: list[Known] = []
-        for entry in known:
+        for entry in entries:
             row_number = by_text.get(entry.replacement)
             if row_number is None:
                 if not entry.replacement.strip():
@@ -404,17 +406,17 @@ class Index:
 
 def _is_one_person(originals: Iterable[str], fullest: str) -> bool:
     """Tell whether all names may be of one person: full names agree, single words are part of the fullest."""
-    named = [person(plain(o)) for o in originals]
+    named = [parse_person(normalize_surface(o)) for o in originals]
     if len({gender for _, gender in named if gender}) > 1:
         return False
     full_names, single = [w for w, _ in named if len(w) > 1], [w[0] for w, _ in named if len(w) == 1]
-    full = person(plain(fullest))[0]
-    if not all(same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
+    full = parse_person(normalize_surface(fullest))[0]
+    if not all(is_same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
         return False
     if len(full) == 1:
-        return all(word == full[0] or alike(word, full[0]) for word in single)
+        return all(word == full[0] or are_alike(word, full[0]) for word in single)
     given_names, family, _ = split_name(full)
-    return all(word in given_names or word in family or alike(word, given_names[0]) for word in single)
+    return all(word in given_names or word in family or are_alike(word, given_names[0]) for word in single)
 
 
 def _may_slip(word: str, flags: int) -> bool:
@@ -427,7 +429,7 @@ def choose_targets(forms_found: Sequence[Form]) -> list[Form]:
     """Return one form for each different original; a form without a target stands for several."""
     out: dict[str, Form] = {}
     for form in forms_found:
-        name = "\0" if form.target is None else plain(form.target)
+        name = "\0" if form.target is None else normalize_surface(form.target)
         had = out.get(name)
         if had is None or (letter_case(had.text) == "upper" and letter_case(form.text) != "upper"):
             out[name] = form

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
-from allonym.replace.calendars import named
+from allonym.replace.calendars import find_calendar_name
 from allonym.restore.forms import root_label
 from allonym.restore.words import common_words
 from allonym.text.fold import fold
@@ -62,4 +62,4 @@ def is_rare(replacement: str) -> bool:
 
 
 def _of_calendar(word: str) -> bool:
-    return any(named(kind, word) is not None for kind in ("month", "weekday", "season"))
+    return any(find_calendar_name(kind, word) is not None for kind in ("month", "weekday", "season"))

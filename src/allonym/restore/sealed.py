@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from allonym.replace.keyed import TOKEN, unseal
+from allonym.replace.keyed import TOKEN, decrypt_token
 from allonym.restore.hits import Match
 from allonym.restore.view import escape_like
 
@@ -49,7 +49,7 @@ def make_opener(key: bytes | str) -> Opener:
 
     def open_code(label: str, code: str) -> str | None:
         match = TOKEN.fullmatch(f"[{label}:e1:{code}]")
-        return None if match is None else unseal(match, key)
+        return None if match is None else decrypt_token(match, key)
 
     return open_code
 

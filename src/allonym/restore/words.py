@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from allonym.text.fold import fold
-from allonym.text.names import has_swapped_letters, near
+from allonym.text.names import has_swapped_letters, is_near
 
 LONGEST_ENDING = 6
 AFTER_APOSTROPHE = {
@@ -31,7 +31,7 @@ AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 
 def is_one_slip(a: str, b: str) -> bool:
     """Tell whether two words differ by one insertion, deletion, substitution or swap of neighbouring letters."""
-    return a != b and (near(a, b) or has_swapped_letters(a, b, least=2))
+    return a != b and (is_near(a, b) or has_swapped_letters(a, b, least=2))
 
 
 @lru_cache(maxsize=1)

@@ -253,7 +253,7 @@ class Studies:
             return None
         from allonym.evaluate import Judgement, Truth, people_study
         from allonym.evaluate.people import CUT
-        from allonym.intruder.names import closest
+        from allonym.intruder.names import measure_best_likeness
         from allonym.intruder.persons import Answer
         from allonym.stats import none
         from allonym.stats.samples import average
@@ -269,7 +269,7 @@ class Studies:
                 judgements.append(Judgement(entry["id"], str(page), answer))
                 if names:
                     true_names = (entry["subject"], *content["aliases"].get(entry["subject"], ()))
-                    confidences[closest(names[0], true_names) >= CUT].append(float(reply["confidence"]))
+                    confidences[measure_best_likeness(names[0], true_names) >= CUT].append(float(reply["confidence"]))
         results = people_study(truths, judgements, aliases=content["aliases"], seed=seed).to_dict(texts=True)
         for right, word in ((True, "right"), (False, "wrong")):
             values = confidences[right]

@@ -15,7 +15,7 @@ from itertools import pairwise
 from allonym.errors import UsageError
 from allonym.serial import Serialisable
 
-__all__ = ["SCALE", "BayesFactor", "jzs", "paired", "unpaired"]
+__all__ = ["SCALE", "BayesFactor", "compare_paired", "compare_unpaired", "jzs"]
 
 SCALE = math.sqrt(2) / 2
 """Scale of the Cauchy prior on the effect, "medium" in BayesFactor."""
@@ -92,7 +92,7 @@ def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
     return BayesFactor(_log_marginal(t, size * scale * scale, df) - _log_null(t, df), t, df, scale)
 
 
-def paired(before: Sequence[float], after: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
+def compare_paired(before: Sequence[float], after: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
     """Return the Bayes factor of a paired difference; t is that of ``after - before``.
 
     Where no pair differs, or all differ by the same amount, there is no t: the factor is NaN, with the reason.
@@ -112,7 +112,7 @@ def paired(before: Sequence[float], after: Sequence[float], *, scale: float = SC
     return jzs(mean / (spread / math.sqrt(n)), n, scale=scale)
 
 
-def unpaired(first: Sequence[float], second: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
+def compare_unpaired(first: Sequence[float], second: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
     """Return the Bayes factor of two independent groups of equal variance; t is that of ``second - first``."""
     n, m = len(first), len(second)
     if n < 2 or m < 2:

@@ -24,9 +24,9 @@ from allonym.stats import Estimate, none
 __all__ = [
     "Partition",
     "asymptotic_uniques",
+    "count_frequencies",
     "expected_uniques",
     "fit_partition",
-    "frequencies",
     "log_probability",
     "log_stay",
     "log_uniques",
@@ -126,7 +126,7 @@ class Partition:
         return Estimate(_safe_exp(centre), _safe_exp(low), _safe_exp(high), self.n, method)
 
 
-def frequencies(counts: Iterable[int]) -> dict[int, int]:
+def count_frequencies(counts: Iterable[int]) -> dict[int, int]:
     """Count block sizes into ``{j: s_j}``, j ascending.
 
     Raises:

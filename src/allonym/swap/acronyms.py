@@ -18,7 +18,7 @@ from functools import cache
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.swap.categories import normalise_key
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.text.words import WORD, find_words
 
 SOURCE = "acronym"
@@ -172,7 +172,7 @@ class _Joiner:
                     if is_acronym(acronym) and (
                         is_spelled_out(acronym, bare) or are_initials(acronym, find_words(bare))
                     ):
-                        key = plain(bare) if inside else normalise_key(entity.key)
+                        key = normalize_surface(bare) if inside else normalise_key(entity.key)
                         long = _LongForm(f"{family}:{key}", entity.label)
                         if long not in out.setdefault(acronym, []):
                             out[acronym].append(long)
@@ -241,7 +241,7 @@ class _Joiner:
                 surfaces = {text[s.start : s.end] for s in entity.spans}
                 only = next(iter(surfaces)) if len(surfaces) == 1 else ""
                 inside = _INSIDE.match(only)
-                key = f"{family}:{plain(inside[1]) if inside else normalise_key(key)}"
+                key = f"{family}:{normalize_surface(inside[1]) if inside else normalise_key(key)}"
                 if only and (long := meant.get(only)):
                     key, label = long.key, long.label
             groups.setdefault(key, (label, []))[1].extend(entity.spans)

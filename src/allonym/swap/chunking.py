@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from allonym.detect.words import word_list
-from allonym.document import Interval, merge
+from allonym.document import Interval, merge_intervals
 from allonym.errors import UsageError
 
 BREAKPOINT = 75.0
@@ -85,7 +85,7 @@ def _is_end(text: str, match: re.Match[str], start: int, end: int) -> bool:
 
 def join_cut_tiles(tiles: Sequence[Interval], spans: Iterable[Interval]) -> tuple[Interval, ...]:
     """Join neighbouring tiles wherever the border between them lies inside one of the spans."""
-    merged = merge(spans)
+    merged = merge_intervals(spans)
     starts = [a for a, _ in merged]
     out: list[Interval] = []
     for a, b in tiles:
@@ -146,7 +146,7 @@ def split_chunks(
     limit = np.percentile(gaps, breakpoint) if len(gaps) else 0.0
     borders = [0, *(int(i) + 1 for i in np.flatnonzero(gaps > limit)), len(tiles)]
     pieces = _join_short(tiles, gaps, borders, min_chars, max_chars)
-    merged = merge(spans)
+    merged = merge_intervals(spans)
     out: list[Interval] = []
     for first, last in _split_long(tiles, gaps, pieces, min_chars, max_chars):
         a, b = tiles[first][0], tiles[last - 1][1]

@@ -19,8 +19,8 @@ from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
 from allonym.models.runtime import Embeddings
 from allonym.models.tagger import ENGLISH
-from allonym.models.words import words
-from allonym.replace.naming import parse
+from allonym.models.words import split_words
+from allonym.replace.naming import parse_name
 from allonym.swap.categories import DETERMINER, is_initialism, label_of
 from allonym.swap.corpus import Corpus, Value
 from allonym.swap.covariates import encode_one_hot
@@ -127,7 +127,7 @@ def _describe_look(category: str, form: str, label: str, key: str, classes: Reco
             "words": 1,
         }
     if family == "PERSON":
-        names = [p.text for p in parse(bare) if p.kind in ("name", "initial", "particle")]
+        names = [p.text for p in parse_name(bare) if p.kind in ("name", "initial", "particle")]
         features |= {"words": 1, "several": len(names) > 1, "plural": False, "kind": "", "class": ""}
         if names:
             features["gender"] = _find_gender(names[0])
@@ -155,7 +155,7 @@ def _compute_common_part() -> Any:
 def _compute_meanings(forms: Sequence[str]) -> Any:
     """Return (len(forms), at most WIDTH) unit rows: means of word vectors, rare words first (Arora et al. 2017)."""
     embed = _load_embeddings()
-    ids = [[p for a, b in words(f) for p in embed.pieces.pieces(f[a:b])] for f in forms]
+    ids = [[p for a, b in split_words(f) for p in embed.pieces.pieces(f[a:b])] for f in forms]
     counts = Counter(p for pieces in ids for p in set(pieces))
     total = sum(counts.values())
     vocabulary = sorted(counts)

@@ -73,7 +73,7 @@ def embed_corpus(
     texts = [chunk.text for chunk in corpus.chunks]
     advance("embed", 0, len(texts))
     embedder = embedder.fit(texts)
-    raw = embedder.encode(texts, progress=lambda done: advance("embed", done, len(set(texts))))
+    raw = embedder.encode(texts, progress=lambda count: advance("embed", count, len(set(texts))))
     if not embed.covariates or embed.use != "residual":
         return Embedded(embedder, raw, raw)
     residual = fit_residual(raw, build_design(corpus, embed.covariates))

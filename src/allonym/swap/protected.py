@@ -21,10 +21,10 @@ from allonym.batch import split_field_name
 from allonym.detect.lexicon import keep_words, list_person_forms
 from allonym.detect.scan import compile_pattern, find_matches
 from allonym.detect.words import word_list
-from allonym.document import Document, Interval, Span, subtract
+from allonym.document import Document, Interval, Span, subtract_intervals
 from allonym.labels import TAXONOMY, Label, Taxonomy
 from allonym.policy import Policy, Rule
-from allonym.text.names import near, sound
+from allonym.text.names import is_near, make_sound_key
 from allonym.text.words import WORD, compile_whole_words
 
 SOURCE = "protected"
@@ -95,7 +95,7 @@ def add_protected_rule(policy: Policy, protect: str) -> tuple[Policy, str]:
     label = Label(name, kind, "direct", policy.taxonomy.get(kind).risk, "the protected value")
     tag = "".join(c for c in " ".join(words).title() if c not in "{}[]")
     rules = {**policy.rules, name: Rule("tag", MappingProxyType({"style": f"[{tag}]"}))}
-    return policy.with_(taxonomy=policy.taxonomy.extended([label]), rules=MappingProxyType(rules)), name
+    return policy.with_(taxonomy=policy.taxonomy.extend([label]), rules=MappingProxyType(rules)), name
 
 
 def find_protected(
@@ -305,9 +305,11 @@ class _Text:
 def _is_alike(word: str, head: str) -> bool:
     if word[0] != head[0] or abs(len(word) - len(head)) > 2:
         return False
-    if near(word, head):
+    if is_near(word, head):
         return True
-    return len(head) > 6 and (sound(word) == sound(head) or (word[:3] == head[:3] and _has_two_slips(word, head)))
+    return len(head) > 6 and (
+        make_sound_key(word) == make_sound_key(head) or (word[:3] == head[:3] and _has_two_slips(word, head))
+    )
 
 
 def _has_two_slips(a: str, b: str) -> bool:
@@ -400,7 +402,7 @@ def insert_protected(
             bounds[last] = (bounds[last][0], max(bounds[last][1], span.end))
             continue
         overlapping = [(p.start, p.end) for p in protected[first : last + 1]]
-        for a, b in subtract((span.start, span.end), overlapping):
+        for a, b in subtract_intervals((span.start, span.end), overlapping):
             piece = _EDGE.sub("", text[a:b])
             a = b - len(piece)
             b = a + len(_EDGE_AFTER.sub("", piece))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.batch import run_ordered, split_field_name
-from allonym.document import Document, Entity, Interval, Span, merge, subtract
+from allonym.document import Document, Entity, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
@@ -328,7 +328,7 @@ def _link_corpus(
     chosen = choose_terms(phrases, [d.class_ for d in documents], [d.bounds for d in documents], terms)
     out = []
     for document, linked_entities, spans in zip(texts, entities, chosen.spans, strict=True):
-        covered = merge((s.start, s.end) for e in linked_entities for s in e.spans)
+        covered = merge_intervals((s.start, s.end) for e in linked_entities for s in e.spans)
         more = link(document, [s for s in spans if not _touches(covered, s)], taxonomy).entities
         out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
     return tuple(out), chosen.warnings
@@ -364,7 +364,7 @@ def _make_chunks(
 
 def _move_borders(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
     """Return the tiles, their borders moved to the end of spans that they would cut."""
-    merged = merge(spans)
+    merged = merge_intervals(spans)
     starts = [a for a, _ in merged]
     out: list[Interval] = []
     for n, (a, b) in enumerate(tiles):
@@ -381,10 +381,12 @@ def _move_borders(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[
 def _make_base_plan(document: Document, entities: Sequence[Entity], section: Sequence[Interval], job: _Job) -> Plan:
     """Return the edits that are made in any case: direct identifiers and ``change`` categories in the section, all
     findings in short fields and, if the rest is anonymised, outside the section."""
-    inside = merge(section)
+    inside = merge_intervals(section)
     dropped: list[Interval] = []
     if job.rest == "drop":
-        dropped = merge(gap for stretch in everything(document) for gap in subtract(stretch, inside))
+        dropped = merge_intervals(
+            gap for stretch in everything(document) for gap in subtract_intervals(stretch, inside)
+        )
     edited: list[Entity] = []
     for entity in entities:
         always = job.is_edited(entity.label)
@@ -409,7 +411,9 @@ def _list_warnings(documents: Sequence[_Document], job: _Job, missing: Sequence[
         )
     if empty := sum(not r.section for r in results):
         yield f"{empty} of {count} documents have no text in the section"
-    if silent := sum(not any(s.label == job.label and _touches(merge(r.section), s) for s in r.spans) for r in results):
+    if silent := sum(
+        not any(s.label == job.label and _touches(merge_intervals(r.section), s) for s in r.spans) for r in results
+    ):
         yield f"{silent} of {count} documents never name their {protect}, as far as it was recognised"
     telling = 0
     for d in documents:

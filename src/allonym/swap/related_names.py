@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from allonym.text.names import near, organization, plain
+from allonym.text.names import is_near, normalize_organization, normalize_surface
 from allonym.text.words import find_words
 
 _SMALL = frozenset("the a an of and for in on at de la le du des der die das und van von y e our".split())
@@ -23,8 +23,8 @@ def split_name_words(key: str) -> frozenset[str]:
     >>> sorted(split_name_words("the bank of acme, inc."))
     ['acme', 'bank']
     """
-    bare = plain(key) if key else ""
-    for words in (find_words(organization(bare)), find_words(bare)):
+    bare = normalize_surface(key) if key else ""
+    for words in (find_words(normalize_organization(bare)), find_words(bare)):
         if significant := [w for w in words if w not in _SMALL]:
             return frozenset(significant)
     return frozenset(find_words(bare) or (bare,))
@@ -59,7 +59,7 @@ def _find_contained(names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]
 
 def _find_misspelt(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Yield pairs that differ in one letter, or only in how the words are joined."""
-    letters = ["".join(w for w in find_words(plain(k)) if w in names[i]) for i, k in enumerate(keys)]
+    letters = ["".join(w for w in find_words(normalize_surface(k)) if w in names[i]) for i, k in enumerate(keys)]
     by_rest: dict[str, list[int]] = {}
     for i, word in enumerate(letters):
         if names[i] and len(word) >= _LEAST and not any(c.isdigit() for c in word):
@@ -67,7 +67,7 @@ def _find_misspelt(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iter
                 by_rest.setdefault(rest, []).append(i)
     for group in by_rest.values():
         if 1 < len(group) <= 64:
-            yield from ((i, j) for n, i in enumerate(group) for j in group[n + 1 :] if near(letters[i], letters[j]))
+            yield from ((i, j) for n, i in enumerate(group) for j in group[n + 1 :] if is_near(letters[i], letters[j]))
 
 
 def _find_abbreviated(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
@@ -78,6 +78,6 @@ def _find_abbreviated(keys: Sequence[str], names: Sequence[frozenset[str]]) -> I
             short.setdefault(word, []).append(i)
     for i, key in enumerate(keys):
         if len(names[i]) > 1:
-            full = find_words(plain(key))
+            full = find_words(normalize_surface(key))
             for initials in {"".join(w[0] for w in full), "".join(w[0] for w in full if w in names[i])}:
                 yield from ((i, j) for j in short.get(initials, ()))

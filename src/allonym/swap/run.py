@@ -154,13 +154,13 @@ class Run:
             state, advance: as for :meth:`search`.
         """
         best, why = self.best(releases)
-        made = releases.make(best, policy=self.policy, key=self.key, spread=self.spread)
+        corpus = releases.make(best, policy=self.policy, key=self.key, spread=self.spread)
         checks = None
         if self.settings.check.intruders:
             outside = [] if background is None else _list_background(self.load(source=background))
             checks = releases.check(
                 best,
-                made=made,
+                made=corpus,
                 policy=self.policy,
                 key=self.key,
                 background=outside,
@@ -168,7 +168,7 @@ class Run:
                 progress=_name_check_stages(advance),
                 spread=self.spread,
             )
-        task = task_utility(releases.corpus, label, releases.space.raw, made.vectors) if label else None
+        task = task_utility(releases.corpus, label, releases.space.raw, corpus.vectors) if label else None
         points: tuple[Setting, ...] = ()
         if grid:
             points = search_grid(
@@ -177,7 +177,7 @@ class Run:
                 **self._search_options(state, advance),
             )
         values = releases.to_dict(
-            made,
+            corpus,
             chosen=best,
             why=why,
             attacks=checks.attacks if checks else (),
@@ -186,7 +186,7 @@ class Run:
             grid=points,
             texts=texts,
         )
-        return Result(releases, made, values)
+        return Result(releases, corpus, values)
 
     def write(
         self,
@@ -240,4 +240,4 @@ def _name_check_stages(advance: Advance | None) -> Advance | None:
     """Return a report of progress whose stages have the intruders' names."""
     if advance is None:
         return None
-    return lambda stage, done, total: advance("drawn" if stage == "draws" else f"check {stage}", done, total)
+    return lambda stage, count, total: advance("drawn" if stage == "draws" else f"check {stage}", count, total)

@@ -17,7 +17,7 @@ import re2
 
 from allonym.batch import MAX_NAMED
 from allonym.detect.scan import compile_pattern, find_matches
-from allonym.document import Document, Interval, Turn, merge
+from allonym.document import Document, Interval, Turn, merge_intervals
 from allonym.errors import DataError, UsageError
 from allonym.registry import Registry
 from allonym.swap.chunking import split_sentences
@@ -119,7 +119,7 @@ def everything(document: Document) -> tuple[Interval, ...]:
     if len(others) < len(parts):
         running.append(turns)
     running = running or [max(others, key=lambda p: (p[1] - p[0], -p[0]))]
-    return tuple(merge(p for p in running if text[slice(*p)].strip()))
+    return tuple(merge_intervals(p for p in running if text[slice(*p)].strip()))
 
 
 def _get_turn_start(turn: Turn) -> int:

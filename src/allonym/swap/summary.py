@@ -14,8 +14,8 @@ from math import log
 
 from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request
-from allonym.llm.templates import messages
-from allonym.text.names import plain
+from allonym.llm.templates import build_messages
+from allonym.text.names import normalize_surface
 from allonym.text.words import compile_words, find_words
 
 SHARE = 0.5
@@ -89,7 +89,7 @@ def request_summaries(client: Client, passages: Sequence[Passage], language: str
         missing = [i for i, summary in enumerate(out) if summary is None]
         requests = []
         for i in missing:
-            prompt = messages("summarise", client.prompts, again=again, text=passages[i].text, language=language)
+            prompt = build_messages("summarise", client.prompts, again=again, text=passages[i].text, language=language)
             requests.append(Request(prompt, _SCHEMA, "summary"))
         for i, reply in zip(missing, client.ask_all(requests) if requests else (), strict=True):
             out[i] = None if isinstance(reply, EndpointError) else _check_reply(reply, passages[i])
@@ -109,4 +109,4 @@ def _check_reply(reply: Reply, passage: Passage) -> str | None:
 
 def list_words(text: str) -> list[str]:
     """Return the words of a text in plain form that have two letters or digits, or more."""
-    return [word for word in find_words(plain(text)) if len(word) > 1] if text else []
+    return [word for word in find_words(normalize_surface(text)) if len(word) > 1] if text else []

@@ -19,13 +19,13 @@ from importlib.resources import files
 from allonym.errors import UsageError
 from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
-from allonym.replace.context import article, attached, core, grown, with_article
-from allonym.replace.naming import Piece, parse, plural
+from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached
+from allonym.replace.naming import Piece, parse_name, pluralise_name
 from allonym.swap.categories import DETERMINER, is_initialism, label_of
 from allonym.swap.corpus import Value
 from allonym.swap.recoding import Recoding, recoding
 from allonym.swap.terms import stem
-from allonym.text.names import organization, plain
+from allonym.text.names import normalize_organization, normalize_surface
 
 _DETERMINED = re.compile(
     r"(?:^|[\s(\"“])(?:an?|the|our|its|their|your|my|his|her|this|that|these|those|every|each|any|some|no|[^\W_]+['’]s)"
@@ -67,7 +67,7 @@ def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") ->
     out = []
     is_person = get_family(label_of(value.category), value.category) == "PERSON"
     for span in value.spans:
-        a, b = core(text, span.start, span.end, get_family(span.label, value.category))
+        a, b = find_core(text, span.start, span.end, get_family(span.label, value.category))
         mention = text[a:b]
         if is_person:
             new = _fit_person(mention, value.forms, donor.forms)
@@ -88,15 +88,15 @@ def adjust_articles(text: str, changes: list[Change], low: int = 0) -> list[Chan
     changes = sorted(changes)
     for n, (first, last, new) in enumerate(changes):
         limit = changes[n + 1][0] if n + 1 < len(changes) else len(text)
-        a, b = grown(text, first, last, end, limit)
+        a, b = grow_span(text, first, last, end, limit)
         before = text[a - 1 : a] if a > end else last_char
-        if new and before and attached(before) and attached(new[0]):
+        if new and before and is_attached(before) and is_attached(new[0]):
             new = " " + new
-        if new and b < limit and attached(new[-1]) and attached(text[b]):
+        if new and b < limit and is_attached(new[-1]) and is_attached(text[b]):
             new += " "
-        if new and a > 1 and text[a - 2] in "anAN" and (place := article(text, a, end)) is not None:
+        if new and a > 1 and text[a - 2] in "anAN" and (place := find_article(text, a, end)) is not None:
             old_article = text[place[0] : place[1]]
-            new_article = with_article(old_article, new)
+            new_article = fit_article(old_article, new)
             if new_article is not None and new_article != old_article:
                 out.append((*place, new_article))
         out.append((a, b, new))
@@ -130,7 +130,7 @@ def remove_legal_form(form: str) -> str:
     'Acme Robotics'
     """
     words = form.split()
-    while len(words) > 1 and organization(f"x {plain(words[-1])}") == "x":
+    while len(words) > 1 and normalize_organization(f"x {normalize_surface(words[-1])}") == "x":
         words.pop()
     return " ".join(words).rstrip(" ,&") or form
 
@@ -150,7 +150,7 @@ def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], plac
     determiner, surface = _split_determiner(mention)
     full, _, _ = _sort_forms(forms or (mention,))
     new_full, new_short, new_acronym = _sort_forms(donor)
-    is_full = plain(surface) == plain(full)
+    is_full = normalize_surface(surface) == normalize_surface(full)
     if is_initialism(surface) and not is_full:
         new = new_acronym
     elif not is_full and len(surface) < len(remove_legal_form(full)):
@@ -163,7 +163,7 @@ def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], plac
     if word.lower() == "the":
         return determiner + new if takes_the else _capitalise(new, word[:1].isupper())
     if word.lower() in ("a", "an"):
-        return (with_article(word, new) or word) + determiner[len(determiner.rstrip()) :] + new
+        return (fit_article(word, new) or word) + determiner[len(determiner.rstrip()) :] + new
     if not determiner and takes_the and place in ("start", "open"):
         return ("The " if place == "start" else "the ") + new
     return determiner + new
@@ -177,7 +177,7 @@ def _capitalise(new: str, condition: bool) -> str:
 def _adjust_number(surface: str, forms: tuple[str, ...], new: str, donor: tuple[str, ...]) -> str:
     """Return the plural if the mention is the plural of a singular in its chunk, and the other way round."""
     if surface.endswith("s") and surface[:-1] in forms and not new.endswith("s"):
-        return plural(new)
+        return pluralise_name(new)
     if f"{surface}s" in forms and new.endswith("s"):
         return next((f for f in donor if f"{f}s" == new), new)
     return new
@@ -194,7 +194,7 @@ def _inflect(surface: str, new: str) -> str:
     if many == (base != new_noun.lower()):
         return new
     if many:
-        return new[:-1] + "ies" if new[-1] == "y" and new[-2:-1] not in "aeiou" else plural(new)
+        return new[:-1] + "ies" if new[-1] == "y" and new[-2:-1] not in "aeiou" else pluralise_name(new)
     if new_noun.lower().startswith(base):
         base = new_noun[: len(base)]
     elif new_noun[:1].isupper():
@@ -224,7 +224,7 @@ def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
     best: tuple[Piece, ...] = ()
     title = ""
     for form in forms:
-        pieces = parse(_split_determiner(form)[1])
+        pieces = parse_name(_split_determiner(form)[1])
         title = title or next((p.text for p in pieces if p.kind == "title"), "")
         if sum(map(_is_solid, pieces)) > sum(map(_is_solid, best)):
             best = pieces
@@ -232,33 +232,38 @@ def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
     if not names:
         return forms[0], "", forms[0], title
     text = "".join(p.text for p in best)
-    family, comma, given = (part.strip() for part in text.partition(","))
-    if not (comma and family and len(names) > 1 and any(p.kind == "name" for p in parse(given))):
+    family, comma, given_name = (part.strip() for part in text.partition(","))
+    if not (comma and family and len(names) > 1 and any(p.kind == "name" for p in parse_name(given_name))):
         split = len(names) - 1
         while split > 1 and names[split - 1].kind == "particle":
             split -= 1
-        given = " ".join(p.text for p in names[:split])
+        given_name = " ".join(p.text for p in names[:split])
         family = " ".join(p.text for p in names[split:])
-    return f"{given} {family}".strip(), given, family, title
+    return f"{given_name} {family}".strip(), given_name, family, title
 
 
 @lru_cache(maxsize=65536)
 def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) -> str:
-    full, given, family, title = _split_person(donor)
+    full, given_name, family, title = _split_person(donor)
     _, old_given, old_family, _ = _split_person(forms or (mention,))
     determiner, surface = _split_determiner(mention)
-    pieces = parse(surface)
+    pieces = parse_name(surface)
     names = [p.text for p in pieces if _is_solid(p) or p.kind == "particle"]
     titles = [p.text for p in pieces if p.kind == "title"]
     lead = surface[: surface.find(names[0])] if titles and names else ""
-    if len(titles) == 1 and title and plain(title) != plain(titles[0]):
+    if len(titles) == 1 and title and normalize_surface(title) != normalize_surface(titles[0]):
         lead = title + lead[len(titles[0]) :]
     if sum(map(_is_solid, pieces)) > 1:
-        new = f"{family}, {given}" if "," in surface and given and "," not in lead else full
-    elif not titles and names and given and plain(names[0]) == plain(old_given.split()[0] if old_given else ""):
-        new = given.split()[0]
-    elif determiner and names and plain(names[-1]) == plain(plural(old_family)):
-        return determiner + plural(family)
+        new = f"{family}, {given_name}" if "," in surface and given_name and "," not in lead else full
+    elif (
+        not titles
+        and names
+        and given_name
+        and normalize_surface(names[0]) == normalize_surface(old_given.split()[0] if old_given else "")
+    ):
+        new = given_name.split()[0]
+    elif determiner and names and normalize_surface(names[-1]) == normalize_surface(pluralise_name(old_family)):
+        return determiner + pluralise_name(family)
     else:
         new = family
     letters = [c for c in surface if c.isalpha()]
@@ -308,7 +313,7 @@ class GeneralNouns:
         noun = self.noun(value.category, value.key)
         out = []
         for span in value.spans if noun else ():
-            a, b = core(text, span.start, span.end, get_family(span.label, value.category))
+            a, b = find_core(text, span.start, span.end, get_family(span.label, value.category))
             place = find_place(text, a)
             first, space, _ = text[a:b].partition(" ")
             if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):
@@ -316,6 +321,6 @@ class GeneralNouns:
             elif place == "determined":
                 new = noun
             else:
-                new = f"{with_article('a', noun) or 'a'} {noun}"
+                new = f"{fit_article('a', noun) or 'a'} {noun}"
             out.append((a, b, new[:1].upper() + new[1:] if place == "start" else new))
         return out

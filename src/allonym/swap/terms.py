@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from allonym.document import Document, Interval, Span, merge
+from allonym.document import Document, Interval, Span, merge_intervals
 from allonym.errors import UsageError
 from allonym.models.pos import parts_of_speech
-from allonym.models.tagger import ENGLISH, TaggerModel, load
+from allonym.models.tagger import ENGLISH, TaggerModel, load_tagger
 from allonym.text.words import compile_words
 
 LABEL = "TERM"
@@ -143,7 +143,7 @@ def find_phrases(
         model: a tagger that knows the language's parts of speech; by default the embedded one, for ``en`` only.
     """
     text = document.text
-    covered = merge((s.start, s.end) for s in spans)
+    covered = merge_intervals((s.start, s.end) for s in spans)
     guessed = model is None and language != "en"
     in_capitals = 2 * sum(map(str.isupper, text)) > sum(map(str.isalpha, text))  # then they mark no names
     runs: list[tuple[Word, ...]] = []
@@ -187,7 +187,7 @@ def _tag_parts(text: str, model: TaggerModel | None) -> list[tuple[int, int, str
     # Loaded with the detector's arguments, so that it is the same instance, which remembers what it has read.
     return [
         (start, end, part)
-        for start, end, part in parts_of_speech(text, model or load(ENGLISH, 1, False))
+        for start, end, part in parts_of_speech(text, model or load_tagger(ENGLISH, 1, False))
         if text[start].isalnum() and text[start - 1 : start] not in ("'", "’")
     ]
 

@@ -95,11 +95,11 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
     elif abs(distance) >= total:
         flags.append(f"D exceeds the likelihood of the clusters: {STAND_IN}")
     misleading = bool(flags)
-    kept = compute_kept_share(distance, n, d)
+    kept_share = compute_kept_share(distance, n, d)
     if distance > 0:
         flags.append("utility above 1")
-    value = kept if misleading else 1 + distance / total
-    return Utility(value, distance, distance / changed, changed, kept, misleading, tuple(flags))
+    value = kept_share if misleading else 1 + distance / total
+    return Utility(value, distance, distance / changed, changed, kept_share, misleading, tuple(flags))
 
 
 # Tasks

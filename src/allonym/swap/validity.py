@@ -167,19 +167,19 @@ class Ground:
         )
         count = len(numbers)
         related = find_related([*(k for k, _ in numbers), *codes], [*(e for _, e in numbers), *(False for _ in codes)])
-        known: list[set[int]] = [set(related[count + c]) for c in range(len(codes))]
+        known_sets: list[set[int]] = [set(related[count + c]) for c in range(len(codes))]
         for i, chunk_keys in enumerate(keys):
             for k in chunk_keys:
-                if k not in known[classes[i]]:
-                    known[classes[i]] |= related[k]
-                    known[classes[i]].add(k)
+                if k not in known_sets[classes[i]]:
+                    known_sets[classes[i]] |= related[k]
+                    known_sets[classes[i]].add(k)
         return cls(
             corpus,
             classes,
             keys,
             tuple(tuple(describe_shape((*v.forms, v.key)[0]) for v in chunk.values) for chunk in corpus.chunks),
             tuple(frozenset(j for j in group if j < count) for group in related[:count]),
-            tuple(frozenset(k) for k in known),
+            tuple(frozenset(k) for k in known_sets),
             {
                 c: tuple(tuple(i for i, v in enumerate(chunk.values) if v.category == c) for chunk in corpus.chunks)
                 for c in corpus.categories

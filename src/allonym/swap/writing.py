@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from allonym.document import Entity, Span, merge, subtract
+from allonym.document import Entity, Span, merge_intervals, subtract_intervals
 from allonym.errors import UnknownNameError
 from allonym.keys import subkey
 from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts, digest
@@ -149,14 +149,14 @@ def combine_edits(fixed: Sequence[Edit], more: Sequence[Edit], text: str) -> lis
     if not fixed:
         return list(more)
     out = list(fixed)
-    covered = merge((e.start, e.end) for e in fixed)
+    covered = merge_intervals((e.start, e.end) for e in fixed)
     starts = [a for a, _ in covered]
     for edit in more:
         i = bisect_left(starts, edit.end)
         if not i or covered[i - 1][1] <= edit.start:
             out.append(edit)
             continue
-        rest = list(subtract((edit.start, edit.end), covered[max(0, i - 2) : i]))
+        rest = list(subtract_intervals((edit.start, edit.end), covered[max(0, i - 2) : i]))
         if rest:
             a, b = max(rest, key=lambda piece: piece[1] - piece[0])
             out.append(replace(edit, start=a, end=b, original=text[a:b]))
@@ -323,7 +323,7 @@ class _Writer:
                     values.append((value, spans))
         book = _Numbering(e.replacement for e in base if e.operator.startswith("tag@"))
         entities = self._list_entities(d, values, fixed)
-        plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, given=fixed)
+        plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, decided=fixed)
         return combine_edits(base, plan.edits, document.text)
 
     def _list_entities(
@@ -360,11 +360,13 @@ class _Writer:
             new = (lead if lead.isspace() else "") + cut.replacement + (trail if trail.isspace() else "")
             out.append(replace(cut, start=low, end=high, replacement=new, original=document.text[low:high]))
         if corpus.settings.get("rest") != "anonymize":
-            covered = merge((e.start, e.end) for e in (*out, *edits))
-            section = merge(corpus.sections[d])
+            covered = merge_intervals((e.start, e.end) for e in (*out, *edits))
+            section = merge_intervals(corpus.sections[d])
             for stretch in everything(document):
-                for gap in subtract(stretch, section):
-                    out += [Edit(a, b, "", "", 0, DROP, document.text[a:b]) for a, b in subtract(gap, covered)]
+                for gap in subtract_intervals(stretch, section):
+                    out += [
+                        Edit(a, b, "", "", 0, DROP, document.text[a:b]) for a, b in subtract_intervals(gap, covered)
+                    ]
         return sorted(out, key=_start)
 
     # Summaries
@@ -405,7 +407,7 @@ class _Writer:
         ]
         clean = [not any(s.start < b and a < s.end for s in removed) for a, b in tiles]
         chosen = choose_sentences([text[a:b] for a, b in tiles], clean, rarity)
-        return merge(tile for n, tile in enumerate(tiles) if n not in chosen)
+        return merge_intervals(tile for n, tile in enumerate(tiles) if n not in chosen)
 
     def _make_passage(self, c: int, rarity: Rarity) -> Passage:
         """Return a chunk with every entity covered, and the rare words of names in it and in its document's edits."""

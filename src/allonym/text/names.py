@@ -24,7 +24,7 @@ _LEGAL = frozenset(
 )
 
 
-def plain(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
+def normalize_surface(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
     """Return the normal form of a surface: folded, single spaces, no possessive, no outer punctuation.
 
     Args:
@@ -41,15 +41,15 @@ def plain(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
     return bare or out or surface
 
 
-def characters(surface: str) -> str:
+def normalize_code(surface: str) -> str:
     """Return the letters and digits of the normal form, for numbers and codes that are grouped in different ways."""
-    text = plain(surface)
+    text = normalize_surface(surface)
     return "".join(c for c in text if c.isalnum()) or text
 
 
 def normalize_address(surface: str) -> str:
     """Return the normal form of an e-mail or web address, even a spoken one (``jane dot doe at example dot com``)."""
-    text = plain(surface)
+    text = normalize_surface(surface)
     if " " in text:
         for word, sign in ((" at ", "@"), (" dot ", "."), (" underscore ", "_"), (" dash ", "-"), (" slash ", "/")):
             text = text.replace(word, sign)
@@ -69,7 +69,7 @@ def join_spelled_letters(text: str, least: int) -> str:
     return "".join(pieces) if len(pieces) >= least and all(len(p) == 1 for p in pieces) else ""
 
 
-def organization(text: str) -> str:
+def normalize_organization(text: str) -> str:
     """Return the normal form of a company's name without its legal form and a leading article."""
     words = text.replace(",", " ").replace(".", "").split()
     while len(words) > 1 and words[-1] in _LEGAL:
@@ -81,7 +81,7 @@ def organization(text: str) -> str:
     return " ".join(words) or text
 
 
-def person(text: str) -> Form:
+def parse_person(text: str) -> Form:
     """Return the words of a person's normalised name without titles, given name first, and the gender of the title.
 
     Generation marks stand last, as ``+jr``.
@@ -129,7 +129,7 @@ def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     return words[:family], words[family:end], words[end:]
 
 
-def singular(word: str) -> tuple[str, ...]:
+def list_singulars(word: str) -> tuple[str, ...]:
     """Return what a plural or genitive in plain form may be one of: ``hart`` for ``harts``."""
     if len(word) < 4 or word[-1] != "s":
         return ()
@@ -149,16 +149,16 @@ def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
     return short, {name: frozenset(names) for name, names in full.items()}
 
 
-def short_forms(name: str) -> frozenset[str]:
+def find_short_forms(name: str) -> frozenset[str]:
     """Return given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
     short, full = _short_and_full()
     return short.get(name, frozenset()) | full.get(name, frozenset())
 
 
-def alike(a: str, b: str) -> bool:
+def are_alike(a: str, b: str) -> bool:
     """Return whether given names fit: a short form of the other, both short forms of one name, or swapped letters."""
     _, full = _short_and_full()
-    if b in short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
+    if b in find_short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
     return has_swapped_letters(a, b)
 
@@ -179,7 +179,7 @@ def _count_common_start(a: str, b: str) -> int:
 
 
 def _fits_given_name(a: str, b: str) -> bool:
-    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or alike(a, b)
+    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or are_alike(a, b)
 
 
 def list_filing_keys(name: str) -> set[str]:
@@ -194,7 +194,7 @@ def list_lookup_keys(name: str) -> set[str]:
     return list_filing_keys(name) - {f"initial {name[0]}"} | {name[0]} | initial
 
 
-def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+def is_same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Return whether two names of several words can be one person's: no part of one contradicts the other."""
     given_a, last_a, mark_a = split_name(a)
     given_b, last_b, mark_b = split_name(b)
@@ -221,7 +221,7 @@ _PAIRS = "ph:f ck:k ce:se ci:si cy:si ch:č c:k q:k x:ks z:s y:i h:"
 _SAME_SOUND = tuple((a, b) for a, _, b in (pair.partition(":") for pair in _PAIRS.split()))
 
 
-def sound(word: str) -> str:
+def make_sound_key(word: str) -> str:
     """Return a key for how a name sounds, roughly; vowels count, so that Anna and Anne differ."""
     for a, b in _SAME_SOUND:
         if a in word:
@@ -231,7 +231,7 @@ def sound(word: str) -> str:
     return "".join(c for i, c in enumerate(word) if i == 0 or c != word[i - 1])
 
 
-def near(a: str, b: str) -> bool:
+def is_near(a: str, b: str) -> bool:
     """Return whether words are equal, or one insertion, deletion or substitution makes one of the other."""
     if len(a) > len(b):
         a, b = b, a

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
 from allonym.train.labelmap import find_targets
 from allonym.train.records import read_objects
@@ -231,4 +231,4 @@ def own_lists() -> Lists:
 
 def _split_items(table: Mapping[str, str]) -> frozenset[str]:
     items = (" ".join(item.split()).lower() for item in re.split(r"[;\n]", table["items"]))
-    return frozenset(" ".join(i[a:b] for a, b in words(i)) for i in items if i and "{" not in i)
+    return frozenset(" ".join(i[a:b] for a, b in split_words(i)) for i in items if i and "{" not in i)

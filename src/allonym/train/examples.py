@@ -15,7 +15,7 @@ from typing import Any
 
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
 from allonym.models.windows import breaks_of
-from allonym.models.words import words
+from allonym.models.words import split_words
 
 O = 1  # noqa: E741 - the bit of the tag O
 ALL = (1 << (1 + 2 * len(LABELS))) - 1
@@ -97,7 +97,7 @@ def make_example(
     if "tokens" in record:
         return make_tokens_example(record, source)
     text = record["text"]
-    borders = words(text)
+    borders = split_words(text)
     strings = tuple(text[a:b] for a, b in borders)
     free = sum(BEGIN[x] | INSIDE[x] for x in LABELS if x not in annotated_labels)
     allowed = [O | free] * len(borders)
@@ -332,7 +332,7 @@ def _find_inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], 
 def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
     """A text with parts of speech: a word has the part of the token in which it begins, and entities are not told."""
     text = record["text"]
-    borders = words(text)
+    borders = split_words(text)
     token_ends: list[tuple[int, int]] = []
     position = 0
     for token, part in zip(record["tokens"], record["upos"], strict=True):

@@ -20,9 +20,9 @@ except ImportError as error:
     raise MissingExtra("training the tagger", "train") from error
 
 from allonym.models.tags import LABELS, PARTS, tag_names
-from allonym.models.windows import Words, windows
+from allonym.models.windows import Words, cut_windows
 from allonym.models.wordpiece import WordPiece
-from allonym.models.words import shape, words
+from allonym.models.words import classify_shape, split_words
 from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example, Lists
 from allonym.train.network import Encoder, Tagger
@@ -223,9 +223,9 @@ def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece)
 def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
     """An example as windows, cut as in use."""
     split = [pieces.pieces(w) for w in example.words]
-    shapes = [shape(w, j) for w, j in zip(example.words, example.joined, strict=True)]
+    shapes = [classify_shape(w, j) for w, j in zip(example.words, example.joined, strict=True)]
     out = []
-    for w in windows(Words([(0, 0)] * len(split), split, shapes, example.breaks), pieces):
+    for w in cut_windows(Words([(0, 0)] * len(split), split, shapes, example.breaks), pieces):
         is_kept = [w.keep_from <= i < w.keep_to for i in range(w.first, w.last)]
         here = slice(w.first, w.last)
         out.append(
@@ -252,7 +252,7 @@ def _make_epoch(
     noise = Noise(options.lower, options.speech, options.upper, options.swap, options.spell)
     first = sorted(lists.first) if lists else []
     last = sorted(lists.last) if lists else []
-    first, last = ([n.title() for n in names if len(words(n)) == 1] for names in (first, last))
+    first, last = ([n.title() for n in names if len(split_words(n)) == 1] for names in (first, last))
     out = []
     for times, examples in sources:
         full_rounds, part = divmod(times, 1)

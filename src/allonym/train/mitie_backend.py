@@ -25,7 +25,7 @@ from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.records import Record, keep_outermost, spans_of
 from allonym.train.score import score_texts
 
@@ -99,7 +99,7 @@ def fit(
     labels: set[str] = set()
     count = 0
     for record in train:
-        borders = words(record["text"])
+        borders = split_words(record["text"])
         if not borders:
             continue
         instance = mitie.ner_training_instance([record["text"][a:b] for a, b in borders])
@@ -159,21 +159,21 @@ def _make_predictor(model: Any) -> Predict:
 
 
 def _spans(model: Any, text: str) -> list[Span]:
-    borders = words(text)
+    borders = split_words(text)
     if not borders:
         return []
-    found = model.extract_entities([text[a:b] for a, b in borders])
-    return [Span(borders[r[0]][0], borders[r[-1]][1], label, 1.0, "mitie") for r, label, _ in found]
+    entities = model.extract_entities([text[a:b] for a, b in borders])
+    return [Span(borders[r[0]][0], borders[r[-1]][1], label, 1.0, "mitie") for r, label, _ in entities]
 
 
 def _on_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
     """First word, word after the last, and label of each entity; no word is in two."""
-    at = 0
+    position = 0
     for span in keep_outermost(spans_of(record)):
-        inside = [i for i in range(at, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
+        inside = [i for i in range(position, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
         if inside:
             yield inside[0], inside[-1] + 1, span.label
-            at = inside[-1] + 1
+            position = inside[-1] + 1
 
 
 def _features(train: Sequence[Record], out: Path, options: Options, *, resume: bool) -> Path:
@@ -203,18 +203,18 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
         DataError: wordrep fails; what it says is not shown, for it may quote the text.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="allonym-") as made:
+    with tempfile.TemporaryDirectory(prefix="allonym-") as scratch:
         source = folder
         if source is None:
-            source = Path(made) / "text"
+            source = Path(scratch) / "text"
             source.mkdir()
             text = "\n\n".join(record["text"] for record in train)
             (source / "train.txt").write_text(text, encoding="utf-8")
-        work = Path(made) / "work"
+        work = Path(scratch) / "work"
         work.mkdir()
-        done = subprocess.run([program, "-e", str(source.resolve())], cwd=work, capture_output=True, check=False)
-        if done.returncode or not (work / FEATURES).is_file():
-            raise DataError(f"{program} -e made no {FEATURES} (exit code {done.returncode})")
+        process = subprocess.run([program, "-e", str(source.resolve())], cwd=work, capture_output=True, check=False)
+        if process.returncode or not (work / FEATURES).is_file():
+            raise DataError(f"{program} -e made no {FEATURES} (exit code {process.returncode})")
         shutil.move(work / FEATURES, target)
     return target
 
@@ -223,13 +223,13 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
 def _quiet() -> Iterator[None]:
     """Without what the library prints to standard output, which belongs to the command's own result."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout_copy = os.dup(1)
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(sink, 1)
         yield
         ctypes.CDLL(None).fflush(None)
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout_copy, 1)
+        os.close(stdout_copy)
         os.close(sink)

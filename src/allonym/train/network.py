@@ -48,8 +48,8 @@ class Drop(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.keep == 1:
             return x
-        kept = torch.rand(x.shape[0], *[1] * (x.ndim - 2), x.shape[-1]) < self.keep
-        return x * (kept.to(x.dtype) / self.keep)
+        keep_mask = torch.rand(x.shape[0], *[1] * (x.ndim - 2), x.shape[-1]) < self.keep
+        return x * (keep_mask.to(x.dtype) / self.keep)
 
 
 class Layer(nn.Module):
@@ -125,40 +125,40 @@ class Encoder(nn.Module):
             raise DataError(f"{folder}: no BERT encoder (config.json and model.safetensors): {error}") from None
         if cased:
             raise DataError(f"{folder}: the encoder tells capitals apart; the tagger is made for uncased ones")
-        made = cls(size, dropout, shapes)
-        made.load_state_dict(_renamed(weights, size.num_hidden_layers), strict=not shapes)
+        encoder = cls(size, dropout, shapes)
+        encoder.load_state_dict(_rename_weights(weights, size.num_hidden_layers), strict=not shapes)
         if layers is not None:
-            made.layers = made.layers[:layers]
-        return made
+            encoder.layers = encoder.layers[:layers]
+        return encoder
 
 
-def _renamed(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
-    given = {k.removeprefix("bert."): v for k, v in weights.items()}
+def _rename_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+    plain_weights = {k.removeprefix("bert."): v for k, v in weights.items()}
     try:
-        kinds = given["embeddings.token_type_embeddings.weight"][0]
+        kinds = plain_weights["embeddings.token_type_embeddings.weight"][0]
         out = {
-            "words.weight": rounded(given["embeddings.word_embeddings.weight"]),
-            "positions.weight": given["embeddings.position_embeddings.weight"] + kinds,
-            "norm.weight": given["embeddings.LayerNorm.weight"],
-            "norm.bias": given["embeddings.LayerNorm.bias"],
+            "words.weight": round_table(plain_weights["embeddings.word_embeddings.weight"]),
+            "positions.weight": plain_weights["embeddings.position_embeddings.weight"] + kinds,
+            "norm.weight": plain_weights["embeddings.LayerNorm.weight"],
+            "norm.bias": plain_weights["embeddings.LayerNorm.bias"],
         }
         for i in range(layers):
             for kind in ("weight", "bias"):
                 there = f"encoder.layer.{i}."
                 out[f"layers.{i}.qkv.{kind}"] = torch.cat(
-                    [given[f"{there}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+                    [plain_weights[f"{there}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
                 )
-                out[f"layers.{i}.out.{kind}"] = given[f"{there}attention.output.dense.{kind}"]
-                out[f"layers.{i}.norm1.{kind}"] = given[f"{there}attention.output.LayerNorm.{kind}"]
-                out[f"layers.{i}.up.{kind}"] = given[f"{there}intermediate.dense.{kind}"]
-                out[f"layers.{i}.down.{kind}"] = given[f"{there}output.dense.{kind}"]
-                out[f"layers.{i}.norm2.{kind}"] = given[f"{there}output.LayerNorm.{kind}"]
+                out[f"layers.{i}.out.{kind}"] = plain_weights[f"{there}attention.output.dense.{kind}"]
+                out[f"layers.{i}.norm1.{kind}"] = plain_weights[f"{there}attention.output.LayerNorm.{kind}"]
+                out[f"layers.{i}.up.{kind}"] = plain_weights[f"{there}intermediate.dense.{kind}"]
+                out[f"layers.{i}.down.{kind}"] = plain_weights[f"{there}output.dense.{kind}"]
+                out[f"layers.{i}.norm2.{kind}"] = plain_weights[f"{there}output.LayerNorm.{kind}"]
     except KeyError as error:
         raise DataError(f"model.safetensors lacks {error.args[0]}: not a BERT encoder") from None
     return out
 
 
-def rounded(table: Tensor) -> Tensor:
+def round_table(table: Tensor) -> Tensor:
     """An embedding table as it comes out of int8 rows with one scale each."""
     scale = table.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
     return (table / scale).round().clamp(-127, 127) * scale

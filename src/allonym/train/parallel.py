@@ -14,7 +14,7 @@ from allonym.document import Document, Interval
 from allonym.pipeline import detect, replace_found
 from allonym.plan import Edit, apply_edits
 from allonym.policy import Policy
-from allonym.replace.aligned import LENGTH, passages
+from allonym.replace.alignment import LENGTH, split_passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def pairs(
     key: bytes | str | None,
     *,
     length: int = LENGTH,
-    done: Callable[[int], None] = lambda n: None,
+    note_texts: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Pair]:
     """The passages of documents with their pseudonymised forms, in reading order, those without a change too.
 
@@ -49,8 +49,8 @@ def pairs(
         documents: the text to learn from.
         policy: what is replaced, by which operators; ``pseudonyms`` is the preset for it.
         key: for keyed operators.
-        length: characters of a passage, see :func:`allonym.replace.aligned.passages`.
-        done: called after each document with how many are done.
+        length: characters of a passage, see :func:`allonym.replace.alignment.split_passages`.
+        note_texts: called after each document with how many are done.
 
     Raises:
         UsageError: the policy needs a key.
@@ -60,12 +60,12 @@ def pairs(
             document, detect(document, policy), policy, key=key, scope=f"parallel corpus {number}"
         ).plan
         yield from _cut(document.text, plan.edits, number, length)
-        done(number + 1)
+        note_texts(number + 1)
 
 
 def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator[Pair]:
     i = 0
-    for start, end in passages(text, [(e.start, e.end) for e in edits], length):
+    for start, end in split_passages(text, [(e.start, e.end) for e in edits], length):
         while i < len(edits) and edits[i].start < start:
             i += 1
         inside: list[Edit] = []
@@ -81,14 +81,14 @@ def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator
             yield Pair(source, apply_edits(source, moved), tuple((e.start, e.end) for e in moved), number)
 
 
-def held_out(found: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def hold_out(pairs_read: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
     """The pairs to learn from and those to judge by; no document is in both.
 
     Args:
         share: of the documents that are held out, above 0 and below 1; one at least where there are two.
         seed: another one holds out others.
     """
-    numbers = sorted({pair.document for pair in found})
+    numbers = sorted({pair.document for pair in pairs_read})
     random.Random(seed).shuffle(numbers)
     out = set(numbers[: max(1, round(share * len(numbers)))] if len(numbers) > 1 else ())
-    return [p for p in found if p.document not in out], [p for p in found if p.document in out]
+    return [p for p in pairs_read if p.document not in out], [p for p in pairs_read if p.document in out]

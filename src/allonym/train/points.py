@@ -70,17 +70,17 @@ def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Nois
     names: dict[str, int] = {}
     for example in examples:
         for noise in noises:
-            seen = corrupt_example(example, noise, (), (), random.Random(0)) if noise else example
+            shown = corrupt_example(example, noise, (), (), random.Random(0)) if noise else example
             number = names.setdefault(example.source + (" noisy" if noise else ""), len(names))
-            for piece in make_windows(seen, pieces):
+            for piece in make_windows(shown, pieces):
                 n = len(piece.heads)
                 window = Window(0, n, 0, n, tuple(piece.ids), tuple(piece.shapes), tuple(piece.heads))
                 marks = np.asarray(piece.allowed, np.int64)
-                told = marks != ALL
-                if told.any():
-                    logits.append(model.logits(window)[0][told])
-                    allowed.append(marks[told])
-                    source.append(np.full(int(told.sum()), number))
+                is_annotated = marks != ALL
+                if is_annotated.any():
+                    logits.append(model.logits(window)[0][is_annotated])
+                    allowed.append(marks[is_annotated])
+                    source.append(np.full(int(is_annotated.sum()), number))
     return Judged(np.concatenate(logits), np.concatenate(allowed), np.concatenate(source), tuple(names))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allonym.document import Interval, Span
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.records import keep_outermost
 
 
@@ -178,7 +178,7 @@ def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> 
     """The score over (text, gold, predicted)."""
     total = Score()
     for text, gold, predicted in texts:
-        total += score_spans(gold, predicted, words(text))
+        total += score_spans(gold, predicted, split_words(text))
     return total
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from allonym.errors import UsageError
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.train.records import Record, keep_outermost, spans_of
 
 
@@ -110,7 +110,7 @@ def size_of(records: Iterable[Record]) -> Size:
     """The words and outermost entities of a document's records."""
     count = entities = 0
     for record in records:
-        count += len(words(record["text"]))
+        count += len(split_words(record["text"]))
         entities += len(keep_outermost(spans_of(record)))
     return Size(count, entities)
 
@@ -162,7 +162,7 @@ def cut_records(records: Sequence[Record], count: int) -> list[Record]:
     """The first ``count`` words of a document, with the spans that lie wholly in them."""
     out: list[Record] = []
     for record in records:
-        borders = words(record["text"])
+        borders = split_words(record["text"])
         if count <= 0:
             break
         if len(borders) > count:
@@ -209,7 +209,7 @@ def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
         Density(
             name,
             len({record["doc_id"] for record in records}),
-            sum(len(words(record["text"])) for record in records),
+            sum(len(split_words(record["text"])) for record in records),
             dict(Counter(span["label"] for record in records for span in record["spans"])),
         )
         for name, records in corpora.items()

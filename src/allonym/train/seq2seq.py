@@ -24,10 +24,10 @@ try:
 except ImportError as error:
     raise MissingExtra("training seq2seq", "seq2seq") from error
 
-from allonym.replace.aligned import align
-from allonym.replace.cast import LEAST_WORD, words
+from allonym.replace.alignment import align_output
+from allonym.replace.cast import LEAST_WORD, find_plain_words
 from allonym.replace.rewriter import Rewriter
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.train.parallel import Pair
 
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -288,7 +288,7 @@ def take_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedul
 
 
 def _make_example(model: Rewriter, pair: Pair, tokens: int) -> Example:
-    source_ids = model.asked(pair.source, tokens)
+    source_ids = model.encode_passage(pair.source, tokens)
     if not model.causal:
         return source_ids, list(
             model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)["input_ids"]
@@ -351,38 +351,38 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
             count += weight
     chosen = [pair for pair in pairs if pair.places][:shown]
     outputs = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
-    leaked = originals = usable = exact = places = kept = outside = 0
+    leaked = originals = usable = exact = places = kept_places = outside = 0
     for pair, output in zip(chosen, outputs, strict=True):
         output_places, target_places = (
-            align(pair.source, output, pair.places),
-            align(pair.source, pair.target, pair.places),
+            align_output(pair.source, output, pair.places),
+            align_output(pair.source, pair.target, pair.places),
         )
-        there = set(words(output))
-        for place, value, right in zip(pair.places, output_places.found, target_places.found, strict=True):
-            own_words = {w for w in words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
-            beside = set(words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
+        there = set(find_plain_words(output))
+        for place, value, right in zip(pair.places, output_places.values, target_places.values, strict=True):
+            own_words = {w for w in find_plain_words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
+            beside = set(find_plain_words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
             revealing_words = own_words - beside  # what also stands outside may be written there
             leaked += len(revealing_words & there)
             originals += len(revealing_words)
             places += 1
             if (
                 value is not None
-                and plain(value) != plain(pair.source[slice(*place)])
-                and not own_words & set(words(value))
+                and normalize_surface(value) != normalize_surface(pair.source[slice(*place)])
+                and not own_words & set(find_plain_words(value))
             ):
                 usable += 1
                 exact += value == right
-        kept += output_places.kept[0]
-        outside += output_places.kept[1]
+        kept_places += output_places.unchanged[0]
+        outside += output_places.unchanged[1]
 
-    def divide_share(part: float, whole: float) -> float:
-        return part / whole if whole else 0.0
+    def divide_share(part: float, total: float) -> float:
+        return part / total if total else 0.0
 
     return Measure(
         divide_share(summed, count),
         divide_share(leaked, originals),
         divide_share(usable, places),
-        divide_share(kept, outside),
+        divide_share(kept_places, outside),
         divide_share(exact, places),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from allonym.detect.tagger import read_thresholds
-from allonym.models.tagger import ENGLISH, load
+from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.policy import Policy
 
 _SETTLED = 0.1  # a chance below this, or above one minus this, is not open
@@ -37,7 +37,7 @@ def expected_gain(text: str, policy: Policy) -> float:
     folder = Path(str(settings["model"])) if settings.get("model") else ENGLISH
     if folder == ENGLISH and policy.language != "en":
         return 0.0
-    model = load(folder, int(str(settings["threads"])), bool(settings["gpu"]))
+    model = load_tagger(folder, int(str(settings["threads"])), bool(settings["gpu"]))
     tags = model(text).tags.astype(np.float64)
     if not len(tags):
         return 0.0

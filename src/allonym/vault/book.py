@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
 from allonym.text.fold import Level
-from allonym.text.names import plain
+from allonym.text.names import normalize_surface
 from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
@@ -87,7 +87,7 @@ def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: obje
 
 def token_digest(sealer: Sealer, scope: str, replacement: str) -> str:
     """Return the digest by which a replacement is looked up: of its normal form, in the scope with this digest."""
-    return sealer.digest("token", scope, plain(replacement, Level.MARKS) if replacement else "")
+    return sealer.digest("token", scope, normalize_surface(replacement, Level.MARKS) if replacement else "")
 
 
 @dataclass(slots=True)

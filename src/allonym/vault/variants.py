@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
 from allonym.text.fold import Level, expand_letters, fold, spell_out
-from allonym.text.names import PARTICLES, organization, person, plain
+from allonym.text.names import PARTICLES, normalize_organization, normalize_surface, parse_person
 
 KINDS = ("whole", "part", "shortened", "edited", "initials")
 """How an original may turn up, the strongest sign first.
@@ -139,7 +139,7 @@ def _make_forms(original: str, label: str) -> Forms:
     """Return the forms of an original in one spelling; they may repeat."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
-    bare = plain(original, Level.MARKS)
+    bare = normalize_surface(original, Level.MARKS)
     words = [w.text for w in words_of(bare)[:MOST_WORDS]]
     letters = join_words(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
@@ -150,7 +150,7 @@ def _make_forms(original: str, label: str) -> Forms:
     if numbered:
         full.append(letters)  # however it is grouped
     if family == "PERSON" and label != "TITLE":
-        names = [w for w in (fold_word(p) for n in person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
+        names = [w for w in (fold_word(p) for n in parse_person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
         part = [n for n in names if len(n) >= _LEAST_PART and n not in PARTICLES]
         editable = [join_words(names), *part]
         if len(names) > 1:
@@ -161,7 +161,7 @@ def _make_forms(original: str, label: str) -> Forms:
                 full.append(f"{names[0]} {names[-1]}")
             initials = ["".join(n[0] for n in names)]
     elif family == "ORGANIZATION":
-        full.append(" ".join(w.text for w in words_of(organization(bare))))
+        full.append(" ".join(w.text for w in words_of(normalize_organization(bare))))
     elif family == "EMAIL_ADDRESS" or "@" in bare:
         account = [w.text for w in words_of(bare.partition("@")[0])]
         part = [" ".join(account)] if len(join_words(account)) > _LEAST_DIGITS else []

@@ -74,11 +74,11 @@ def generations(
     if output.with_text:
         raise click.UsageError("--with-text is not available: only positions in the outputs are shown")
     output.check([outputs, *(p for p in (baseline, digests) if p is not None)])
-    found = _load_digests(digests, vault, scope, secret_file, secret_env, secret_keyring)
+    originals = _load_digests(digests, vault, scope, secret_file, secret_env, secret_keyring)
     with output.progress("outputs") as advance:
         result = look(
             _read_texts(outputs, field, format),
-            found,
+            originals,
             baseline=None if baseline is None else (text for _, text in _read_texts(baseline, field, format)),
             labels=[name.upper() for name in label],
             common=common,

@@ -77,11 +77,11 @@ def persons(
       allonym evaluate guess persons original.jsonl safe.jsonl --subject subject --policy mine.toml
     """
     from allonym.evaluate.guessing import person_guesses
-    from allonym.intruder.persons import language_model
+    from allonym.intruder.persons import open_client
     from allonym.report.evaluate.people import people_section
 
     output.check(source.paths)
-    client = language_model(*_load_settings(policy, key_file))
+    client = open_client(*_load_settings(policy, key_file))
     pairs = source.read()
     groups = pairs.labels(group) if group else []
     with output.progress("asking") as advance:
@@ -135,7 +135,7 @@ def attributes(
     from allonym.evaluate.guessing import attribute_guesses
     from allonym.evaluate.reading import value_of
     from allonym.intruder.attributes import ATTRIBUTES
-    from allonym.intruder.persons import language_model
+    from allonym.intruder.persons import open_client
     from allonym.report.evaluate.intruders import attributes_section
     from allonym.report.numbers import format_cell
 
@@ -144,7 +144,7 @@ def attributes(
         if name not in ATTRIBUTES:
             raise UnknownNameError("attribute", name, ATTRIBUTES, "--attribute")
     output.check(source.paths)
-    client = language_model(*_load_settings(policy, key_file))
+    client = open_client(*_load_settings(policy, key_file))
     pairs = source.read()
     for field in keys.values():
         if not any(value_of(meta, field) for meta in pairs.meta):

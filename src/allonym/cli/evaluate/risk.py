@@ -128,8 +128,8 @@ def risk(
             ("identified by the intruder", result.rate, "share"),
             ("calibration error", result.error, "share"),
             *rows,
-            *shares,
-        ]  # type: ignore[list-item]
+            *shares,  # type: ignore[list-item]
+        ]
     )
     if not result.calibrated:
         print_note(f"no probabilities: {result.reason}", label="warning:")

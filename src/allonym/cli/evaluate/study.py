@@ -152,9 +152,9 @@ def compare(
         print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
-def _name_versions(given: str | None, files: Sequence[str]) -> list[str]:
+def _name_versions(listed: str | None, files: Sequence[str]) -> list[str]:
     """Return the names of the versions, each name once."""
-    names = list(files) if given is None else [name.strip() for name in given.split(",")]
+    names = list(files) if listed is None else [name.strip() for name in listed.split(",")]
     if len(names) != len(files):
         raise UsageError(f"--names: as many names as versions are required; got {len(names)} for {len(files)}")
     if len(set(names)) < len(names) or not all(names):

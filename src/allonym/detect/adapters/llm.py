@@ -17,7 +17,7 @@ from allonym.detect.adapters.windows import cut_windows, split_words
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
 from allonym.llm.client import Reply, Request, client_for, read_answers
-from allonym.llm.templates import messages
+from allonym.llm.templates import build_messages
 from allonym.policy import Policy
 
 OVERLAP = 40
@@ -52,13 +52,15 @@ def build_detector(policy: Policy) -> Adapter:
         again = False
         while places:
             requests = [
-                Request(messages("detect", client.prompts, again=again, text=t, labels=listed), schema, "entities")
+                Request(
+                    build_messages("detect", client.prompts, again=again, text=t, labels=listed), schema, "entities"
+                )
                 for _, t in places
             ]
             pending: list[tuple[int, str]] = []
-            for (i, text), found in zip(places, read_answers(client, requests, _read_rows), strict=True):
-                if found is not None:
-                    rows[i].update(found)
+            for (i, text), answer_rows in zip(places, read_answers(client, requests, _read_rows), strict=True):
+                if answer_rows is not None:
+                    rows[i].update(answer_rows)
                     continue
                 parts = _split_text(text)
                 if again and len(parts) == 1:

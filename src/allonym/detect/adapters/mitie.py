@@ -18,7 +18,7 @@ from allonym.detect.adapters.labels import LabelMap
 from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
 from allonym.detect.adapters.windows import cut_windows
 from allonym.document import Interval
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.policy import Policy
 
 WORDS = 5_000
@@ -48,7 +48,7 @@ def build_detector(policy: Policy) -> Adapter:
     settings = policy.settings("mitie")
     model = require_option(settings, "mitie")
     extractor = _load_extractor(model, str(settings["features"]))
-    split = words if Path(model).is_dir() else _split_words
+    split = split_words if Path(model).is_dir() else _split_words
     threshold = settings["threshold"]
     assert isinstance(threshold, float)
 

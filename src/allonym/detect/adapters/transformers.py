@@ -74,8 +74,8 @@ def build_detector(policy: Policy) -> Adapter:
         cut = [(i, *w) for i, text in enumerate(texts) for w in _cut_windows(tokenizer, text, window)]
         order = sorted(range(len(cut)), key=lambda n: len(cut[n][2]))
         pieces_by_text: list[dict[int, tuple[tuple[int, int], _Piece]]] = [{} for _ in texts]
-        for at in range(0, len(order), size):
-            chunk = [cut[n] for n in order[at : at + size]]
+        for offset in range(0, len(order), size):
+            chunk = [cut[n] for n in order[offset : offset + size]]
             for (i, first, ids, offsets), rows in zip(
                 chunk, _compute_rows(tokenizer, network, chunk, device), strict=True
             ):

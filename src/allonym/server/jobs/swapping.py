@@ -67,8 +67,8 @@ def swap(task: Task) -> Outcome:
         summary = _write_outputs(task, run, releases, state, advance)
     chosen = list(dict.fromkeys([summary["chosen"], *task.releases.get("choose", ())]))
     numbers = list(dict.fromkeys([*chosen, *task.releases.get("make", ())]))
-    for done, number in enumerate(numbers):
-        advance("release", done, len(numbers))
+    for count, number in enumerate(numbers):
+        advance("release", count, len(numbers))
         _write_release(task, run, releases, number, write=number in chosen)
     files = [*(_name_release(task, number) for number in chosen), "report.html", "numbers.json"]
     return {**summary, "chosen": chosen[-1]}, [task.make_result(name, task.folder.out / name) for name in files]
@@ -134,7 +134,7 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
     """Check and write the release that the rule chooses, the report and all numbers; return the summary."""
     from allonym import report
 
-    done = run.whole(
+    result = run.whole(
         releases,
         background=task.get_source("background"),
         label=task.options["label"],
@@ -142,19 +142,19 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
         state=task.folder.state,
         advance=advance,
     )
-    state.keep(RELEASES, _describe_releases(releases, done.values["why"]))
-    numbers = task.show_names(done.values)
+    state.keep(RELEASES, _describe_releases(releases, result.values["why"]))
+    numbers = task.show_names(result.values)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),
     }
-    run.write(releases, done.made, None, beside=beside)
-    _write_texts(task, releases, done.made)
-    attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in done.values["attacks"]]
+    run.write(releases, result.made, None, beside=beside)
+    _write_texts(task, releases, result.made)
+    attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in result.values["attacks"]]
     summary: dict[str, Any] = state.keep(
         SUMMARY,
         {
-            "chosen": done.made.release.index,
+            "chosen": result.made.release.index,
             "documents": len(releases.corpus.documents),
             "chunks": len(releases.corpus.chunks),
             "releases": len(releases.releases),
@@ -201,13 +201,13 @@ def _write_release(task: Task, run: Run, releases: Releases, number: int, *, wri
     target = task.folder.out / _name_release(task, number)
     if get_texts_path(task.folder.made, number).exists() and (target.exists() or not write):
         return
-    made = releases.make(releases.release(number), policy=run.policy, key=run.key)
-    _write_texts(task, releases, made)
+    corpus = releases.make(releases.release(number), policy=run.policy, key=run.key)
+    _write_texts(task, releases, corpus)
     if write and not target.exists():
         if len(task.list_files("files")) == 1:
-            run.write(releases, made, target, overwrite=True)
+            run.write(releases, corpus, target, overwrite=True)
         else:
-            _write_archive(task, run, releases, made, target)
+            _write_archive(task, run, releases, corpus, target)
 
 
 def _name_release(task: Task, number: int) -> str:
@@ -216,11 +216,11 @@ def _name_release(task: Task, number: int) -> str:
     return f"release-{number}{suffix}"
 
 
-def _write_archive(task: Task, run: Run, releases: Releases, made: Made, target: Path) -> None:
+def _write_archive(task: Task, run: Run, releases: Releases, corpus: Made, target: Path) -> None:
     """Write a release of several files as one archive, under their shown names; equal releases give equal bytes."""
     folder = task.folder.state / "release"
     shutil.rmtree(folder, ignore_errors=True)
-    run.write(releases, made, folder, overwrite=True)
+    run.write(releases, corpus, folder, overwrite=True)
     part = PartFile(target)
     try:
         with zipfile.ZipFile(part.stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -234,15 +234,15 @@ def _write_archive(task: Task, run: Run, releases: Releases, made: Made, target:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_texts(task: Task, releases: Releases, made: Made) -> None:
+def _write_texts(task: Task, releases: Releases, corpus: Made) -> None:
     """Write the documents before and after, a line for each."""
-    path = get_texts_path(task.folder.made, made.release.index)
+    path = get_texts_path(task.folder.made, corpus.release.index)
     if path.exists():
         return
     names = task.map_names()
     lines = Lines(path, private=True)
     try:
-        for document, plan, after in zip(releases.corpus.documents, made.plans, made.texts, strict=True):
+        for document, plan, after in zip(releases.corpus.documents, corpus.plans, corpus.texts, strict=True):
             before_spans, spans = _describe_spans(plan)
             row = {
                 "id": names.get(document.id, document.id),

@@ -145,11 +145,11 @@ class Task:
     def track_stage(self, stage: str, number: int = 0) -> Callable[[int, int | None], None]:
         """Return a function that notes how many steps of a stage are done, and their total."""
 
-        def note_progress(done: int, total: int | None) -> None:
+        def note_progress(count: int, total: int | None) -> None:
             moment = time.monotonic()
-            if moment - self._noted >= PROGRESS_SECONDS or done == total:
+            if moment - self._noted >= PROGRESS_SECONDS or count == total:
                 self._noted = moment
-                self.folder.write_progress(stage, done, total or 0, number)
+                self.folder.write_progress(stage, count, total or 0, number)
 
         return note_progress
 
@@ -157,9 +157,9 @@ class Task:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
         order = list(names)
 
-        def note_progress(stage: str, done: int, total: int) -> None:
+        def note_progress(stage: str, count: int, total: int) -> None:
             number = order.index(stage) if stage in order else len(order)
-            self.track_stage(names.get(stage, stage), number)(done, total)
+            self.track_stage(names.get(stage, stage), number)(count, total)
 
         return note_progress
 

@@ -154,20 +154,20 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
     texts = [text] if ascii_text == text else [text, ascii_text]
     lower = _lower(text) if any(recognizer.words for recognizer in recognizers) else ""
     preceding = _PrecedingWords(text)
-    found: list[Match] = []
+    matches: list[Match] = []
     for recognizer in recognizers:
         helpful = [word.lower() for word in recognizer.context]
         places = chain(_match_patterns(texts, recognizer, until), _match_words(text, lower, recognizer, until))
         for start, end, pattern in places:
-            if len(found) == MOST:
+            if len(matches) == MOST:
                 raise too_many_matches()
-            if len(found) % _CHECK_EVERY == 0:
+            if len(matches) % _CHECK_EVERY == 0:
                 _check_time(until)
             match = Match(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
             if helpful:
                 match = _boost_score(match, helpful, [*preceding.list_words(start), *map(str.lower, context)])
-            found.append(match)
-    return found
+            matches.append(match)
+    return matches
 
 
 def too_many_matches() -> RequestError:

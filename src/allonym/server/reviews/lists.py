@@ -165,8 +165,8 @@ def _is_usable(kind: str, label: str, term: str) -> bool:
         findings = detect(document, policy)
         if kind == DICTIONARY:
             return bool(findings)
-        left = detect(document, policy.with_(exclusions=listed))
-        return bool(findings) and not (left and label in (ANY, "PERSON"))
+        remaining = detect(document, policy.with_(exclusions=listed))
+        return bool(findings) and not (remaining and label in (ANY, "PERSON"))
     except AllonymError:
         return False
 

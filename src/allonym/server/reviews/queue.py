@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from allonym.document import Document, Span, Turn
 from allonym.errors import RequestError, UsageError
-from allonym.models.words import words
+from allonym.models.words import split_words
 from allonym.plan import digest
 from allonym.server import database as db
 from allonym.server.access import Caller
@@ -170,7 +170,7 @@ class ReviewQueue:
             "id": item.id,
             "digest": digest(document.text),
             "mentions": len(item.spans),
-            "words": len(words(document.text)),
+            "words": len(split_words(document.text)),
             **risk.model_dump(include={"bound", "direct", "reasons"}),
         }
         body = {

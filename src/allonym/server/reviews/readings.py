@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from allonym.document import Span, merge, subtract
+from allonym.document import Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import Mark, Marked
 from allonym.labels import TAXONOMY
@@ -92,7 +92,7 @@ def make_reading(
             raise DataError(
                 f"marks must be disjoint, got {mark.start}..{mark.end} and {following.start}..{following.end}"
             )
-    covered = merge((span.start, span.end) for span in _apply_decisions(reading.decisions, findings))
+    covered = merge_intervals((span.start, span.end) for span in _apply_decisions(reading.decisions, findings))
     starts, ends = [start for start, _ in covered], [end for _, end in covered]
     for number, mark in enumerate(reading.marks):
         where = f"marks[{number}]"
@@ -102,7 +102,7 @@ def make_reading(
             speakers = [label.name.removesuffix(_SPEAKER) for label in TAXONOMY if label.name.endswith(_SPEAKER)]
             raise UnknownNameError("label of what tells a speaker", mark.label, speakers, where)
         near = covered[bisect_right(ends, mark.start) : bisect_left(starts, mark.end)]
-        if not any(text[start:end].strip() for start, end in subtract((mark.start, mark.end), near)):
+        if not any(text[start:end].strip() for start, end in subtract_intervals((mark.start, mark.end), near)):
             raise DataError(f"{where}: {mark.start}..{mark.end} is replaced already; decide on the finding instead")
     return reading
 

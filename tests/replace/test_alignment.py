@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.replace.aligned import align, passages
+from allonym.replace.alignment import align_output, split_passages
 
 CASES = [  # source with places in braces, output, what is found at each place, rejected
     ("{Sarah Connor} lives here.", "Mary Hill lives here.", ["Mary Hill"], 0),
@@ -39,19 +39,19 @@ def test_changes_belong_to_their_places(marked, output, found, rejected):
         if len(places) < (marked.count("{")) and source + part and marked.find("{" + part + "}") >= 0 and part:
             places.append((len(source), len(source) + len(part)))
         source += part
-    got = align(source, output, places)
-    assert list(got.found) == found
+    got = align_output(source, output, places)
+    assert list(got.values) == found
     assert got.rejected == rejected
 
 
 def test_what_is_kept_is_counted():
-    assert align("Ask Ada, not Bob.", "Ask Eve, not Bob!", [(4, 7)]).kept == (4, 5)
-    assert align("Ask Ada", "Ask Ada", []).kept == (2, 2)
+    assert align_output("Ask Ada, not Bob.", "Ask Eve, not Bob!", [(4, 7)]).unchanged == (4, 5)
+    assert align_output("Ask Ada", "Ask Ada", []).unchanged == (2, 2)
 
 
 def test_sentences_are_put_together_and_long_ones_cut():
     text = "One. Two.\nThree words here. " + "word " * 30 + "end."
-    cut = [text[a:b] for a, b in passages(text, [], 40)]
+    cut = [text[a:b] for a, b in split_passages(text, [], 40)]
     assert cut[0] == "One. Two.\nThree words here."
     assert all(len(c) <= 40 for c in cut)
     assert " ".join(cut).split() == text.split()
@@ -61,7 +61,7 @@ def test_no_cut_goes_through_a_place():
     text = "He met Dr. No. Then J. R. R. Tolkien came to town."
     places = [(7, 13), (20, 36)]
     for length in (1, 10, 20, 40):
-        cut = passages(text, places, length)
+        cut = split_passages(text, places, length)
         assert all(any(a <= start and end <= b for a, b in cut) for start, end in places)
 
 
@@ -71,7 +71,7 @@ def test_passages_hold_the_whole_text(text, length, data):
     places = [
         p for p in zip(bounds[::2], bounds[1::2], strict=False) if text[slice(*p)].strip() == text[slice(*p)] != ""
     ]
-    cut = passages(text, places, length)
+    cut = split_passages(text, places, length)
     assert "".join(text[a:b] for a, b in cut).split() == text.split() or "".join(
         "".join(text[a:b].split()) for a, b in cut
     ) == "".join(text.split())
@@ -83,6 +83,6 @@ def test_passages_hold_the_whole_text(text, length, data):
 def test_any_output_can_be_aligned(source, output, data):
     bounds = sorted(data.draw(st.sets(st.integers(0, len(source)), max_size=6)))
     places = list(zip(bounds[::2], bounds[1::2], strict=False))
-    got = align(source, output, places)
-    assert len(got.found) == len(places)
-    assert all(value is None or value in output for value in got.found)
+    got = align_output(source, output, places)
+    assert len(got.values) == len(places)
+    assert all(value is None or value in output for value in got.values)

@@ -23,7 +23,7 @@ _END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|\n+")
 _SPACE = re.compile(r"\s+")
 
 
-def passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> list[Interval]:
+def split_passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> list[Interval]:
     """Divide a text into sentences and lines, short ones together, without the space around them.
 
     Args:
@@ -73,18 +73,18 @@ class Alignment:
     """The changes of a model's output against its source.
 
     Attributes:
-        found: for each place, its text in the output; None where the change reaches beyond the place. Hidden from
+        values: for each place, its text in the output; None where the change reaches beyond the place. Hidden from
             ``repr``.
         rejected: number of changes outside of all places, or reaching beyond one.
-        kept: number of words and signs outside of all places that are unchanged in the output, and of all of them.
+        unchanged: number of words and signs outside of all places that are unchanged in the output, and of all of them.
     """
 
-    found: tuple[str | None, ...] = field(repr=False)
+    values: tuple[str | None, ...] = field(repr=False)
     rejected: int
-    kept: tuple[int, int]
+    unchanged: tuple[int, int]
 
 
-def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
+def align_output(source: str, output: str, places: Sequence[Interval]) -> Alignment:
     """Align an output to its source.
 
     Args:
