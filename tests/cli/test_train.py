@@ -217,7 +217,7 @@ def test_search(run, corpus, tmp_path):
     ("args", "told"),
     [
         (["ner", "--out", "x"], "a FILE is required"),
-        (["ner", "CORPUS", "--out", "x"], "the tagger needs --encoder"),
+        (["ner", "CORPUS", "--out", "x"], "the tagger requires --encoder"),
         (["ner", "CORPUS", "--out", "x", "--encoder", "/no/such/folder"], "no such folder"),
         (["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--set", "drop-out=1"], "did you mean: dropout"),
         (["ner", "CORPUS", "--out", "x", "--backend", "mitie", "--epochs", "3"], "unknown option of mitie 'epochs'"),

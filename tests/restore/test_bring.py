@@ -143,7 +143,7 @@ def test_surfaces_of_one_entity_come_back_in_order_or_in_full():
     assert restore(made + "!", plan=plan).text == "Ms Doe is Jane Doe.!"
     fewer = restore("Only [PERSON_1].", plan=plan)
     assert fewer.text == "Only Jane Doe."
-    assert fewer.notes == ("one PERSON came back under its fullest name throughout",)
+    assert fewer.notes == ("one PERSON was restored as its fullest name throughout",)
 
 
 def test_a_replacement_of_two_entities_is_left_and_counted():

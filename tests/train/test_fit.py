@@ -125,7 +125,7 @@ def test_a_checkpoint_of_other_options_is_refused(encoder: Path, tmp_path: Path)
 
 
 def test_nothing_to_train_on(encoder: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing to train on"):
+    with pytest.raises(DataError, match="no training data"):
         fit([(1, [])], [], tmp_path, encoder=encoder, options=OPTIONS)
 
 
@@ -139,7 +139,7 @@ def test_options_of_a_recipe() -> None:
 def test_a_folder_that_is_no_encoder(tmp_path: Path, name: str) -> None:
     folder = write_encoder(tmp_path / "encoder")
     (folder / name).unlink()
-    with pytest.raises(DataError, match="no BERT encoder"):
+    with pytest.raises(DataError, match="not a BERT encoder"):
         run(folder, tmp_path / "out")
 
 

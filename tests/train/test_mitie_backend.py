@@ -57,14 +57,14 @@ def test_without_features_it_says_what_is_needed(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"--set features=PATH.*no program wordrep is on the PATH"):
         fit(RECORDS, [], tmp_path, options=Options())
-    with pytest.raises(UsageError, match="nowhere is no program"):
+    with pytest.raises(UsageError, match="nowhere is not a program"):
         fit(RECORDS, [], tmp_path, options=Options(wordrep="nowhere"))
     with pytest.raises(DataError, match="does not exist"):
         fit(RECORDS, [], tmp_path, options=Options(features=str(tmp_path / "none.dat")))
     (tmp_path / "bad.dat").write_bytes(b"no features")
-    with pytest.raises(DataError, match="not a word feature file"):
+    with pytest.raises(DataError, match="not a MITIE word feature file"):
         fit(RECORDS, [], tmp_path, options=Options(features=str(tmp_path / "bad.dat")))
-    with pytest.raises(DataError, match="not a named entity model"):
+    with pytest.raises(DataError, match="not a MITIE named entity model"):
         load(tmp_path / "bad.dat")
 
 
@@ -106,7 +106,7 @@ def test_without_mitie(tmp_path, monkeypatch):
 
 def test_nothing_to_learn(tmp_path, features):
     pytest.importorskip("mitie")
-    with pytest.raises(DataError, match="no span to train on"):
+    with pytest.raises(DataError, match="no training data"):
         fit([make_record("", "1", "no names", [])], [], tmp_path, options=Options(features=str(features)))
 
 

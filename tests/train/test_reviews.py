@@ -107,7 +107,7 @@ def test_what_cannot_be_trained(tmp_path):
     with pytest.raises(DataError, match="no label of the reviewed documents"):
         train(tmp_path / "x", strange)
     (tmp_path / "other").mkdir()
-    with pytest.raises(DataError, match="no tagger that training can go on from"):
+    with pytest.raises(DataError, match="not a tagger that can be trained further"):
         from_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=review_options(QUICK))
 
 

@@ -52,7 +52,7 @@ def test_trials_are_kept_and_the_search_goes_on(optuna, tmp_path):
     assert more[2].values != more[0].values
     assert all(t.score == objective(t.values) and t.seconds >= 0 for t in more)
     assert search_parameters(objective, SPACE, study, trials=1) == more
-    with pytest.raises(UsageError, match="over another space"):
+    with pytest.raises(UsageError, match="has another search space"):
         search_parameters(objective, SPACE[:2], study, trials=9)
     assert len(search_parameters(objective, SPACE, study, trials=1, name="other")) == 1
 
@@ -76,7 +76,7 @@ def test_a_trial_that_fails_ends_the_search_and_is_not_counted(optuna, tmp_path)
 
 def test_what_is_no_study(optuna, tmp_path):
     (tmp_path / "text.db").write_text("not a database at all, but long enough to be looked at", encoding="utf-8")
-    with pytest.raises(DataError, match="not a study that can be used"):
+    with pytest.raises(DataError, match="not a usable study"):
         search_parameters(objective, SPACE, tmp_path / "text.db", trials=1)
 
 

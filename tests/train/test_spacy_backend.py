@@ -134,8 +134,8 @@ def test_words_end_at_marks_in_the_model_too(tmp_path):
 @pytest.mark.parametrize(
     ("records", "options", "error", "told"),
     [
-        ([make_record("", "1", "no names", [])], Options(), DataError, "no span to train on"),
-        ([], Options(), DataError, "no span to train on"),
+        ([make_record("", "1", "no names", [])], Options(), DataError, "no training data"),
+        ([], Options(), DataError, "no training data"),
         (TRAIN, Options(language="plx"), UnknownNameError, "did you mean: .*pl"),
     ],
 )

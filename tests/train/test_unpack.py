@@ -76,5 +76,7 @@ def test_what_is_no_tagger(tmp_path, break_):
         (folder / "tagger.json").write_text(json.dumps({**about, "labels": about["labels"][1:]}))
     else:
         (folder / break_).write_bytes(b"nothing of use")
-    with pytest.raises(DataError, match=r"broken: (no tagger that training can go on from|tagger\.onnx does not fit)"):
+    with pytest.raises(
+        DataError, match=r"broken: (not a tagger that can be trained further|tagger\.onnx does not fit)"
+    ):
         read_tagger(folder)

@@ -44,7 +44,7 @@ def common_words() -> frozenset[str]:
 class Ending(NamedTuple):
     """An inflected form: language, class, and column of ``endings.tsv``.
 
-    An empty class means the class of the word to inflect. ``kept_letters`` is an ending that is put as it stood.
+    An empty class means the class of the word to inflect. ``kept_letters`` is an ending that is kept as written.
     """
 
     language: str

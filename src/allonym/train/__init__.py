@@ -1,1 +1,1 @@
-"""Training of taggers from annotated text. Needs the extra ``train``; nothing here is imported by the product."""
+"""Training of taggers from annotated text. Requires the extra ``train``; detection does not import it."""

@@ -1,7 +1,7 @@
-"""What can be trained, by name: the embedded tagger, spaCy's CNN, MITIE. One door for the three.
+"""A common interface to the training backends: the embedded tagger, spaCy's CNN and MITIE.
 
-Each has its options, a trainer from records to a folder, and a loader that makes of the folder a function from texts to
-spans.
+Each has its options, a trainer that writes a model folder from records, and a loader that returns a function from texts
+to spans.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the backends need beside their options.
+    """The settings of a training beside the backend's options.
 
     Attributes:
         encoder: of the tagger: a folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased
             BERT, or its name on the Hugging Face hub, which is then downloaded.
         language: code of the text's language.
-        label_map: what the corpora's names mean.
-        own_labels: spaCy and MITIE learn the corpora's own names, unmapped.
+        label_map: maps the labels of the corpora.
+        own_labels: spaCy and MITIE learn the labels of the corpora, unmapped.
     """
 
     encoder: str = ""
@@ -48,11 +48,11 @@ class Setup:
 
 
 def options_type(backend: str) -> type[Any]:
-    """The dataclass of a backend's options.
+    """Return the dataclass of a backend's options.
 
     Raises:
         UnknownNameError: no such backend.
-        MissingExtra: it needs an optional package that is not installed.
+        MissingExtra: an optional package is not installed.
     """
     if backend == "spacy":
         from allonym.train.spacy_backend import Options
@@ -74,11 +74,11 @@ def options_type(backend: str) -> type[Any]:
 
 
 def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
-    """Options of a backend. Values may be strings, as they come from a command line.
+    """Return a backend's options. Values may be strings from a command line.
 
     Raises:
         UnknownNameError: the backend has no such option.
-        UsageError: a value is not of the option's kind.
+        UsageError: a value does not have the option's type.
     """
     kind = options_type(backend)
     field_types = {f.name: type(f.default) for f in fields(kind)}
@@ -113,15 +113,15 @@ def train(
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Train a backend on records with the corpora's own labels; the model lies in ``out`` then.
+    """Train a backend on records with the labels of their corpora, and write the model to ``out``.
 
     Args:
         options: of :func:`make_options`.
-        report: called after each epoch with what it measured.
-        resume: go on where an interrupted run stopped.
+        report: called after each epoch with its measures.
+        resume: continue an interrupted run.
 
     Returns:
-        What the backend says of the run.
+        The backend's summary of the run.
     """
     if backend == "tagger":
         encoder = encoder_folder(setup.encoder)
@@ -154,7 +154,7 @@ def train(
 
 
 def load(backend: str, folder: Path) -> Predict:
-    """The model that :func:`train` has put into ``folder``. The tagger stands at its balanced point."""
+    """Load the model that :func:`train` wrote to ``folder``. The tagger uses its balanced operating point."""
     if backend == "spacy":
         from allonym.train import spacy_backend
 
@@ -172,9 +172,9 @@ def load(backend: str, folder: Path) -> Predict:
 
 
 def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
-    """The score of a model on records with the corpora's own labels, in one set of labels for all backends.
+    """Score a model on records with the labels of their corpora, in one set of labels for all backends.
 
-    Name parts that a model tells apart count as one name where the corpus has only whole names.
+    If the corpus has only whole names, the name parts of a model count as one name.
     """
     gold = list(records) if setup.own_labels else unify_labels(records, setup.label_map)
     covered_labels = list_covered_labels(records, setup.label_map)
@@ -189,14 +189,14 @@ def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
 
 
 def encoder_folder(name: str) -> Path:
-    """The folder of an encoder: itself, or where the hub's client keeps it after download.
+    """Return the folder of an encoder: a local one, or the download of the hub's client.
 
     Raises:
-        UsageError: none is named, or it is neither a folder nor like a name on the hub.
+        UsageError: no encoder is named, or it is neither a folder nor a name on the hub.
         MissingExtra: the hub's client is not installed.
     """
     if not name:
-        raise UsageError("the tagger needs --encoder: the folder of an uncased BERT, or its name on the hub")
+        raise UsageError("the tagger requires --encoder: the folder of an uncased BERT, or its name on the hub")
     folder = Path(name)
     if folder.is_dir():
         return folder
@@ -208,5 +208,5 @@ def encoder_folder(name: str) -> Path:
         raise MissingExtra("an encoder from the hub", "train") from None
     try:
         return Path(snapshot_download(name, allow_patterns=["config.json", "model.safetensors", "vocab.txt"]))
-    except Exception as error:  # the client raises its own tree and that of its transport
-        raise UsageError(f"--encoder {name}: cannot be had from the hub ({type(error).__name__})") from None
+    except Exception as error:  # the client raises exceptions of its own and of its transport
+        raise UsageError(f"--encoder {name}: cannot be downloaded from the hub ({type(error).__name__})") from None

@@ -1,4 +1,4 @@
-"""From corpora to a model folder: train, export, calibrate, choose operating points, measure, write it all down."""
+"""Build a model folder from corpora: train, export, calibrate, choose operating points, measure and document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def from_recipe(
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Make the tagger and the sentence encoder of a recipe.
+    """Build the tagger and the sentence encoder of a recipe.
 
     Args:
         recipe: sources and options.
@@ -44,10 +44,10 @@ def from_recipe(
         encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased BERT.
         options: options that override the recipe's.
         report: called with the measures of each epoch.
-        resume: go on from the checkpoint.
+        resume: continue from the checkpoint.
 
     Returns:
-        What ``tagger.json`` says.
+        The contents of ``tagger.json``.
     """
     chosen = Options.of({**recipe.options, **(options or {})})
     sources = [(source.repeat, examples) for source, examples in load_corpus(recipe, data, "train")]
@@ -73,17 +73,17 @@ def from_records(
     """Train a tagger on records in our JSONL shape; each corpus among them (``meta.source``) has its own label set.
 
     Returns:
-        What ``tagger.json`` says.
+        The contents of ``tagger.json``.
 
     Raises:
-        DataError: no label of the records means anything to the tagger.
+        DataError: no label of the records maps to a label of the tagger.
     """
     annotated_labels = {
         name: list_annotated_labels([r for r in train if source_name(r) == name], name, label_map)
         for name in map(source_name, train)
     }
     if not any(annotated_labels.values()):
-        raise DataError("no label of the training records is one that the tagger knows; give a label map")
+        raise DataError("no label of the training records maps to a label of the tagger; give a label map")
     lists = own_lists()
 
     def make_examples(records: Sequence[Record]) -> list[Example]:
@@ -116,7 +116,7 @@ def _train_and_export(
 
 
 def calibrate(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[str, Any]:
-    """Set the temperature and the operating points of a model folder by text that it was not trained on."""
+    """Set the temperature and the operating points of a model folder, using text that it was not trained on."""
     about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
     if dev:
         some = random.Random(0).sample(list(dev), min(most, len(dev)))

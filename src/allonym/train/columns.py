@@ -1,8 +1,8 @@
-"""Corpora in columns: one token a line, the tag in a column of its own, an empty line between sentences.
+"""Corpora in columns: one token per line, the tag in a column, an empty line between sentences.
 
-Read are IO, IOB1, IOB2 (BIO), BIOES, BILOU and BMES tags, whichever the file uses. Where ``-DOCSTART-`` lines part the
-documents, a record is a document with a sentence on each line; else each sentence is a record of its own. The text is
-re-joined from the tokens: spacing and quotes are close to, not exactly, the original.
+The tags may be IO, IOB1, IOB2 (BIO), BIOES, BILOU or BMES. If ``-DOCSTART-`` lines separate the documents, a record is
+a document with a sentence on each line; otherwise each sentence is a record. The text is joined from the tokens, so
+spacing and quotes are close to the original, but not always the same.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _PTB = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-":
 
 
 def read_columns(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """The records of a file in columns.
+    """Read the records of a file in columns.
 
     Raises:
-        DataError: a line has too few columns, or what stands in the tag's column is no tag.
+        DataError: a line has too few columns, or an invalid tag.
     """
     documents = [(marked, sentences) for marked, sentences in _read_column_documents(path, columns) if sentences]
     if any(marked for marked, _ in documents):
@@ -96,9 +96,9 @@ def _make_record(path: Path, id: str, sentences: Sequence[Sentence]) -> Record:
 
 
 def find_entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """First token, last token and label of each entity, whatever the scheme of the tags.
+    """Return first token, last token and label of each entity, for any scheme of tags.
 
-    >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC", "S-ORG"])
+    >>> find_entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC", "S-ORG"])
     [(0, 1, 'PER'), (3, 3, 'LOC'), (4, 4, 'LOC'), (5, 5, 'ORG')]
     """
     out: list[tuple[int, int, str]] = []
@@ -117,7 +117,7 @@ def find_entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
 
 
 def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """The tokens as running text, and where each stands in it. Penn Treebank brackets and quotes become plain ones.
+    """Join tokens to running text, and return it with the tokens' offsets. Penn Treebank brackets become plain ones.
 
     >>> detokenise(["She", "did", "n't", "go", "(", "yet", ")", "."])[0]
     "She didn't go (yet)."
@@ -125,7 +125,7 @@ def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     pieces: list[str] = []
     places: list[tuple[int, int]] = []
     position = 0
-    glued = True  # no blank before the next token
+    glued = True  # no space before the next token
     quoted = False
     for token in tokens:
         shown = _PTB.get(token, token)
@@ -144,7 +144,7 @@ def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def looks_tagged(text: str) -> bool:
-    """Whether the first lines are columns that end in a tag."""
+    """Tell whether the first lines are columns that end in a tag."""
     lines = [
         line.split() for line in text.split("\n", 200)[:200] if line.strip() and not line.startswith(("#", "-DOC"))
     ]

@@ -1,4 +1,4 @@
-"""Training sources: which corpora, how each is read, and which documents are kept for choosing and for judging."""
+"""Training sources: the corpora of a recipe, how they are read, and their train, dev and test parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from allonym.train.records import read_objects
 Record = Mapping[str, Any]
 _SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
 _PUD = re.compile(r"\A([nw]\d{5})-\d{4}\Z")  # UD PUD gives the sentence, not the document
-_SMALL = 300  # documents; in smaller corpora the parts are counted off exactly
+_SMALL = 300  # documents; smaller corpora are divided exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Source:
     """One corpus of a recipe.
 
     Attributes:
-        path: file, relative to the data folder; ``synthetic`` for text of our own making.
+        path: file, relative to the data folder; ``synthetic`` for generated text.
         keep, silver: see :func:`allonym.train.examples.make_example`.
-        repeat: how often an epoch shows it; a fraction shows a part.
-        join: sentences of one document are joined into one text.
-        skip: documents whose id begins so are not used.
-        count: number of texts to make, for ``synthetic``.
-        whole: no part is held out.
+        repeat: number of times per epoch; a fraction shows a part.
+        join: join the sentences of one document into one text.
+        skip: leave out documents whose id begins with this.
+        count: number of texts to generate, for ``synthetic``.
+        whole: hold out no part.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a tagger is made from: options of the trainer and sources in order."""
+    """The recipe of a tagger: options of the trainer, and sources in order."""
 
     name: str
     sources: tuple[Source, ...]
@@ -59,10 +59,10 @@ class Recipe:
 
     @classmethod
     def load(cls, source: str | Path) -> Recipe:
-        """A recipe that ships with allonym, by name, or a TOML file.
+        """Load a shipped recipe by name, or a TOML file.
 
         Raises:
-            UsageError: no such file, or keys that a recipe does not have.
+            UsageError: the file does not exist, or has unknown keys.
         """
         shipped = files("allonym.train").joinpath("recipes", f"{source}.toml")
         path = Path(source)
@@ -91,15 +91,15 @@ class Recipe:
 
 
 def source_name(record: Record) -> str:
-    """The corpus that a record is from, as its metadata say."""
+    """Return the corpus of a record, from its metadata."""
     return str(record.get("meta", {}).get("source", ""))
 
 
 def part_of(records: Sequence[Record]) -> dict[str, str]:
-    """Record id -> ``train``, ``dev`` or ``test``: by document, a third for test and a tenth for choosing thresholds.
+    """Assign each record id to ``train``, ``dev`` or ``test`` by document: a third to test, a tenth to dev.
 
-    Records of one template, one document or one text are never in two parts. The split depends on these keys alone, so
-    it is the same for everyone; in corpora of fewer than 300 documents the parts are counted off in keyed order.
+    Records of one template, document or text are always in the same part. The split depends on these keys alone, so it
+    is the same on any machine. Corpora of fewer than 300 documents are divided exactly, in the order of keyed hashes.
     """
     keys = _key_records(records)
     distinct = sorted({(_digest_key(key), key) for key in keys})
@@ -137,7 +137,7 @@ def _digest_key(key: str) -> int:
 
 
 def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Source, list[Example]]]:
-    """The examples of each source of a recipe that belong to ``part``; source by source.
+    """Return the examples of each source of a recipe that belong to ``part``.
 
     Raises:
         DataError: a file is missing or broken.
@@ -150,7 +150,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
             continue
         path = data / source.path
         if not path.exists():
-            raise DataError(f"{path}: the recipe needs this file; give the folder of the corpora with --data")
+            raise DataError(f"{path}: the recipe requires this file; give the folder of the corpora with --data")
         records = [r for _, r in read_objects(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
         name = path.name.partition(".")[0]
         annotated_labels = list_annotated_labels(records, name, find_targets)
@@ -179,7 +179,7 @@ def _make_synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example
 
 
 def join_records(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
-    """Runs of up to ``most`` sentences of one document as one record; how long each run is depends on its first id."""
+    """Join up to ``most`` sentences of one document to a record; the number depends on the first sentence's id."""
     out: list[dict[str, Any]] = []
     remaining = 0
     for record in records:
@@ -210,7 +210,7 @@ _PLACES = {"COUNTRY": "country", "REGION": "region", "CITY": "city"}
 
 @cache
 def own_lists() -> Lists:
-    """The lists of :mod:`allonym.train.synthetic` as far as training may see them."""
+    """Return the lists of :mod:`allonym.train.synthetic` without the names held out from training."""
     folder = files("allonym.train").joinpath("synthetic")
     people, places = (
         tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8")) for name in ("people", "places")

@@ -1,4 +1,4 @@
-"""The noise that training text is given: other casing, speech recognition, spelled names, names of other origins."""
+"""Noise for training text: other casing, speech recognition, spelled names, names of other origins."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _O = 1
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Shares of the texts, from 0 to 1, that are changed in each way.
+    """Shares of the texts to change in each way, from 0 to 1.
 
     Attributes:
-        lower: all letters small.
-        speech: all letters small and no punctuation, as speech recognisers write.
-        upper: all letters capital.
-        swap: names of people replaced by others, of any origin.
-        spell: one name of the text spelled letter by letter.
+        lower: change all letters to lower case.
+        speech: change to lower case without punctuation, like speech recognisers.
+        upper: change all letters to capitals.
+        swap: replace names of people by others, of any origin.
+        spell: spell one name of the text letter by letter.
     """
 
     lower: float = 0.12
@@ -37,7 +37,7 @@ class Noise:
 def corrupt_example(
     example: Example, noise: Noise, first: Sequence[str], last: Sequence[str], rng: random.Random
 ) -> Example:
-    """A changed copy of an example; ``first`` and ``last`` are names to swap in, best in lists mixed by origin."""
+    """Return a changed copy of an example; ``first`` and ``last`` are names to swap in, of mixed origins."""
     out = example
     if first and last and rng.random() < noise.swap:
         out = _swap_name(out, first, last, rng)
@@ -68,7 +68,7 @@ def _swap_name(example: Example, first: Sequence[str], last: Sequence[str], rng:
 
 
 def _imitate_speech(example: Example) -> Example:
-    """Small letters and no marks but apostrophes; what stood together stays together, "Mrs." becomes "mrs"."""
+    """Change to lower case without marks other than apostrophes; joined words stay joined, "Mrs." becomes "mrs"."""
     kept_words = [i for i, w in enumerate(example.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
     if not kept_words:
         return example
@@ -78,7 +78,7 @@ def _imitate_speech(example: Example) -> Example:
     for n, i in enumerate(kept_words):
         mask = allowed[i]
         dropped = i - kept_words[n - 1] - 1 if n else i
-        # a span whose first word was a mark, such as a quotation mark, now begins here
+        # a span that began with a mark, such as a quotation mark, now begins here
         if (
             dropped
             and mask != ALL
@@ -104,7 +104,7 @@ def _is_name_start(allowed: Sequence[int], before: int, index: int) -> bool:
 
 
 def _spell_name(example: Example, rng: random.Random) -> Example:
-    """One name spelled: "Sarah, S A R A H" or "S-A-R-A-H", all of it the name."""
+    """Spell one name: "Sarah, S A R A H" or "S-A-R-A-H"; all of it is labelled as the name."""
     places = [
         i
         for i, (w, m) in enumerate(zip(example.words, example.allowed, strict=True))

@@ -1,9 +1,9 @@
-"""Annotated records to what the tagger is trained on: words, and for each word the tags that its corpus allows.
+"""Training examples of the tagger from annotated records: words, and the allowed tags of each word.
 
-Corpora annotate different things. A word inside a span may bear any tag that the span's label stands for; a word
-outside of all spans may be ``O`` or anything that its corpus does not annotate. The loss is the negative log of the
-summed probability of what is allowed (partial labels: Cour et al. 2011, JMLR 12). Spans whose label means nothing to
-the tagger, mentions that are no names where only names are wanted, and the like allow everything.
+Corpora annotate different labels. A word inside a span may have any tag that the span's label stands for. A word
+outside all spans may be ``O``, or any label that its corpus does not annotate. The loss is the negative log of the
+summed probability of the allowed tags (partial labels: Cour et al. 2011, JMLR 12). Spans with an unknown label allow
+every tag, as do mentions that are not names in sources restricted to names.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Example:
     Attributes:
         words: the words' strings.
         joined: whether each word touches the one before it.
-        breaks: 2 where a new line begins, 1 where a sentence may begin, else 0; see :mod:`allonym.models.windows`.
+        breaks: 2 at a new line, 1 where a sentence may begin, else 0; see :mod:`allonym.models.windows`.
         allowed: bit mask of the allowed tags of each word.
-        plain: whether the word is probably outside of everything, though its corpus cannot tell for all labels.
-        parts: number of the word's part of speech, -1 where not annotated.
+        plain: whether the word is probably outside all spans, though its corpus does not annotate all labels.
+        parts: number of the word's part of speech, or -1 if not annotated.
         source: name of the corpus.
     """
 
@@ -53,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Lists:
-    """Names and terms that say more than a corpus does: which names are first names, which places are countries.
+    """Names and terms that refine the labels of a corpus, such as first names and countries.
 
     Attributes:
         first, last: names of people in lower case.
@@ -68,7 +68,7 @@ class Lists:
 
 
 def list_annotated_labels(records: Iterable[Mapping[str, Any]], source: str, targets: Targets) -> frozenset[str]:
-    """The tagger's labels that a corpus annotates: those that any label of its spans stands for."""
+    """Return the tagger's labels that a corpus annotates: those that any label of its spans stands for."""
     labels_used = {span["label"] for record in records for span in record.get("spans", ())}
     return frozenset(t for label in labels_used for t in targets(label, source) or ())
 
@@ -83,14 +83,14 @@ def make_example(
     keep: str = "all",
     silver: bool = False,
 ) -> Example:
-    """One record as an :class:`Example`.
+    """Return a record as an :class:`Example`.
 
     Args:
         record: a record in our JSONL shape; ``tokens`` and ``upos`` may give parts of speech.
         source: name of the corpus, for label maps.
         annotated_labels: labels that the corpus annotates, of :func:`list_annotated_labels`.
         targets: label and source to the tagger's labels, or None for a label to ignore.
-        lists: what tells finer labels apart.
+        lists: names and terms for finer labels.
         keep: ``all`` spans, only ``named`` ones (no pronouns, no nouns), or only ``people`` with known first names.
         silver: the annotation is incomplete: a capitalised word outside of all spans may be anything.
     """
@@ -114,13 +114,13 @@ def make_example(
         if not inside or is_annotated[inside[0]] or is_annotated[inside[-1]]:
             continue
         span_words = [strings[i] for i in inside]
-        if target_labels is None:  # what means nothing to the tagger must not hide a span within it that does
+        if target_labels is None:  # a span with an unknown label must not hide a known span inside it
             for i in inside:
                 if not is_annotated[i]:
                     allowed[i], plain[i] = ALL, False
             continue
         if not _is_kept(span_words, keep, target_labels, lists):
-            for i in inside:  # a name within it may still be one
+            for i in inside:  # a name inside it may still be a name
                 allowed[i], plain[i] = ALL, False
             continue
         titles = _count_titles(span_words) if target_labels <= set(NAME_PARTS) else 0
@@ -136,12 +136,12 @@ def make_example(
             allowed[inside[1]] |= marks[0]
         if (
             len(span_words) > 2 and span_words[-2] in "'’" and span_words[-1] == "s"
-        ):  # some corpora count the possessive in
+        ):  # some corpora include the possessive
             allowed[inside[-1]] |= O
             allowed[inside[-2]] |= O
     for i, word in enumerate(strings):
         if not is_annotated[i] and _is_in_mailbox(text, borders, i):
-            allowed[i], plain[i] = ALL, False  # names in addresses are names, though no corpus says so
+            allowed[i], plain[i] = ALL, False  # names in addresses are names, though no corpus annotates them
         elif silver and not is_annotated[i] and word[0].isupper():
             allowed[i], plain[i] = ALL, False
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
@@ -151,7 +151,7 @@ def make_example(
 
 
 def _count_titles(name_words: Sequence[str]) -> int:
-    """How many words at the beginning of a person's name are titles, no part of it whatever the corpus says."""
+    """Count the titles at the beginning of a person's name, which are never part of it, whatever the corpus says."""
     count = 0
     while count < len(name_words) - 1 and (
         name_words[count].lower() in _TITLES or (count and name_words[count] == ".")
@@ -176,11 +176,11 @@ def _is_in_mailbox(text: str, borders: Sequence[tuple[int, int]], index: int) ->
     right = _BLANK.search(text, end, end + 60)
     return (
         "@" in text[mailbox_start + 1 : right.start() if right else end + 60]
-    )  # what begins with @ is a handle, no address
+    )  # text that begins with @ is a handle, not an address
 
 
 def make_masks(name_words: Sequence[str], target_labels: frozenset[str], lists: Lists) -> list[int]:
-    """The allowed tags of a span's words, as bit masks; ``lists`` narrow them down among ``target_labels``."""
+    """Return the allowed tags of a span's words as bit masks; ``lists`` narrow down ``target_labels``."""
     if target_labels == frozenset(NAME_PARTS):
         return _make_name_masks(name_words, lists)
     if lists.places and len(target_labels) > 1:
@@ -268,7 +268,7 @@ _TIMELY = _MONTHS | frozenset(
 
 
 def _mark_silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
-    """Mark written dates: a month with what numbers touch it, and years after a preposition."""
+    """Mark written dates: a month with its adjacent numbers, and years after a preposition."""
     low = [w.lower() for w in strings]
     dated = [False] * len(low)
     for i, word in enumerate(low):
@@ -330,7 +330,10 @@ def _find_inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], 
 
 
 def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
-    """A text with parts of speech: a word has the part of the token in which it begins, and entities are not told."""
+    """Return a text with parts of speech as an example.
+
+    A word has the part of speech of the token in which it begins. All entity tags are allowed.
+    """
     text = record["text"]
     borders = split_words(text)
     token_ends: list[tuple[int, int]] = []

@@ -1,10 +1,9 @@
-"""A trained network to a folder that the product reads: an ONNX graph with int8 weights, word embeddings, a vocabulary.
+"""Export a trained network to a model folder: an ONNX graph with int8 weights, word embeddings and a vocabulary.
 
-The graph is written node by node, with the fused operators of onnxruntime, so that it holds nothing but what is
-computed. Weights are symmetric int8 with one scale per output; the activations' scales are taken from each window,
-which is computed alone, so they depend on nothing else. Weights keep to 7 bits where ``wide`` is false: older
-processors add pairs of products in 16 bits, and with 7 bits nothing overflows, so that every processor gives the same
-integers.
+The graph is written node by node, with the fused operators of onnxruntime, and contains only what is computed. Weights
+are symmetric int8 with one scale per output. The scales of the activations come from each window, which is computed
+alone, so they depend on nothing else. If ``wide`` is false, weights use only 7 bits: older processors add pairs of
+products in 16 bits, and 7 bits never overflow, so every processor gives the same integers.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MS = "com.microsoft"
 
 
 class _Graph:
-    """Nodes and weights of a graph under construction."""
+    """The nodes and weights of a graph under construction."""
 
     def __init__(self, int8: bool, wide: bool) -> None:
         self.nodes: list[Any] = []
@@ -111,7 +110,7 @@ def _make_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str)
 
 
 def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any:
-    """The tagger as an ONNX model.
+    """Return the tagger as an ONNX model.
 
     Inputs: ``x`` float32 ``(1, pieces, width)`` word embeddings; ``shapes`` int64 ``(1, pieces)``; ``heads`` int64
     ``(words,)`` the first piece of each word. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and ``parts``
@@ -139,7 +138,7 @@ def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any
 
 
 def encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
-    """A sentence encoder: input ``x`` as in :func:`tagger_graph`; output ``mean`` ``(1, width)``, of any length."""
+    """Return an encoder: input ``x`` as in :func:`tagger_graph`, output ``mean`` ``(1, width)``, not normalised."""
     graph = _Graph(int8, wide)
     hidden = _add_encoder(graph, encoder, positions)
     graph.add("ReduceMean", [hidden, graph.keep("axis1", [1], np.int64)], "mean", keepdims=0)
@@ -152,7 +151,9 @@ def _make_value(name: str, shape: list[Any], is_integer: bool = False) -> Any:
 
 
 def write_words(encoder: Encoder, vocabulary: Path, out: Path) -> None:
-    """``words.npy`` int8 ``(vocabulary, width)``, ``word_scales.npy`` float32 ``(vocabulary,)`` and ``vocab.txt``."""
+    """Write ``words.npy`` int8 ``(vocabulary, width)``, ``word_scales.npy`` float32 ``(vocabulary,)`` and
+    ``vocab.txt``.
+    """
     table = encoder.words.weight.detach().numpy()
     scale = np.maximum(np.abs(table).max(axis=1), 1e-12) / 127
     np.save(out / "words.npy", np.clip(np.rint(table / scale[:, None]), -127, 127).astype(np.int8))
@@ -163,15 +164,15 @@ def write_words(encoder: Encoder, vocabulary: Path, out: Path) -> None:
 def write_tagger(
     model: Tagger, labels: tuple[str, ...], vocabulary: Path, out: Path, about: dict[str, Any], *, int8: bool = True
 ) -> None:
-    """A folder that ``[detect.tagger] model`` can name: graph, words, vocabulary, ``tagger.json``.
+    """Write a folder for ``[detect.tagger] model``: graph, words, vocabulary, ``tagger.json``.
 
     Args:
-        model: trained; its head has the tags of ``labels``.
+        model: a trained model whose head has the tags of ``labels``.
         labels: the tagger's labels in the order of its tags.
         vocabulary: ``vocab.txt`` of the encoder.
-        out: folder; made if missing.
-        about: what else ``tagger.json`` says: name, language, temperature, operating points.
-        int8: quantised weights; false keeps float32, for comparison.
+        out: folder; created if missing.
+        about: further values of ``tagger.json``: name, language, temperature, operating points.
+        int8: whether weights are quantised; false keeps float32, for comparison.
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(tag_names(labels))

@@ -32,21 +32,21 @@ _TAGS = len(tag_names(LABELS))
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to train.
+    """Options of the trainer.
 
     Attributes:
         epochs: passes over the sources.
-        lr, head_lr: highest learning rate of the encoder, and of what is new.
-        warmup: share of the steps in which the rate grows; after it, it falls to zero on a line.
-        batch: pieces in a batch, padding counted.
-        seed: of everything that is drawn.
-        patience: epochs without a better result after which training ends; 0: never.
+        lr, head_lr: peak learning rate of the encoder, and of the new layers.
+        warmup: share of the steps in which the rate grows; after that it falls linearly to zero.
+        batch: word pieces per batch, including padding.
+        seed: seed of all random draws.
+        patience: epochs without improvement after which training ends; 0: never.
         dropout: share from 0 to 1.
-        plain: weight of the belief that an unmarked word is none of the labels that its corpus does not annotate.
+        plain: weight of the assumption that an unmarked word has none of the labels that its corpus does not annotate.
         parts: weight of the loss on parts of speech.
-        average: decay of the running mean of the weights that is kept in the end; 0: the last weights are.
-        layers: how many of the encoder's layers are used; 0: all.
-        bf16: compute in bfloat16 where the loss does not need more.
+        average: decay of the running mean of the weights that is saved in the end; 0: the last weights are saved.
+        layers: number of encoder layers to use; 0: all.
+        bf16: compute in bfloat16 where the loss does not need more precision.
         lower, speech, upper, swap, spell: see :class:`allonym.train.corrupt.Noise`.
     """
 
@@ -71,7 +71,7 @@ class Options:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Options:
-        """From a recipe's table; unknown names are errors with near matches."""
+        """Create options from a recipe's table; unknown names are errors with near matches."""
         field_names = [f.name for f in fields(cls)]
         for name in settings:
             if name not in field_names:
@@ -81,7 +81,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Piece:
-    """A window as numbers: pieces and shapes, places of the words' first pieces, allowed tags, plainness, parts."""
+    """A window as numbers: pieces and shapes, indexes of the words' first pieces, allowed tags, plainness, parts."""
 
     ids: list[int]
     shapes: list[int]
@@ -106,21 +106,21 @@ def fit(
     """Train a tagger.
 
     Args:
-        sources: how often an epoch shows each source, and its examples.
+        sources: for each source, its number of times per epoch, and its examples.
         dev: examples for the report of each epoch and for early stopping.
-        out: folder for ``checkpoint.pt``, written after each epoch; made if missing.
+        out: folder for ``checkpoint.pt``, written after each epoch; created if missing.
         encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of a BERT.
-        options: how.
+        options: options of the trainer.
         lists: names to swap in.
         report: called after each epoch with epoch, steps, loss and the measures of :func:`measure_model`.
-        resume: go on from ``checkpoint.pt`` where there is one.
-        start: a tagger to go on from, which is changed; of ``encoder`` only ``vocab.txt`` is read then.
+        resume: continue from ``checkpoint.pt`` if there is one.
+        start: a tagger to train further, in place; only ``vocab.txt`` of ``encoder`` is read then.
 
     Raises:
-        DataError: there is nothing to train on, the encoder cannot be read, or the checkpoint is of other options.
+        DataError: there are no examples, the encoder cannot be read, or the checkpoint has other options.
     """
     if not any(examples for _, examples in sources):
-        raise DataError("nothing to train on: no record with words")
+        raise DataError("no training data: no record contains words")
     torch.manual_seed(options.seed)
     pieces = WordPiece.read(encoder / "vocab.txt")
     if start is None:
@@ -188,7 +188,7 @@ def fit(
 
 
 def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
-    """Share of entity words covered, of other words covered, of entity words with an allowed tag, and the words' F1."""
+    """Return the shares of entity words covered, other words covered, and entity words with an allowed tag, and F1."""
     model.eval()
     entity = covered = right = other = false = 0
     predicted_count = hits = 0
@@ -221,7 +221,7 @@ def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece)
 
 
 def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
-    """An example as windows, cut as in use."""
+    """Return an example as windows, cut as at detection."""
     split = [pieces.pieces(w) for w in example.words]
     shapes = [classify_shape(w, j) for w, j in zip(example.words, example.joined, strict=True)]
     out = []
@@ -265,7 +265,7 @@ def _make_epoch(
 
 
 def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
-    """Batches of windows of like length, in drawn order; padded, on the model's terms."""
+    """Yield padded batches of windows of similar length, in random order."""
     rng = random.Random(f"batches {options.seed} {epoch}")
     order = sorted(range(len(windows)), key=lambda i: (len(windows[i].ids), rng.random()))
     chunks: list[list[int]] = []
@@ -328,7 +328,7 @@ def _update_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> Non
 
 
 class _Averaged:
-    """The model with its mean weights, for as long as the block runs."""
+    """A context in which the model has its mean weights."""
 
     def __init__(self, model: Tagger, mean: dict[str, Tensor] | None) -> None:
         self.model, self.mean = model, mean

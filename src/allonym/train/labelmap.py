@@ -1,12 +1,12 @@
-"""What a corpus' entity names mean in the labels of the tagger: one table, ``labelmap.toml`` beside this file.
+"""Maps the labels of corpora to the labels of the tagger, by the table ``labelmap.toml`` beside this file.
 
-Corpora do not agree: where one says LOC, another tells countries from cities. So a name stands for a *set* of our
-labels, any of which may be right, and a trainer that has only the set sums over it (partial labels). What the tagger
-knows nothing about, such as e-mail addresses or proteins, stands for nothing: it is neither an entity nor proof that
-there is none.
+Corpora differ: one has LOC, another distinguishes countries and cities. So a corpus label stands for a *set* of the
+tagger's labels, any of which may be right, and the trainer sums over the set (partial labels). A corpus label that the
+tagger does not cover, such as e-mail addresses or proteins, stands for no label: its spans are neither entities nor
+proof that there is no entity.
 
-A name that is not in the table is read as our own taxonomy's or a foreign scheme's, then by its parts: the first part
-of ``person-artist``, the last word of ``HOTEL_GUEST_NAME``, the first of ``NOMBRE_PACIENTE``.
+A label that is not in the table is read as a label of the taxonomy or of another scheme, then by its parts: the first
+part of ``person-artist``, the last word of ``HOTEL_GUEST_NAME``, the first of ``NOMBRE_PACIENTE``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from allonym.text.fold import fold
 from allonym.text.words import find_words
 
 Targets = frozenset[str] | None
-"""The labels of the tagger that may be meant, or None: ignore the span."""
+"""The possible labels of the tagger, or None to ignore the span."""
 
 _IGNORED = "ignored"
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -37,12 +37,12 @@ _LEVEL = re.compile(r"[-./:|]")
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """Names of entities and what they stand for.
+    """Corpus labels and the labels of the tagger that they stand for.
 
     Attributes:
         labels: the tagger's labels, in their order.
         names: folded name to targets.
-        sources: a word of the source's name to the names that mean something else there.
+        sources: a word of a source's name to the labels with another meaning there.
     """
 
     labels: tuple[str, ...]
@@ -50,7 +50,7 @@ class LabelMap:
     sources: Mapping[str, Mapping[str, Targets]]
 
     def find_targets(self, label: str, source: str = "") -> Targets:
-        """The labels of the tagger that ``label`` stands for in ``source``; None where the span is to be ignored."""
+        """Return the labels of the tagger that ``label`` stands for in ``source``; None to ignore the span."""
         special = [self.sources[word] for word in _split_name(source) if word in self.sources]
         for name in (label, _CHUNK.sub("", label, count=1)):
             for table in (*special, self.names):
@@ -62,7 +62,7 @@ class LabelMap:
         return self._find_foreign_targets(name) or self._by_part(name)
 
     def _find_own_targets(self, name: str) -> Targets:
-        """By our own taxonomy: the label, what the tagger has below it, or else by the label above."""
+        """Look a label up in the taxonomy: the label itself, the tagger's labels below it, or else the label above."""
         for step in TAXONOMY.lineage(name):
             if _fold_name(step) in self.names:
                 return self.names[_fold_name(step)]
@@ -88,10 +88,10 @@ class LabelMap:
         return None
 
     def with_names(self, more: Mapping[str, Iterable[str]]) -> LabelMap:
-        """With names of the user's own, which come before all others; a name with no labels is ignored.
+        """Return a map with further labels, which take precedence; a label that maps to nothing is ignored.
 
         Raises:
-            UnknownNameError: a label that the tagger does not have.
+            UnknownNameError: the tagger does not have a label.
         """
         added = {_fold_name(name): self._check_labels(labels, name) for name, labels in more.items()}
         sources = {word: {**table, **added} for word, table in self.sources.items()}
@@ -106,15 +106,15 @@ class LabelMap:
 
 
 def find_targets(label: str, source: str = "") -> Targets:
-    """The labels of the tagger that a corpus' ``label`` may stand for; None where its spans are to be ignored.
+    """Return the labels of the tagger that a corpus ``label`` may stand for; None to ignore its spans.
 
     Args:
-        label: as the corpus writes it, in any case, with any separators, with or without ``B-`` or ``I-``.
-        source: the record's ``meta.source`` or the file's name; some corpora use a name in a way of their own.
+        label: as in the corpus, in any case, with any separators, with or without ``B-`` or ``I-``.
+        source: the record's ``meta.source`` or the file's name; some corpora give a label another meaning.
 
-    >>> sorted(targets("B-PER"))
+    >>> sorted(find_targets("B-PER"))
     ['PERSON_FIRSTNAME', 'PERSON_LASTNAME']
-    >>> targets("chemicalelement") is None
+    >>> find_targets("chemicalelement") is None
     True
     """
     return _look_up_targets(label, source)
@@ -127,7 +127,7 @@ def _look_up_targets(label: str, source: str) -> Targets:
 
 @cache
 def default_map() -> LabelMap:
-    """The table that comes with allonym."""
+    """Return the shipped table."""
     raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
     sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
     sources = {word: MappingProxyType(_make_table(lines, sets)) for word, lines in raw["sources"].items()}
@@ -135,11 +135,11 @@ def default_map() -> LabelMap:
 
 
 def read_map(path: Path | str) -> LabelMap:
-    """The default table with the lines of a TOML file of the user's: ``NAME = ["LABEL", ...]``, ``[]`` to ignore.
+    """Read a TOML file over the default table: ``NAME = ["LABEL", ...]``, or ``[]`` to ignore.
 
     Raises:
-        DataError: the file is no such table.
-        UnknownNameError: a label that the tagger does not have.
+        DataError: the file is not such a table.
+        UnknownNameError: the tagger does not have a label.
     """
     try:
         raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -147,7 +147,7 @@ def read_map(path: Path | str) -> LabelMap:
         raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
     for name, labels in raw.items():
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise DataError(f"label map {path}, {name}: required is a list of labels, got {type(labels).__name__}")
+            raise DataError(f"label map {path}, {name}: a list of labels is required, got {type(labels).__name__}")
     return default_map().with_names(raw)
 
 
@@ -160,7 +160,7 @@ def _make_table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) ->
 
 
 def _split_name(name: str) -> list[str]:
-    """The words of a name in lower case without accents; digits stay with the letters before them, as in wnut17."""
+    """Return the words of a label in lower case without accents; digits stay with the letters before them (wnut17)."""
     return find_words(fold(name))
 
 

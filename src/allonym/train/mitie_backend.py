@@ -1,9 +1,9 @@
-"""P5's second way and its winner (section 2.1, Table 3): MITIE, support vector machines over features of words.
+"""The MITIE backend: support vector machines over word features, the best method of P5 (section 2.1, Table 3).
 
-MITIE needs a word feature file, ``total_word_feature_extractor.dat``: what words mean in a language, learnt from much
-plain text by two-step CCA (Dhillon et al. 2012, arXiv:1206.6403). It is given by path, or built here with MITIE's
-program ``wordrep`` where that is installed; the PyPI package ``mitie`` does not bring it. The model file holds the
-feature file, and so a list of the words in the text that the features were made from.
+MITIE needs a word feature file, ``total_word_feature_extractor.dat``, learnt from much plain text by two-step CCA
+(Dhillon et al. 2012, arXiv:1206.6403). It is given by path, or built here with MITIE's program ``wordrep``, which the
+PyPI package ``mitie`` does not include. The model file contains the feature file, and so a list of the words of the
+text behind the features.
 
 Words are those of :mod:`allonym.models.words`, in training and in use. MITIE chooses its settings itself, by
 cross-validation.
@@ -38,13 +38,13 @@ FEATURES = "total_word_feature_extractor.dat"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to train.
+    """Options of the trainer.
 
     Attributes:
-        features: path of a word feature file; empty: built with ``wordrep``.
-        text: a folder of plain text files to build it from; empty: from the training text alone, which is little.
-        wordrep: path of the program; empty: the one on the PATH.
-        beta: weight of recall against precision when MITIE chooses its settings; 1: alike.
+        features: path of a word feature file; empty: build it with ``wordrep``.
+        text: a folder of plain text files to build it from; empty: the training text alone, which is little.
+        wordrep: path of the program; empty: search the PATH.
+        beta: weight of recall against precision when MITIE chooses its settings; 1: equal.
         threads: of the trainer; 0: one per core.
     """
 
@@ -56,7 +56,7 @@ class Options:
 
 
 def import_mitie() -> Any:
-    """The module mitie; :class:`MissingExtra` where it is not installed."""
+    """Import mitie; raise :class:`MissingExtra` if it is not installed."""
     try:
         import mitie
     except ImportError:
@@ -76,24 +76,24 @@ def fit(
     """Train a model and write it to ``out/ner_model.dat``.
 
     Args:
-        train: records to learn from. Of spans that overlap the longest is trained on, and a span grows to whole words.
-        dev: records for the report; MITIE itself has no use for them.
+        train: training records. Of overlapping spans the longest is used; spans are extended to whole words.
+        dev: records for the report; MITIE itself does not use them.
         report: called once, with the whole run as epoch 1: precision, recall and f1 on ``dev``.
-        resume: keep a feature file that an interrupted run has built in ``out``; the training itself starts anew.
+        resume: keep a feature file that an interrupted run has built in ``out``; the training itself starts again.
 
     Returns:
-        ``labels``, ``words`` and ``features``, the feature file that was used.
+        ``labels``, ``words`` and ``features``, the feature file.
 
     Raises:
-        DataError: no record has a span, or the feature file is none.
-        UsageError: no feature file is given and there is no ``wordrep`` to build one.
+        DataError: no record has a span, or the feature file is invalid.
+        UsageError: there is neither a feature file nor ``wordrep`` to build one.
     """
     mitie = import_mitie()
     features = _features(train, out, options, resume=resume)
     try:
         trainer = mitie.ner_trainer(str(features))
-    except Exception as error:  # mitie raises nothing narrower
-        raise DataError(f"{features}: not a word feature file of MITIE's ({type(error).__name__})") from None
+    except Exception as error:  # mitie raises no narrower exception
+        raise DataError(f"{features}: not a MITIE word feature file ({type(error).__name__})") from None
     trainer.num_threads = options.threads or os.cpu_count() or 1
     trainer.beta = options.beta
     labels: set[str] = set()
@@ -109,7 +109,7 @@ def fit(
         trainer.add(instance)
         count += len(borders)
     if not labels:
-        raise DataError("no span to train on in any record")
+        raise DataError("no training data: no record has a span")
     with _quiet():
         model = trainer.train()
     out.mkdir(parents=True, exist_ok=True)
@@ -138,17 +138,17 @@ def fit(
 
 
 def load(path: Path | str) -> Predict:
-    """A trained model, a file or the folder that :func:`fit` wrote, as a function from texts to spans.
+    """Load a trained model, a file or the folder of :func:`fit`, as a function from texts to spans.
 
     Raises:
-        DataError: it is no model of MITIE's.
+        DataError: it is not a MITIE model.
     """
     mitie = import_mitie()
     file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
     try:
         return _make_predictor(mitie.named_entity_extractor(str(file)))
-    except Exception as error:  # mitie raises nothing narrower
-        raise DataError(f"{file}: not a named entity model of MITIE's ({type(error).__name__})") from None
+    except Exception as error:  # mitie raises no narrower exception
+        raise DataError(f"{file}: not a MITIE named entity model ({type(error).__name__})") from None
 
 
 def _make_predictor(model: Any) -> Predict:
@@ -167,7 +167,7 @@ def _spans(model: Any, text: str) -> list[Span]:
 
 
 def _on_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
-    """First word, word after the last, and label of each entity; no word is in two."""
+    """Return first word, word after the last, and label of each entity; no word is in two entities."""
     position = 0
     for span in keep_outermost(spans_of(record)):
         inside = [i for i in range(position, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
@@ -187,7 +187,7 @@ def _features(train: Sequence[Record], out: Path, options: Options, *, resume: b
         return built
     program = shutil.which(options.wordrep or "wordrep")
     if program is None:
-        where = f"{options.wordrep} is no program" if options.wordrep else "no program wordrep is on the PATH"
+        where = f"{options.wordrep} is not a program" if options.wordrep else "no program wordrep is on the PATH"
         raise UsageError(
             f"MITIE needs a word feature file: give {FEATURES} with --set features=PATH (English and Spanish ones "
             "come with MITIE's releases, a Polish one with the paper), or build one with MITIE's program wordrep: "
@@ -200,7 +200,7 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
     """Run ``wordrep -e`` over a folder of text files, or over the training text, and keep the feature file.
 
     Raises:
-        DataError: wordrep fails; what it says is not shown, for it may quote the text.
+        DataError: wordrep fails; its output is not shown, since it may quote the text.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="allonym-") as scratch:
@@ -221,7 +221,7 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the library prints to standard output, which belongs to the command's own result."""
+    """Suppress the library's output on standard output, which is for the result of the command."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)
     sink = os.open(os.devnull, os.O_WRONLY)

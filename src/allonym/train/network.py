@@ -21,7 +21,7 @@ from allonym.models.words import SHAPES
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Measures of an encoder; the names are those of a Hugging Face ``config.json`` of a BERT."""
+    """The sizes of an encoder, named as in a Hugging Face ``config.json`` of a BERT."""
 
     vocab_size: int
     hidden_size: int
@@ -33,13 +33,13 @@ class Size:
 
     @classmethod
     def read(cls, folder: Path) -> Size:
-        """From the ``config.json`` in a folder."""
+        """Read the ``config.json`` of a folder."""
         data = json.loads((folder / "config.json").read_text("utf-8"))
         return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
 
 
 class Drop(nn.Module):
-    """Dropout that is the same for all pieces of a text (Gal and Ghahramani 2016, arXiv:1512.05287): cheap to draw."""
+    """Dropout that is the same for all pieces of a text, and so fast (Gal and Ghahramani 2016, arXiv:1512.05287)."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Pieces (and shapes) to one vector each. The word embeddings are frozen, and int8 as they are shipped."""
+    """Encodes pieces (and shapes) as one vector each. The word embeddings are frozen, and int8 as shipped."""
 
     def __init__(self, size: Size, dropout: float = 0.1, shapes: bool = True) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Encoder(nn.Module):
         self.drop = Drop(dropout)
 
     def forward(self, pieces: Tensor, shapes: Tensor | None, mask: Tensor | None = None) -> Tensor:
-        """``(batch, length)`` pieces and shapes, ``mask`` true where a piece stands -> ``(batch, length, width)``."""
+        """Map ``(batch, length)`` pieces and shapes, with a ``mask`` of real pieces, to ``(batch, length, width)``."""
         x = self.words(pieces) + self.positions.weight[: pieces.shape[1]]
         if self.shapes is not None and shapes is not None:
             x = x + self.shapes(shapes)
@@ -107,10 +107,10 @@ class Encoder(nn.Module):
 
     @classmethod
     def read(cls, folder: Path, dropout: float = 0.1, shapes: bool = True, layers: int | None = None) -> Encoder:
-        """From a folder with ``config.json`` and ``model.safetensors`` of a BERT.
+        """Read an encoder from a folder with ``config.json`` and ``model.safetensors`` of a BERT.
 
         Raises:
-            DataError: the folder holds no such encoder.
+            DataError: the folder has no such encoder.
         """
         try:
             from safetensors.torch import load_file
@@ -122,9 +122,9 @@ class Encoder(nn.Module):
             cased = spoken.exists() and not json.loads(spoken.read_text("utf-8")).get("do_lower_case", True)
             weights = load_file(folder / "model.safetensors")
         except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{folder}: no BERT encoder (config.json and model.safetensors): {error}") from None
+            raise DataError(f"{folder}: not a BERT encoder (config.json and model.safetensors): {error}") from None
         if cased:
-            raise DataError(f"{folder}: the encoder tells capitals apart; the tagger is made for uncased ones")
+            raise DataError(f"{folder}: the encoder is cased; the tagger requires an uncased one")
         encoder = cls(size, dropout, shapes)
         encoder.load_state_dict(_rename_weights(weights, size.num_hidden_layers), strict=not shapes)
         if layers is not None:
@@ -159,13 +159,13 @@ def _rename_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor
 
 
 def round_table(table: Tensor) -> Tensor:
-    """An embedding table as it comes out of int8 rows with one scale each."""
+    """Round an embedding table to int8 rows with one scale each."""
     scale = table.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
     return (table / scale).round().clamp(-127, 127) * scale
 
 
 class Tagger(nn.Module):
-    """Encoder and two heads, read at the first piece of each word."""
+    """An encoder with two heads, which read the first piece of each word."""
 
     def __init__(self, encoder: Encoder, tags: int, parts: int, dropout: float = 0.1) -> None:
         super().__init__()
@@ -177,13 +177,13 @@ class Tagger(nn.Module):
     def forward(
         self, pieces: Tensor, shapes: Tensor, heads: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Logits of tags and of parts of speech, ``(words, ·)``; ``heads`` are places in the flattened batch."""
+        """Return the logits of tags and of parts of speech, ``(words, ·)``; ``heads`` index the flattened batch."""
         hidden = self.encoder(pieces, shapes, mask).flatten(0, 1)[heads]
         hidden = self.drop(hidden)
         return self.tags(hidden).float(), self.parts(hidden).float()
 
     def groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:
-        """Parameter groups for the optimiser: what is new learns faster, biases and norms do not decay."""
+        """Return the parameter groups of the optimiser: new layers learn faster, biases and norms do not decay."""
         fresh, decayed, plain = [], [], []
         for name, value in self.named_parameters():
             if not value.requires_grad:

@@ -1,7 +1,7 @@
-"""A parallel corpus for models that rewrite: passages of the user's text, and the same with pseudonyms.
+"""A parallel corpus for rewriting models: passages of the user's text, and the same with pseudonyms.
 
 The pseudonyms are those of a policy, made by :func:`allonym.pipeline.replace_found`. Each document is a scope of its
-own, so that a model learns what a name is replaced with, not who became whom.
+own, so that a model learns to replace names, but not a mapping of people.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from allonym.replace.alignment import LENGTH, split_passages
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A passage before and after.
+    """A passage before and after pseudonymisation.
 
     Attributes:
         source, target: the texts. Hidden from ``repr``.
-        places: of the source, where the two differ.
-        document: which document it is of, counted from 0.
+        places: offsets in the source where the two differ.
+        document: number of the document, from 0.
     """
 
     source: str = field(repr=False)
@@ -41,16 +41,16 @@ def pairs(
     length: int = LENGTH,
     note_texts: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Pair]:
-    """The passages of documents with their pseudonymised forms, in reading order, those without a change too.
+    """Yield the passages of documents with their pseudonymised forms, in reading order, including unchanged ones.
 
-    A passage of which a part became a tag is left out: tags are nothing to learn.
+    Passages with tags are left out, since a model should not learn to write tags.
 
     Args:
-        documents: the text to learn from.
-        policy: what is replaced, by which operators; ``pseudonyms`` is the preset for it.
+        documents: the texts.
+        policy: the policy for the replacements, such as the preset ``pseudonyms``.
         key: for keyed operators.
-        length: characters of a passage, see :func:`allonym.replace.alignment.split_passages`.
-        note_texts: called after each document with how many are done.
+        length: greatest number of characters of a passage, see :func:`allonym.replace.alignment.split_passages`.
+        note_texts: called after each document with the number of finished documents.
 
     Raises:
         UsageError: the policy needs a key.
@@ -82,11 +82,11 @@ def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator
 
 
 def hold_out(pairs_read: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """The pairs to learn from and those to judge by; no document is in both.
+    """Split pairs into training and evaluation pairs by document.
 
     Args:
-        share: of the documents that are held out, above 0 and below 1; one at least where there are two.
-        seed: another one holds out others.
+        share: share of documents for evaluation, above 0 and below 1; at least one document of two.
+        seed: seed of the choice.
     """
     numbers = sorted({pair.document for pair in pairs_read})
     random.Random(seed).shuffle(numbers)

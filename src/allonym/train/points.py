@@ -1,4 +1,4 @@
-"""Calibration and operating points, chosen on text that was neither trained on nor is judged on."""
+"""Calibration and operating points, chosen on text that is used neither for training nor for testing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example
 
 TARGETS: Mapping[str, float] = {"high-recall": 0.988, "high-precision": 0.95}
-"""Share of entity words covered, and share of covered words that are entity words, that the points aim at."""
+"""Recall and precision of words at which the operating points aim."""
 
 SOFT: Mapping[str, float] = {
     "OCCUPATION": 0.25,
@@ -34,17 +34,17 @@ SOFT: Mapping[str, float] = {
     "LANGUAGE": 0.25,
     "OTHER_IDENTIFYING_ATTRIBUTE": 0.5,
 }
-"""Chances that findings of these labels need at ``high-recall``."""
+"""Thresholds of these labels at ``high-recall``."""
 
 SURE: Mapping[str, float] = {"balanced": 0.5, "high-precision": 0.88}
-"""Chance that the label must be right, beside the chance that there is an entity, at these points."""
+"""Threshold of the label's probability at these points, in addition to that of the entity."""
 
 LOWEST, HIGHEST = 0.03, 0.97
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Judged:
-    """Words of which the annotation tells whether they belong to an entity.
+    """Words for which the annotation decides whether they belong to an entity.
 
     Attributes:
         logits: float32 ``(words, tags)``.
@@ -60,7 +60,7 @@ class Judged:
 
 
 def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Noise | None] = (None,)) -> Judged:
-    """The network's logits for every judged word of ``examples``, once for each kind of noise."""
+    """Return the logits of every decided word of ``examples``, once for each kind of noise."""
     import random
 
     from allonym.train.fit import make_windows
@@ -85,7 +85,7 @@ def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Nois
 
 
 def temperature(judged: Judged) -> float:
-    """What the logits are divided by so that chances are true on average (Guo et al. 2017, arXiv:1706.04599)."""
+    """Return the divisor of the logits that calibrates probabilities (Guo et al. 2017, arXiv:1706.04599)."""
     bits = (judged.allowed[:, None] >> np.arange(judged.logits.shape[1])) & 1 == 1
 
     def loss(value: float) -> float:
@@ -103,16 +103,16 @@ def temperature(judged: Judged) -> float:
 
 
 def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict[str, float]]:
-    """Operating points: name to the chance that a finding needs, ``"*"`` for all labels and one for each that differs.
+    """Return the thresholds of each operating point, ``"*"`` for all labels and one for each label that differs.
 
-    ``high-recall`` is the highest chance at which the wanted share of entity words is covered, ``high-precision`` the
-    lowest at which the wanted share of what is covered belongs to entities, and ``balanced`` has the best F1 of words,
-    a wrong label counting as an error. Corpora count alike. Soft identifiers in plain words have no clear borders: what
-    is sought at any price for names would there cover half of a sentence, so for ``SOFT`` high-recall is not as low.
+    ``high-recall`` is the highest threshold with the required recall of words, ``high-precision`` the lowest with the
+    required precision, and ``balanced`` has the best F1 of words, with a wrong label counting as an error. Corpora have
+    equal weight. Soft identifiers in plain words have no clear borders, and the threshold of names would cover half a
+    sentence, so high-recall is higher for ``SOFT``.
     """
     inside, kind = chances(judged.logits, heat)
     entity = judged.allowed & 1 == 0
-    # a word that may be one of several labels which the corpus does not annotate tells nothing about false findings
+    # a word that may have labels that its corpus does not annotate says nothing about false findings
     fits = (judged.allowed[:, None] >> np.arange(1, judged.logits.shape[1])) & 1 == 1
     is_decided = entity | ~np.take_along_axis(fits, 2 * kind[:, None], axis=1)[:, 0]
     weight = np.zeros(len(inside))
@@ -143,7 +143,7 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
 
 
 def chances(logits: Any, heat: float) -> tuple[Any, Any]:
-    """The chance that a word belongs to an entity, and the number of its most likely label."""
+    """Return the probability that a word belongs to an entity, and the index of its most likely label."""
     z = logits.astype(np.float64) / heat
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z)

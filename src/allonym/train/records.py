@@ -1,7 +1,7 @@
-"""Annotated corpora: what training and measuring read, one shape for all formats, and the writer of our own.
+"""Annotated corpora: readers of all formats that training and evaluation use, and a writer of JSON lines.
 
-A record is a text with its spans; the records of one document share its ``doc_id``, so that no split can part them.
-Which format a file has is told by its suffix or its content, or by name. Messages say file and line, never text.
+A record is a text with its spans. The records of one document share its ``doc_id``, so a split keeps them together.
+The format of a file is named, or recognised by its suffix or content. Messages quote file and line, never text.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from allonym.registry import Registry
 
 
 class Mark(TypedDict):
-    """An annotated stretch: half-open code points of the record's text, and the corpus' own label.
+    """A gold span: half-open offsets in code points of the record's text, and the label of the corpus.
 
-    ``entity`` names the referent, the same for all its mentions in the record; ``kind`` says whether it identifies
-    ``direct``-ly, as a ``quasi`` identifier, or not (``none``). Both are there where a corpus tells them.
+    ``entity`` is the same for all mentions of one entity in the record. ``kind`` is ``direct`` for a direct identifier,
+    ``quasi`` for a quasi-identifier, or ``none``. Both are optional.
     """
 
     start: int
@@ -35,9 +35,9 @@ class Mark(TypedDict):
 
 
 class Record(TypedDict):
-    """An annotated text. ``tokens`` and ``upos`` (universal parts of speech) are there where a corpus has them.
+    """An annotated text. ``tokens`` and ``upos`` (universal parts of speech) are optional.
 
-    ``annotations`` holds the spans of each annotator by name where there are several; ``spans`` are the first one's.
+    If there are several annotators, ``annotations`` has the spans of each by name, and ``spans`` are the first one's.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Record(TypedDict):
 
 _TAB_KINDS = {"DIRECT": "direct", "QUASI": "quasi", "NO_MASK": "none", "": ""}
 KINDS = ("direct", "quasi", "none")
-"""What a mark's ``kind`` may be."""
+"""Allowed values of ``kind``."""
 
 Columns = tuple[int, int]
 """The columns of the token and of the tag, from 0; negative ones count from the end."""
@@ -89,16 +89,16 @@ SUFFIXES = {
 
 
 def read_records(path: Path | str, format: str | None = None, columns: Columns = (0, -1)) -> list[Record]:
-    """The records of an annotated file, or of a folder of brat files. ``meta.source`` is the file's name if not told.
+    """Read an annotated file, or a folder of brat files. ``meta.source`` is by default the file's name.
 
     Args:
         path: the file or folder; ``.gz`` is unpacked.
-        format: a name of :data:`corpus_readers`; by default told by suffix and content.
-        columns: where a file with columns has its token and its tag.
+        format: a name of :data:`corpus_readers`; by default recognised by suffix and content.
+        columns: the columns of the token and the tag, for files in columns.
 
     Raises:
-        DataError: the file is no such corpus; the message says the line.
-        UnknownNameError: no such format.
+        DataError: the file does not have the format; the message names the line.
+        UnknownNameError: the format is unknown.
         OSError: the file cannot be read.
     """
     where = Path(path)
@@ -113,15 +113,15 @@ def read_records(path: Path | str, format: str | None = None, columns: Columns =
 
 
 def corpus_format(path: Path) -> str:
-    """The name of the format of a file or folder, by its suffix, else by its content.
+    """Return the format of a file or folder, by its suffix, else by its content.
 
     Raises:
-        DataError: it is of no known format.
+        DataError: the format is unknown.
     """
     if path.is_dir():
         if any(path.glob("*.ann")):
             return "brat"
-        raise DataError(f"{path}: a folder is read where it holds .txt and .ann files (brat); this one holds no .ann")
+        raise DataError(f"{path}: a folder must contain .txt and .ann files (brat); this one has no .ann")
     bare = PurePath(path.stem) if path.suffix.lower() == ".gz" else path
     suffix = bare.suffix.lower().lstrip(".")
     if suffix in SUFFIXES:
@@ -134,14 +134,14 @@ def corpus_format(path: Path) -> str:
 
     if looks_tagged(text_of(path)):
         return "conll"
-    raise DataError(f"{path}: no corpus format known for it; name one of {', '.join(corpus_readers.names())}")
+    raise DataError(f"{path}: the corpus format is not recognised; name one of {', '.join(corpus_readers.names())}")
 
 
 def text_of(path: Path) -> str:
-    """The text of a UTF-8 file, unpacked where it ends in ``.gz``, line ends untouched.
+    """Read a UTF-8 file, unpacked if its name ends in ``.gz``, with unchanged line ends.
 
     Raises:
-        DataError: it is not UTF-8.
+        DataError: the file is not UTF-8.
     """
     data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
     try:
@@ -151,7 +151,7 @@ def text_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The file's name without its suffixes; it names records that have no id of their own."""
+    """Return the file's name without its suffixes, for the ids of records without one."""
     return path.name.partition(".")[0] or path.name
 
 
@@ -165,14 +165,14 @@ def make_record(
     meta: Mapping[str, Any] | None = None,
     annotations: Mapping[str, Iterable[Sequence[object]]] | None = None,
 ) -> Record:
-    """A record whose spans are known to be sound; ``where`` begins the message if not.
+    """Return a record after checking its spans; ``where`` begins the error message.
 
     Args:
-        marks: (start, end, label), and the referent and its kind, empty where they are not known.
-        annotations: the same for each annotator, where there are several.
+        marks: (start, end, label), and the entity and its kind, which may be empty.
+        annotations: the same for each annotator, if there are several.
 
     Raises:
-        DataError: the text is none, a span lies outside it, or its kind is unknown.
+        DataError: the text is not a string, a span lies outside it, or its kind is unknown.
     """
     if not isinstance(text, str):
         raise DataError(f"{where}: the text must be a string, got {type(text).__name__}")
@@ -209,12 +209,12 @@ def _check_marks(where: str, text: str, marks: Iterable[Sequence[object]]) -> li
 
 
 def spans_of(record: Record) -> list[Span]:
-    """The record's spans as :class:`Span`, sorted; nested ones too."""
+    """Return the record's spans as :class:`Span`, sorted, including nested ones."""
     return sorted(Span(s["start"], s["end"], s["label"]) for s in record["spans"])
 
 
 def keep_outermost(spans: Iterable[Span]) -> list[Span]:
-    """Disjoint spans: of those that overlap the longest stays, then the first, then by label. Sorted."""
+    """Return disjoint sorted spans: of overlapping ones the longest stays, then the first, then by label."""
     disjoint: list[Span] = []
     for span in sorted(spans, key=lambda s: (-len(s), s.start, s.label)):
         index = bisect_left(disjoint, span.start, key=lambda s: s.start)
@@ -224,10 +224,10 @@ def keep_outermost(spans: Iterable[Span]) -> list[Span]:
 
 
 def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
-    """Write records as JSON lines, packed where the name ends in ``.gz``; the same records give the same bytes.
+    """Write records as JSON lines, packed if the name ends in ``.gz``; the same records give the same bytes.
 
     Returns:
-        How many were written.
+        The number of records.
     """
     where = Path(path)
     lines = [_format_line(record) for record in records]
@@ -247,21 +247,22 @@ def _format_line(record: Record) -> str:
 
 
 def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """Our JSON lines: ``text`` and ``spans`` of ``start``, ``end``, ``label``; ``id``, ``doc_id``, ``meta`` if known.
+    """Read JSON lines with ``text`` and ``spans`` of ``start``, ``end``, ``label``.
 
-    A record of ``tokens`` and ``upos`` without a text gets one. A span's own ``text`` must be what stands there. Spans
-    may tell their ``entity`` (or ``entity_id``, ``entity_ids``: the first counts) and ``kind``; ``annotations`` hold
-    the spans of several annotators by name; without ``spans`` the first of them has its own there.
+    ``id``, ``doc_id`` and ``meta`` are optional.
+    A record with ``tokens`` and ``upos`` but no text gets one. The ``text`` of a span must equal the text at its
+    offsets. Spans may have ``entity`` (or ``entity_id``, ``entity_ids``: the first counts) and ``kind``.
+    ``annotations`` has the spans of several annotators by name; without ``spans``, the first annotator's are used.
     """
     for number, value in read_objects(path):
         yield _own_record(value, f"{path}:{number}", f"{stem_of(path)}-{number}")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a file of JSON lines, unpacked where it ends in ``.gz``, with the number of the line, from 1.
+    """Yield the values of JSON lines with their line numbers from 1; a name in ``.gz`` is unpacked.
 
     Raises:
-        DataError: a line is not JSON; the message says which.
+        DataError: a line is not JSON; the message names it.
     """
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
@@ -300,7 +301,7 @@ def _own_record(value: object, where: str, name: str) -> Record:
     )
     for n, span in enumerate(spans, 1):
         if "text" in span and record["text"][span["start"] : span["end"]] != span["text"]:
-            raise DataError(f"{where}, span {n}: what stands at {span['start']}..{span['end']} is not the span's text")
+            raise DataError(f"{where}, span {n}: the text at {span['start']}..{span['end']} is not the span's text")
     if isinstance(tokens, list) and isinstance(upos, list):
         if len(tokens) != len(upos):
             raise DataError(f"{where}: as many upos as tokens are required, got {len(upos)} and {len(tokens)}")
@@ -315,7 +316,7 @@ def _own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """spaCy's ``.spacy`` files: the entities of each document, with their ``ent_id``. Needs spaCy."""
+    """Read ``.spacy`` files: the entities of each document, with their ``ent_id``. Requires spaCy."""
     try:
         import spacy
         from spacy.tokens import DocBin
@@ -325,7 +326,7 @@ def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         docs = list(DocBin().from_bytes(path.read_bytes()).get_docs(spacy.blank("xx").vocab))
     except OSError:
         raise
-    except Exception as error:  # what unpacking damaged bytes may raise is not told anywhere
+    except Exception as error:  # spaCy does not document the exceptions for damaged files
         raise DataError(f"{path}: not a .spacy file ({type(error).__name__})") from None
     for number, doc in enumerate(docs, 1):
         marks = [(e.start_char, e.end_char, e.label_, e.ent_id_) for e in doc.ents]
@@ -333,9 +334,9 @@ def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
 
 
 def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """brat standoff: ``.txt`` with ``.ann`` beside it, one of them or a folder. Fragments become spans of their own.
+    """Read brat standoff: ``.txt`` with ``.ann`` beside it, one of them or a folder. Each fragment becomes a span.
 
-    Mentions that an ``Equiv`` line or a relation called ``Coref...`` joins share an ``entity``.
+    Mentions joined by an ``Equiv`` line or a relation ``Coref...`` share an ``entity``.
     """
     if path.is_dir():
         for file in sorted(path.glob("*.ann")):
@@ -357,7 +358,7 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         except ValueError:
             ranges = [()]
         if not label or any(len(place) != 2 for place in ranges):
-            raise DataError(f"{notes}:{number}: required is 'T1<tab>LABEL START END<tab>text'")
+            raise DataError(f"{notes}:{number}: 'T1<tab>LABEL START END<tab>text' is required")
         if any(not 0 <= a < b <= len(text) for a, b in ranges):
             raise DataError(f"{notes}:{number}: 0 <= start < end <= {len(text)} is required")
         marks += [(a, b, label, fields[0]) for a, b in ranges]
@@ -366,7 +367,7 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
 
 
 def _join_names(same: dict[str, str], line: str) -> None:
-    """Note that an ``Equiv`` line or a coreference says of its mentions that they are one; ``same`` is a forest."""
+    """Join the mentions of an ``Equiv`` line or a coreference in the forest ``same``."""
     kind, *args = line.partition("\t")[2].split() or [""]
     if kind == "Equiv" or kind.lower().startswith("coref"):
         names = [arg.rpartition(":")[2] for arg in args]
@@ -382,10 +383,10 @@ def _find_first(same: Mapping[str, str], name: str) -> str:
 
 
 def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """The Text Anonymization Benchmark's JSON (Pilán et al. 2022, doi:10.1162/coli_a_00458).
+    """Read the JSON of the Text Anonymization Benchmark (Pilán et al. 2022, doi:10.1162/coli_a_00458).
 
-    ``spans`` are the mentions of the first annotator; ``annotations`` those of each where there are several, and
-    ``meta.annotators`` says how many there are. Mentions keep their ``entity``; ``kind`` is their ``identifier_type``.
+    ``spans`` are the mentions of the first annotator, ``annotations`` those of each if there are several, and
+    ``meta.annotators`` is their number. Mentions keep their ``entity``; ``kind`` is their ``identifier_type``.
     """
     for where, item in _read_items(path):
         annotations = item.get("annotations")
@@ -414,7 +415,7 @@ def _tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
 
 
 def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """presidio-research's JSON: texts made from templates. Those of one template are alike, so one document."""
+    """Read the JSON of presidio-research. Texts of one template are similar, so they form one document."""
     for number, (where, item) in enumerate(_read_items(path), 1):
         spans = item.get("spans")
         if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
@@ -433,8 +434,8 @@ def _json_format(path: Path) -> str:
     if "full_text" in item:
         return "presidio"
     if "text" in item:
-        raise DataError(f"{path}: looks like our records in a list; write them as JSON lines (.jsonl)")
-    raise DataError(f"{path}: JSON of no known corpus; name one of {', '.join(corpus_readers.names())}")
+        raise DataError(f"{path}: a list of records; write them as JSON lines (.jsonl)")
+    raise DataError(f"{path}: the JSON is of no known corpus; name one of {', '.join(corpus_readers.names())}")
 
 
 def _read_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -454,4 +455,4 @@ def _read_json(text: str, where: str) -> object:
         place = f"line {error.lineno}, " if "\n" in text.strip() else ""
         raise DataError(f"{where}: not JSON at {place}column {error.colno}") from None
     except RecursionError:
-        raise DataError(f"{where}: JSON is nested too deep") from None
+        raise DataError(f"{where}: JSON is nested too deeply") from None

@@ -1,9 +1,9 @@
-"""Going on with a tagger in use from reviewed documents: P3's outlook, where people correct and the model learns.
+"""Train a tagger further on reviewed documents, as P3 proposes: people correct, and the model learns.
 
-A few dozen documents would make a network forget the rest, so they are shown along with template text of our own, which
-has every label (rehearsal: Robins 1995, doi:10.1080/09540099550039318), and in the end the weights go only a part of
-the way from the old to the new ones (Wortsman et al. 2022, arXiv:2109.01903). Temperature and operating points stay
-those of the model in use: a few documents are too few to choose them by.
+A few dozen documents alone would make the network forget other labels. So training mixes them with template text that
+has every label (rehearsal: Robins 1995, doi:10.1080/09540099550039318), and the final weights are interpolated between
+the old and the new ones (Wortsman et al. 2022, arXiv:2109.01903). Temperature and operating points stay the same: a
+few documents are too few to choose them.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _WAY = 0.85  # share of the way from the old weights to the new ones
 
 
 def base_folder(name: str) -> Path:
-    """The folder of a tagger to go on from: one that ships with allonym, by name, or a folder.
+    """Return the folder of the tagger to start from: a shipped tagger by name, or a folder.
 
     Raises:
-        UnknownNameError: neither.
+        UnknownNameError: there is neither.
     """
     if Path(name).is_dir():
         return Path(name)
@@ -46,10 +46,10 @@ def base_folder(name: str) -> Path:
 
 
 def review_options(settings: dict[str, Any]) -> Options:
-    """Options for going on from reviews: what is not given is calmer than for training anew.
+    """Return options for training on reviews; the defaults are more cautious than for a new tagger.
 
     Raises:
-        UnknownNameError: no such option.
+        UnknownNameError: there is no such option.
     """
     return Options.of({**_CALM, **settings})
 
@@ -65,32 +65,32 @@ def from_reviews(
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Go on with a tagger from reviewed documents; the model lies in ``out`` then.
+    """Train a tagger further on reviewed documents, and write the model to ``out``.
 
     Args:
-        train: records in our JSONL shape. ``meta.labels`` says which labels the reviewers of a record looked at;
-            without it those that records of its source without it have count. What is not marked is proof for these
-            labels only.
-        dev: records to choose the best epoch by; none: the last one is taken.
+        train: records as of :func:`allonym.train.records.read_jsonl`. ``meta.labels`` lists the labels that were
+            reviewed; without it, these are all labels of such records of the same source. Unmarked text is negative
+            for these labels only.
+        dev: records for choosing the best epoch; if empty, the last epoch is used.
         out: folder for the model; ``work`` in it holds checkpoints.
-        base: folder of the tagger to go on from.
+        base: folder of the tagger to start from.
         options: of :func:`review_options`.
-        label_map: what labels mean.
+        label_map: the label map.
         report: called after each epoch.
-        resume: go on from the checkpoint.
+        resume: continue from the checkpoint.
 
     Returns:
-        What ``tagger.json`` says.
+        The contents of ``tagger.json``.
 
     Raises:
-        DataError: no label of the records means anything to the tagger, or ``base`` is no tagger of these labels.
+        DataError: no label of the records maps to a label of the tagger, or ``base`` has other labels.
     """
     annotated_labels = _list_annotated_labels(train, train, label_map)
     if not any(annotated_labels) and not any(list_annotated_labels([r], source_name(r), label_map) for r in train):
-        raise DataError("no label of the reviewed documents is one that the tagger knows; give a label map")
+        raise DataError("no label of the reviewed documents maps to a label of the tagger; give a label map")
     model, about = read_tagger(base, options.dropout)
     if tuple(about["labels"]) != LABELS:
-        raise DataError(f"{base}: a tagger of other labels; training goes on from one of this version's")
+        raise DataError(f"{base}: the tagger has other labels; start from a tagger of this version")
     reviewed = _make_examples(train, annotated_labels, label_map)
     dev_examples = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
     size = sum(len(example.words) for example in reviewed)
@@ -122,7 +122,7 @@ def from_reviews(
 def _list_annotated_labels(
     records: Sequence[Record], train: Sequence[Record], label_map: Targets
 ) -> list[frozenset[str]]:
-    """For each record the labels that its unmarked text is proof for. One project's say nothing about another's."""
+    """Return for each record the labels for which its unmarked text is negative, separately for each source."""
     bare: dict[str, list[Record]] = {}
     for record in train:
         if _looked_at(record) is None:
@@ -154,7 +154,7 @@ def _make_examples(
 
 
 def _make_rehearsal(words: int) -> list[Example]:
-    """Template texts of at least so many words together."""
+    """Generate template texts of at least ``words`` words in total."""
     lists, out, count = own_lists(), [], 0
     for record in generate_texts(max(_LEAST_REHEARSED, words // 10), 3):
         out.append(make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists))

@@ -1,7 +1,7 @@
-"""How well predictions fit the gold spans: word by word for each B- and I- tag, as P5's Table 3, and whole spans.
+"""Scores of predictions against gold spans: by word for each B- and I- tag, as in P5's Table 3, and by whole span.
 
-Pure functions over gold spans, predicted spans and words. Counts add up, so parts of a corpus can be measured apart.
-Both sides are made disjoint first: of spans that overlap the longest counts.
+Pure functions over gold spans, predicted spans and words. Counts are additive, so parts of a corpus can be scored
+separately. Both sides are made disjoint first: of overlapping spans the longest counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from allonym.train.records import keep_outermost
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was found (``hit``), found wrongly (``extra``) and not found (``missed``)."""
+    """Counts of true positives (``hit``), false positives (``extra``) and false negatives (``missed``)."""
 
     hit: int = 0
     extra: int = 0
@@ -29,17 +29,17 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """Share of the found that is right, from 0 to 1; 0 where nothing was found."""
+        """Share of findings that are right, from 0 to 1; 0 without findings."""
         return self.hit / (self.hit + self.extra) if self.hit + self.extra else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the gold that was found, from 0 to 1; 0 where there is none."""
+        """Share of the gold that was found, from 0 to 1; 0 without gold."""
         return self.hit / (self.hit + self.missed) if self.hit + self.missed else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of both; 0 where nothing is right."""
+        """Harmonic mean of both; 0 if nothing is right."""
         return 2 * self.hit / (2 * self.hit + self.extra + self.missed) if self.hit else 0.0
 
 
@@ -48,10 +48,10 @@ class Score:
     """Counts over some texts.
 
     Attributes:
-        words: how many words there are.
-        right: how many of them have the right tag, ``O`` too.
+        words: number of words.
+        right: number of words with the right tag, including ``O``.
         tags: per tag other than ``O``, such as ``B-PER``, its counts over words.
-        spans: per label, counts over whole spans; only the same start, end and label is a hit (strict).
+        spans: per label, counts over whole spans; a hit has the same start, end and label (strict).
     """
 
     words: int = 0
@@ -74,21 +74,21 @@ class Score:
 
     @property
     def micro(self) -> Counts:
-        """The tags' counts together."""
+        """Sum of the counts of all tags."""
         return sum(self.tags.values(), Counts())
 
     @property
     def strict(self) -> Counts:
-        """The spans' counts together."""
+        """Sum of the counts of all spans."""
         return sum(self.spans.values(), Counts())
 
     def macro(self, measure: str) -> float:
-        """Mean of ``precision``, ``recall`` or ``f1`` over the tags that the gold has; 0 where it has none."""
+        """Return the mean of ``precision``, ``recall`` or ``f1`` over the tags in the gold; 0 without tags."""
         values = [getattr(c, measure) for c in self.tags.values() if c.hit + c.missed]
         return sum(values) / len(values) if values else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, for a report in JSON."""
+        """Return all numbers, for a report in JSON."""
         return {
             "words": self.words,
             "accuracy": self.accuracy,
@@ -119,7 +119,7 @@ def _sort_tags(tags: Iterable[str]) -> list[str]:
 
 
 def tag_words(borders: Sequence[Interval], spans: Iterable[Span]) -> list[str]:
-    """The BIO tag of each word. A word belongs to the first disjoint span that shares a character with it.
+    """Return the BIO tag of each word. A word belongs to the first disjoint span that shares a character with it.
 
     >>> tag_words([(0, 3), (4, 9), (10, 13)], [Span(0, 9, "PER")])
     ['B-PER', 'I-PER', 'O']
@@ -140,12 +140,12 @@ def tag_words(borders: Sequence[Interval], spans: Iterable[Span]) -> list[str]:
 
 
 def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequence[Interval]) -> Score:
-    """The score of one text.
+    """Score one text.
 
     Args:
-        gold: what is right.
-        predicted: what was found.
-        borders: the words, as half-open stretches of the text.
+        gold: the gold spans.
+        predicted: the findings.
+        borders: the half-open offsets of the words.
     """
     gold, predicted = keep_outermost(gold), keep_outermost(predicted)
     right, predicted_tags = tag_words(borders, gold), tag_words(borders, predicted)
@@ -175,7 +175,7 @@ def _count_table(table: Counter[tuple[str, str]]) -> dict[str, Counts]:
 
 
 def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> Score:
-    """The score over (text, gold, predicted)."""
+    """Score several texts, given as (text, gold, predicted)."""
     total = Score()
     for text, gold, predicted in texts:
         total += score_spans(gold, predicted, split_words(text))
@@ -183,10 +183,10 @@ def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> 
 
 
 def side_by_side(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
-    """The head and rows of P5's Table 3 for several models, with strict F1 per label below.
+    """Return the head and rows of P5's Table 3 for several models, followed by strict F1 per label.
 
     Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is
-    ``-`` where neither the gold nor the model has the tag.
+    ``-`` if neither the gold nor the model has the tag.
     """
     names = list(scores)
     rows: list[list[str]] = [

@@ -1,8 +1,8 @@
-"""Search for good options (P5 section 3.1): trials chosen by what the earlier ones gave, and which options mattered.
+"""Search for good training options (P5 section 3.1), and measure the importance of each option.
 
-P5 drew its trials with a Bayesian method and told importance by a model of trees and by correlation; so do we, with
-Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) and the impurity that a random forest loses by each
-option. The study lies in an SQLite file of the user's, so that a search that was stopped goes on.
+Like P5, the search draws trials with a Bayesian method and measures importance with trees and by correlation. It uses
+Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) and the impurity decrease of a random forest. The study
+is stored in an SQLite file, so that an interrupted search can continue.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Objective = Callable[[Mapping[str, Value]], float]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An option and the values that it may take: ``choices``, or from ``low`` to ``high``.
+    """An option with its possible values: ``choices``, or from ``low`` to ``high``.
 
     Attributes:
-        log: drawn on a logarithmic scale; ``low`` is above 0 then.
+        log: draw on a logarithmic scale, with ``low`` above 0.
         whole: whole numbers only.
     """
 
@@ -49,7 +49,7 @@ class Parameter:
             raise UsageError(f"{self.name}: choices, or {least} are required, got {self.low:g} and {self.high:g}")
 
     def place(self, value: Value) -> float:
-        """Where a value stands between the least and the greatest, from 0 to 1."""
+        """Return the position of a value between the least and the greatest, from 0 to 1."""
         if self.choices:
             return self.choices.index(value) / max(1, len(self.choices) - 1)
         assert isinstance(value, (int, float))
@@ -58,7 +58,7 @@ class Parameter:
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[str, str]:
-        """The least and the greatest value, to be shown."""
+        """Return the least and the greatest value, for display."""
         if self.choices:
             return str(self.choices[0]), str(self.choices[-1])
         return f"{self.low:g}", f"{self.high:g}"
@@ -66,7 +66,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One training: its number from 0, the options drawn, the measure from 0 to 1, and the seconds it took."""
+    """One training: its number from 0, its options, its score from 0 to 1, and its duration in seconds."""
 
     number: int
     values: Mapping[str, Value]
@@ -76,7 +76,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much an option mattered: its share of the importance of all, and its correlation with the score, or None."""
+    """The importance of an option: its share of the total, and its correlation with the score, or None."""
 
     name: str
     share: float
@@ -84,10 +84,10 @@ class Importance:
 
 
 def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
-    """The space of a backend, or that of a TOML file with a table per option.
+    """Return the search space of a backend, or of a TOML file with a table per option.
 
     Raises:
-        UsageError: the file is no such space.
+        UsageError: the file is not a search space.
     """
     if path is None:
         tables = tomllib.loads(files("allonym.train").joinpath("spaces.toml").read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
 
 
 def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ...]:
-    """Parameters from tables by option."""
+    """Return the parameters of a space from tables by option."""
     parameter_keys = ("low", "high", "log", "whole", "choices")
     out = []
     for name, table in tables.items():
@@ -124,7 +124,7 @@ def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ..
 
 
 def import_optuna() -> Any:
-    """The module optuna; :class:`MissingExtra` where it is not installed."""
+    """Import optuna; raise :class:`MissingExtra` if it is not installed."""
     try:
         import optuna
     except ImportError:
@@ -142,19 +142,20 @@ def search_parameters(
     name: str = "search",
     report: Callable[[Trial], None] = lambda trial: None,
 ) -> list[Trial]:
-    """Run trials until the study has so many, and return all of them in order.
+    """Run trials until the study has the given number, and return all of them in order.
 
     Args:
-        objective: options to the score that is to be high. What it raises ends the search; the study keeps the rest.
-        study: SQLite file; made if missing, gone on with if there.
-        trials: how many the study has in the end; those of earlier runs count.
-        seed: of the draws.
-        name: of the study in the file, which may hold several.
+        objective: returns the score of options, to be maximised. An exception ends the search; the study keeps the
+            finished trials.
+        study: SQLite file; created if missing, continued if it exists.
+        trials: total number of trials, including earlier runs.
+        seed: seed of the draws.
+        name: name of the study in the file, which may contain several.
         report: called after each trial.
 
     Raises:
-        UsageError: the study is of another space.
-        DataError: the file is no study.
+        UsageError: the study has another space.
+        DataError: the file is not a study.
     """
     optuna = import_optuna()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -163,11 +164,11 @@ def search_parameters(
         optuna_study = optuna.create_study(
             storage=f"sqlite:///{study.resolve()}", study_name=name, direction="maximize", load_if_exists=True
         )
-    except Exception as error:  # the storage raises its own tree and that of the database
-        raise DataError(f"{study}: not a study that can be used ({type(error).__name__})") from None
+    except Exception as error:  # the storage raises exceptions of its own and of the database
+        raise DataError(f"{study}: not a usable study ({type(error).__name__})") from None
     described = [{**asdict(parameter), "choices": list(parameter.choices)} for parameter in space]
     if optuna_study.user_attrs.setdefault("space", described) != described:
-        raise UsageError(f"{study}: the study {name!r} is over another space; name another file")
+        raise UsageError(f"{study}: the study {name!r} has another search space; name another file")
     optuna_study.set_user_attr("space", described)
     trials_done = _list_finished(optuna, optuna_study)
     optuna_study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + len(trials_done))
@@ -196,11 +197,11 @@ def _list_finished(optuna: Any, study: Any) -> list[Trial]:
 
 
 def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
-    """The options by importance, greatest first; shares sum to 1 where the trials differ at all.
+    """Return the options by importance, greatest first; shares sum to 1 unless all trials are equal.
 
     Args:
-        trials: of :func:`search_parameters`; fewer than two tell nothing and give an empty list.
-        seed: of the random forest.
+        trials: of :func:`search_parameters`; fewer than two give an empty list.
+        seed: seed of the random forest.
     """
     if len(trials) < 2:
         return []
@@ -222,12 +223,12 @@ def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: i
 def _correlate_ranks(a: Sequence[float], b: Sequence[float]) -> float | None:
     try:
         return statistics.correlation(a, b)
-    except statistics.StatisticsError:  # one of them never changes
+    except statistics.StatisticsError:  # one of them is constant
         return None
 
 
 def trial_table(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
-    """The trials as CSV: number, score, seconds, and a column per option."""
+    """Return the trials as CSV: number, score, seconds, and a column per option."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["trial", "score", "seconds", *(p.name for p in space)])
@@ -237,11 +238,11 @@ def trial_table(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
 
 
 def parallel_plot(trials: Sequence[Trial], space: Sequence[Parameter], path: Path, score: str = "F1") -> None:
-    """Parallel coordinates, as P5's Figure 2: a line per trial, an axis per option, the score last and as colour.
+    """Plot parallel coordinates as in P5's Figure 2: a line per trial, an axis per option, the score as colour.
 
     Args:
         path: ``.png``, ``.svg`` or ``.pdf``.
-        score: what the last axis is called.
+        score: title of the last axis.
     """
     try:
         import matplotlib

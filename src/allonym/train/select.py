@@ -1,6 +1,6 @@
-"""Choosing and splitting annotated documents, and what a corpus holds: P3 section 2.5 and P5 section 2.1.
+"""Choose and split annotated documents, and measure label density: P3 section 2.5 and P5 section 2.1.
 
-The unit is the document: all records that share a ``doc_id``. Words are counted as the embedded models see them.
+The unit is the document: all records that share a ``doc_id``. Words are counted as in the embedded models.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from allonym.train.records import Record, keep_outermost, spans_of
 
 
 def group_documents(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The records of each document, in the order in which the documents first appear."""
+    """Return the records of each document, in the order in which the documents first appear."""
     out: dict[str, list[Record]] = {}
     for record in records:
         out.setdefault(record["doc_id"], []).append(record)
@@ -26,14 +26,14 @@ def group_documents(records: Iterable[Record]) -> dict[str, list[Record]]:
 def split_records(
     records: Sequence[Record], parts: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
 ) -> tuple[list[Record], ...]:
-    """Random parts of a corpus, by document; P3 takes 80 % to train, 10 % to validate and 10 % to test.
+    """Split a corpus at random by document; P3 uses 80 % for training, 10 % for validation and 10 % for testing.
 
-    No document is in two parts, and documents that share a text, to the last character, stay together. The result
-    depends on the set of documents and the seed, not on their order; within a part the order is that of ``records``.
+    Documents with an identical text stay together. The result depends on the set of documents and the seed, not on
+    their order; within a part the order is that of ``records``.
 
     Args:
-        parts: the share of each part; they need not sum to 1. A part whose share is above 0 gets a document.
-        seed: other seeds draw other parts.
+        parts: the share of each part; they need not sum to 1. A part with a share above 0 gets at least one document.
+        seed: seed of the split.
 
     Raises:
         UsageError: a share is negative, all are 0, or there are fewer separable documents than parts.
@@ -71,7 +71,7 @@ def _draw_order(doc: str, seed: int) -> bytes:
 
 
 def _group_by_text(records: Sequence[Record]) -> list[list[str]]:
-    """Documents that share a text, each group sorted."""
+    """Group documents that share a text; each group is sorted."""
     above: dict[str, str] = {}
 
     def find_root(doc: str) -> str:
@@ -95,7 +95,7 @@ def _group_by_text(records: Sequence[Record]) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much a document holds: words, and entities without those inside others."""
+    """The size of a document: its words, and its entities without nested ones."""
 
     words: int
     entities: int
@@ -107,7 +107,7 @@ class Size:
 
 
 def size_of(records: Iterable[Record]) -> Size:
-    """The words and outermost entities of a document's records."""
+    """Count the words and outermost entities of a document's records."""
     count = entities = 0
     for record in records:
         count += len(split_words(record["text"]))
@@ -125,19 +125,19 @@ def choose_records(
     first_words: int | None = None,
     richest: int | None = None,
 ) -> list[Record]:
-    """The documents worth training on, as P3 2.5 chose them: by length and by named entity ratio.
+    """Choose documents for training as in P3 2.5: by length and by named entity ratio.
 
-    P3 left out documents of under 20 words, e-mails of over 500 words and those with a ratio of 20 % or more, which
-    are lists of names, cut other texts after 500 words, and took those with the highest ratios.
+    P3 leaves out documents of under 20 words, e-mails of over 500 words, and lists of names, with a ratio of 20 % or
+    more. It cuts other texts after 500 words, and takes those with the highest ratios.
 
     Args:
         min_ratio, max_ratio: bounds of entities per word; ``max_ratio`` below 1 is exclusive.
         min_words, max_words: bounds of the document's length in words, both inclusive.
-        first_words: cut each document after so many words, before anything is counted; entities cut apart are dropped.
-        richest: of what is left, only so many documents, those with the highest ratios.
+        first_words: cut each document after this number of words, before counting; divided entities are dropped.
+        richest: keep only this number of documents, those with the highest ratios.
 
     Raises:
-        UsageError: the bounds leave nothing between them.
+        UsageError: the bounds cross.
     """
     if min_ratio > max_ratio or (max_words is not None and min_words > max_words):
         raise UsageError(f"bounds cross: ratio {min_ratio:g} to {max_ratio:g}, words {min_words} to {max_words}")
@@ -159,7 +159,7 @@ def choose_records(
 
 
 def cut_records(records: Sequence[Record], count: int) -> list[Record]:
-    """The first ``count`` words of a document, with the spans that lie wholly in them."""
+    """Return the first ``count`` words of a document, with the spans that lie completely in them."""
     out: list[Record] = []
     for record in records:
         borders = split_words(record["text"])
@@ -179,12 +179,12 @@ def cut_records(records: Sequence[Record], count: int) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How densely a corpus is labelled.
+    """The label density of a corpus.
 
     Attributes:
         corpus: its name.
-        documents, words: how many it has.
-        spans: per label, how many; nested ones count.
+        documents, words: their numbers.
+        spans: number of spans per label, including nested ones.
     """
 
     corpus: str
@@ -193,15 +193,15 @@ class Density:
     spans: Mapping[str, int]
 
     def per_thousand(self, label: str) -> float:
-        """Spans of the label per 1,000 words; 0 without words."""
+        """Return the spans of the label per 1,000 words; 0 without words."""
         return 1000 * self.spans.get(label, 0) / self.words if self.words else 0.0
 
 
 def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
-    """The label density of each corpus (P5 2.1), and of all together, named ``all``, where there are several.
+    """Measure the label density of each corpus (P5 2.1), and of several together under the name ``all``.
 
     >>> from allonym.train.records import make_record
-    >>> one = density({"notes": [make_record("", "1", "Ada met Cyd .", [(0, 3, "PER"), (8, 11, "PER")])]})
+    >>> one = measure_density({"notes": [make_record("", "1", "Ada met Cyd .", [(0, 3, "PER"), (8, 11, "PER")])]})
     >>> one[0].words, one[0].per_thousand("PER")
     (4, 500.0)
     """

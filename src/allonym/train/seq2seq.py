@@ -1,8 +1,8 @@
 """Training models that rewrite text with pseudonyms: P4's Seq2Seq-PS (appendix A.2), and causal ones (P5's outlook).
 
 A model of the library transformers is fine-tuned on a parallel corpus (:mod:`allonym.train.parallel`), or a small one
-with a byte-level BPE tokenizer of its own is begun from nothing. The folder that is written serves the operator
-``seq2seq``; beside the model it holds ``learning.json``, and ``learning.png`` where matplotlib is installed.
+with its own byte-level BPE tokenizer is trained from scratch. The output folder is for the operator ``seq2seq``; beside
+the model it contains ``learning.json``, and ``learning.png`` if matplotlib is installed.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "small": {"width": 160, "layers": 2, "heads": 2, "vocabulary": 4000},
     "base": {"width": 512, "layers": 6, "heads": 8, "vocabulary": 16000},
 }
-"""What ``--from-scratch`` can begin: width, layers of encoder and decoder each, attention heads, pieces of text."""
+"""Sizes of ``--from-scratch``: width, layers of encoder and decoder each, attention heads, vocabulary."""
 
 SHOWN = 60
-"""Held-out pairs that are rewritten for each row of the learning curve."""
+"""Number of evaluation pairs that are rewritten for each row of the learning curve."""
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to train. The defaults are those of P4, A.2.
+    """Options of the trainer. The defaults are those of P4, A.2.
 
     Attributes:
         epochs: passes over the pairs.
-        steps: batches after which training ends, whatever the epochs; 0: none.
-        lr: highest learning rate of AdamW; it grows over the first tenth and falls to zero on a line.
-        batch: pairs in a batch.
-        tokens: of a passage at most; longer ones are cut.
-        rows: how often the model is measured, beside before the first step.
-        seed: of everything that is drawn.
-        device: where to train, as PyTorch names it.
+        steps: number of batches after which training ends; 0: by epochs.
+        lr: peak learning rate of AdamW; it grows over the first tenth and then falls linearly to zero.
+        batch: pairs per batch.
+        tokens: greatest number of tokens of a passage; longer ones are cut.
+        rows: number of measurements, not counting the one before the first step.
+        seed: seed of all random draws.
+        device: PyTorch device.
     """
 
     epochs: int = 3
@@ -69,14 +69,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How a model does on pairs that it has not seen.
+    """The quality of a model on evaluation pairs.
 
     Attributes:
-        loss: mean loss of a token of the target.
-        leaked: share of the words of originals that stand in the model's own output, before the operator's checks.
-        usable: share of the places where the output is aligned and holds another text without a word of the original.
-        kept: share of the words and signs outside of places that stand unchanged.
-        exact: share of the places that got what the parallel corpus has there.
+        loss: mean loss per token of the target.
+        leaked: share of words of originals in the model's output, before the operator's checks.
+        usable: share of edits for which the output is aligned and has another text without a word of the original.
+        kept: share of words and signs outside edits that are unchanged.
+        exact: share of edits with the replacement of the parallel corpus.
     """
 
     loss: float
@@ -87,14 +87,14 @@ class Measure:
 
 
 def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
-    """A model with random weights, and a tokenizer trained on the texts.
+    """Create a model with random weights, and a tokenizer trained on the texts.
 
     Args:
         size: a key of :data:`SIZES`.
-        texts: what the tokenizer learns from.
+        texts: training texts of the tokenizer.
         causal: GPT-2's architecture instead of BART's.
-        seed: of the weights.
-        tokens: of a passage at most.
+        seed: seed of the weights.
+        tokens: greatest number of tokens of a passage.
 
     Raises:
         UsageError: there is no such size.
@@ -143,10 +143,10 @@ def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tok
 def _make_copier(network: Any, width: int, heads: int) -> None:
     """Set random weights so that the output begins as a copy of the input.
 
-    A model that begins anywhere else needs far more text to find out that most words stay. Words, places and "the word
-    before" have dimensions of their own. The first layer of the encoder looks one place back and notes the word there;
-    the last layer of the decoder looks where the word before is the one that it has just written, near its own
-    place, and repeats the word that stands there (an induction head, Olsson et al. 2022).
+    Otherwise a model needs far more text to learn that most words stay. Words, positions and previous words have
+    separate dimensions. The first layer of the encoder looks one position back and stores the word there. The last
+    layer of the decoder looks for a nearby position whose previous word is the one just written, and copies the word
+    at that position (an induction head, Olsson et al. 2022).
     """
     size = width // heads
     place = size // 3 // 4 * 4
@@ -165,7 +165,7 @@ def _make_copier(network: Any, width: int, heads: int) -> None:
             table.mul_(0.1)
             table[:, places] = 0.15 * math.sqrt(2 * word / place) * torch.cat((angles.cos(), angles.sin()), 1)
         half = place // 2
-        back = torch.zeros(place, place)  # turns a place into the one before
+        back = torch.zeros(place, place)  # maps a position to the previous one
         for i, angle in enumerate(steps):
             turn = torch.tensor([[angle.cos(), angle.sin()], [-angle.sin(), angle.cos()]])
             back[i::half, i::half] = turn
@@ -199,24 +199,24 @@ def fit(
     """Train a model and write it to a folder.
 
     Args:
-        start: what to begin with; changed in place.
-        train: pairs to learn from.
-        dev_pairs: pairs to judge by.
+        start: the model to start from; changed in place.
+        train: training pairs.
+        dev_pairs: evaluation pairs.
         out: folder for model, tokenizer and learning curve, and for ``checkpoint.pt``, written with each row.
-        options: how.
+        options: options of the trainer.
         report: called with each row of the learning curve: step, loss so far and the fields of :class:`Measure`.
-        step_done: called after each batch with how many are done, and how many there are.
-        resume: go on from ``checkpoint.pt`` where there is one.
+        step_done: called after each batch with the number of finished batches and the total.
+        resume: continue from ``checkpoint.pt`` if there is one.
 
     Returns:
-        The rows.
+        The rows of the learning curve.
 
     Raises:
-        DataError: there is nothing to learn from, or no pair differs.
-        UsageError: the checkpoint was written with other options.
+        DataError: there are no pairs, or no pair differs.
+        UsageError: the checkpoint has other options.
     """
     if not any(pair.places for pair in train):
-        raise DataError("nothing to learn from: the policy changes no passage")
+        raise DataError("no training data: the policy changes no passage")
     start.network.to(options.device)
     model = Rewriter(start.tokenizer, start.network, start.causal, options.device)
     examples = [_make_example(model, pair, options.tokens) for pair in train]
@@ -241,7 +241,7 @@ def fit(
         report(rows[-1])
     for batch in make_batches(examples, options, step, total):
         model.network.train()
-        # Dropout depends on the step alone, so that a run that was interrupted goes on as it would have.
+        # Dropout depends on the step alone, so that an interrupted run continues as if it had never stopped.
         torch.manual_seed(options.seed * 1_000_003 + step)
         summed, counted = summed + take_step(model, batch, optimizer, schedule), counted + 1
         step += 1
@@ -263,7 +263,7 @@ def fit(
 
 
 def make_optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
-    """AdamW with its schedule: the learning rate grows over the first tenth of ``total`` batches and falls to zero."""
+    """Return AdamW and its schedule: the rate grows over the first tenth of ``total`` batches, then falls to zero."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr)
     warm = max(1, total // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -273,11 +273,11 @@ def make_optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
 
 
 Example = tuple[list[int], list[int]]
-"""Tokens that the model is given, and those that it is to write."""
+"""Input tokens and target tokens."""
 
 
 def take_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
-    """Take one step on a batch, gradients clipped to a norm of 1, and say the loss before it."""
+    """Take one step on a batch, with gradients clipped to a norm of 1, and return the loss before it."""
     loss = compute_loss(model, batch)
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
@@ -300,7 +300,7 @@ def _make_example(model: Rewriter, pair: Pair, tokens: int) -> Example:
 
 
 def make_batches(examples: Sequence[Example], options: Options, first_step: int, total: int) -> Iterator[list[Example]]:
-    """The batches from ``first_step`` to ``total``. Within a thousand examples, those of one length are together."""
+    """Yield the batches from ``first_step`` to ``total``. Each thousand examples are sorted by length."""
     step = epoch = 0
     while step < total:
         rng = random.Random(options.seed * 7919 + epoch)
@@ -319,7 +319,7 @@ def make_batches(examples: Sequence[Example], options: Options, first_step: int,
 
 
 def compute_loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
-    """Mean cross entropy of a token that is to be written; of a label, where the network classifies."""
+    """Return the mean cross entropy per target token, or per label if the network classifies."""
     pad = model.tokenizer.pad_token_id
     if model.causal:
         rows = [a + b for a, b in batch]
@@ -340,7 +340,7 @@ def _pad_rows(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.T
 
 
 def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
-    """Measure a model on pairs: the loss on all, the rest on the first ``shown`` in which anything changes."""
+    """Measure a model on pairs: the loss on all, the rest on the first ``shown`` changed pairs."""
     model.network.eval()
     summed = count = 0.0
     with torch.inference_mode():
@@ -361,7 +361,7 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
         for place, value, right in zip(pair.places, output_places.values, target_places.values, strict=True):
             own_words = {w for w in find_plain_words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
             beside = set(find_plain_words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
-            revealing_words = own_words - beside  # what also stands outside may be written there
+            revealing_words = own_words - beside  # words that also occur outside edits are allowed
             leaked += len(revealing_words & there)
             originals += len(revealing_words)
             places += 1
@@ -388,7 +388,7 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
 
 
 def _plot_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """The learning curve as a picture, where matplotlib is installed."""
+    """Plot the learning curve if matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

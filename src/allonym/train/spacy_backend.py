@@ -1,10 +1,11 @@
-"""P5's first way (section 2.1): spaCy's convolutional tagger, from scratch, for any language that spaCy can tokenise.
+"""The spaCy backend, P5's first method (section 2.1): a convolutional tagger, trained from scratch.
 
-The network and its settings are the file ``spacy.cfg`` beside this one, with the options written in; the model's folder
-holds the whole as ``config.cfg``. The folder loads with ``spacy.load`` and with ``[detect.spacy] model = FOLDER``.
-Words are split at every mark, for spaCy's own rules keep much together that annotators part (``Sex:M.`` in Spanish);
-the model's folder keeps these borders. Entities are disjoint in spaCy: of those that overlap the longest is trained on.
-One that begins or ends within a word grows to its borders, so that the model learns to cover rather than to leave.
+It supports any language that spaCy can tokenise. The network and its settings are in the file ``spacy.cfg`` beside this
+one; the model's folder has them with the options filled in, as ``config.cfg``. The folder loads with ``spacy.load`` and
+with ``[detect.spacy] model = FOLDER``. Words are split at every mark, because spaCy's rules keep together what
+annotators separate (``Sex:M.`` in Spanish); the model's folder keeps this setting. Entities are disjoint in spaCy: of
+overlapping ones the longest is used. Entities that begin or end inside a word are extended to its borders, so that the
+model learns to cover too much rather than too little.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ _STATE = ".resume"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to train. P5's best run: batch 256, lr 0.0006121, hidden_width 64, dropout 0.08256, maxout_pieces 3.
+    """Options of the trainer. P5's best: batch 256, lr 0.0006121, hidden_width 64, dropout 0.08256, maxout_pieces 3.
 
     Attributes:
         language: spaCy's code, such as ``en``, ``es`` or ``pl``; ``xx`` for any other.
         epochs: passes over the training text.
-        patience: epochs without a better F1 on the development part after which training ends; 0: never.
-        batch: words in a batch.
+        patience: epochs without a better F1 on the dev part after which training ends; 0: never.
+        batch: words per batch.
         lr: learning rate of Adam.
         dropout: share from 0 to 1.
-        seed: of everything that is drawn.
-        hidden_width, maxout_pieces: size of the layer that decides.
-        split: words end at every mark; false: where spaCy's rules for the language end them.
+        seed: seed of all random draws.
+        hidden_width, maxout_pieces: size of the classification layer.
+        split: split words at every mark; false: by spaCy's rules for the language.
         width, depth, rows: of the word layers: numbers per word, convolutions (each sees one word more to either
             side), rows of each table of hashed features.
     """
@@ -66,7 +67,7 @@ class Options:
 
 
 def import_spacy() -> Any:
-    """The module spacy; :class:`MissingExtra` where it is not installed."""
+    """Import spacy; raise :class:`MissingExtra` if it is not installed."""
     try:
         import spacy
     except ImportError:
@@ -75,7 +76,7 @@ def import_spacy() -> Any:
 
 
 def make_config(options: Options) -> Any:
-    """spaCy's configuration for these options; ``config.to_str()`` is a ``config.cfg``."""
+    """Return spaCy's configuration for these options; ``config.to_str()`` is a ``config.cfg``."""
     import_spacy()
     from thinc.api import Config
 
@@ -108,17 +109,18 @@ def fit(
     """Train a model from scratch and write the best epoch's to ``out``.
 
     Args:
-        train, dev: records to learn from, and to choose the epoch by its strict F1; without ``dev`` the last is taken.
-        out: the model's folder; made if missing.
+        train, dev: training records, and records for choosing the epoch by strict F1; without ``dev``, the last one.
+        out: the model's folder; created if missing.
         report: called after each epoch with epoch, words, loss, and precision, recall and f1 on ``dev``.
-        resume: go on behind the last whole epoch of an interrupted run of the same options; the result is the same.
+        resume: continue after the last finished epoch of an interrupted run with the same options; the result is the
+            same.
 
     Returns:
-        ``epochs`` run, ``best`` epoch and its ``f1``, ``labels``, ``words`` of a pass, ``moved`` spans that grew.
+        ``epochs``, the ``best`` epoch and its ``f1``, ``labels``, ``words`` per epoch, ``moved`` (extended) spans.
 
     Raises:
         DataError: no record has a span.
-        UsageError: ``resume`` with other options than those of the interrupted run.
+        UsageError: the interrupted run had other options.
         UnknownNameError: spaCy has no such language.
     """
     spacy = import_spacy()
@@ -135,7 +137,7 @@ def fit(
     examples, moved = _make_examples(nlp, train)
     labels = sorted({entity.label_ for example in examples for entity in example.reference.ents})
     if not labels:
-        raise DataError("no span to train on in any record")
+        raise DataError("no training data: no record has a span")
     ner = nlp.get_pipe("ner")
     for label in labels:
         ner.add_label(label)
@@ -184,7 +186,7 @@ def fit(
 
 
 def split_at_marks(nlp: Any) -> None:
-    """Let a pipeline see runs of letters and digits, and marks: a setting that spaCy writes into the model's folder."""
+    """Let a pipeline split words at every mark; spaCy writes this setting to the model's folder."""
     from spacy.tokenizer import Tokenizer
 
     mark = r"(?:[^\w\s]|_)"
@@ -195,19 +197,19 @@ def split_at_marks(nlp: Any) -> None:
 
 
 def load(path: Path | str) -> Predict:
-    """A trained model as a function from texts to spans.
+    """Load a trained model as a function from texts to spans.
 
     Raises:
-        DataError: the folder holds no model of spaCy's.
+        DataError: the folder has no spaCy model.
     """
     spacy = import_spacy()
     if not (Path(path) / "config.cfg").exists():
-        raise DataError(f"{path}: no spaCy model: config.cfg is missing")
+        raise DataError(f"{path}: not a spaCy model: config.cfg is missing")
     return _make_predictor(spacy.load(path))
 
 
 def score_model(predict: Predict, records: Sequence[Record]) -> Score:
-    """The score of a model on records."""
+    """Score a model on records."""
     predicted = predict([record["text"] for record in records])
     return score_texts((r["text"], spans_of(r), spans) for r, spans in zip(records, predicted, strict=True))
 
@@ -225,7 +227,7 @@ def _list_languages(spacy: Any) -> list[str]:
 
 
 def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:
-    """The records as spaCy's examples, and how many spans had to grow to the borders of tokens."""
+    """Return the records as spaCy examples, and the number of spans extended to the borders of tokens."""
     from spacy.training import Example
 
     out: list[Any] = []
@@ -249,7 +251,7 @@ def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]
 
 
 def _trim_span(span: Any) -> Any:
-    """The span without blank tokens at its ends, which spaCy does not train on; None where nothing is left."""
+    """Strip blank tokens from the ends of a span, since spaCy rejects them; None if nothing is left."""
     if span is None:
         return None
     solid = [token.i for token in span if not token.is_space]
@@ -264,7 +266,7 @@ def _make_batches(examples: Sequence[Any], size: int, rng: random.Random) -> Ite
     yield from minibatch_by_words(order, size, get_length=lambda example: len(example.reference))
 
 
-# What an interrupted run goes on from: weights, the optimizer's moments by place of the layer, and the count of epochs.
+# The checkpoint: weights, the optimizer's moments by index of the layer, and the number of epochs.
 
 
 def _name_parameters(model: Any) -> dict[tuple[int, str], str]:
@@ -295,7 +297,7 @@ def _restore_state(folder: Path, model: Any, optimizer: Any, options: Options) -
 
     state = cast(dict[str, Any], json.loads((folder / "state.json").read_text(encoding="utf-8")))
     if state["options"] != asdict(options):
-        raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or leave out resume")
+        raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or do not resume")
     model.from_bytes((folder / "model").read_bytes())
     keys = {place: key for key, place in _name_parameters(model).items()}
     with np.load(folder / "optimizer.npz") as arrays:
@@ -308,7 +310,7 @@ def _restore_state(folder: Path, model: Any, optimizer: Any, options: Options) -
 
 
 def _write_model(out: Path, nlp: Any, labels: Sequence[str]) -> None:
-    """The model's folder. spaCy would list every word that it has seen in it; only the labels need a name there."""
+    """Write the model's folder, without spaCy's list of all words seen; only the labels need strings there."""
     from spacy.strings import StringStore
 
     nlp.to_disk(out)

@@ -1,4 +1,4 @@
-"""Labelled training text made from templates and lists, for types that no open corpus annotates.
+"""Generate labelled training text from templates and lists, for types that no open corpus annotates.
 
 The templates, the lists and the names are in the folder ``synthetic``; all of them were written for allonym. A template
 is a line of text with
@@ -12,9 +12,9 @@ is a line of text with
 - ``<one|another|>``: one of several texts; ``[DATE text]``: text marked with a label; ``a~``: a or an; ``\\n``: a
   new line.
 
-What a span covers: names without titles, places and organisations without a leading article, addresses without the
-city, dates with the words that belong to them ("the third of March", "two years ago") but without prepositions, ages as
-"34-year-old", "aged 45", "52" or "late thirties". Where lists are nested, the outermost label counts.
+Spans cover names without titles, places and organisations without a leading article, addresses without the city, dates
+with their words ("the third of March", "two years ago") but without prepositions, and ages such as "34-year-old", "aged
+45", "52" or "late thirties". If lists are nested, the outermost label counts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MARKS = {
     "WORK": "WORK_OF_ART",
     "X": "OTHER_IDENTIFYING_ATTRIBUTE",
 }
-# Labels whose spans keep a leading article: it belongs to the title, the phrase or the date.
+# The spans of these labels keep a leading article, which belongs to the title, the phrase or the date.
 KEEP_ARTICLE = {"WORK_OF_ART", "OTHER_IDENTIFYING_ATTRIBUTE", "DATE", "TIME", "MONEY", "QUANTITY", "AGE"}
 WORDS = {
     "f": {"he": "she", "him": "her", "his": "her", "hers": "hers", "himself": "herself", "man": "woman", "boy": "girl"}
@@ -90,7 +90,7 @@ Node = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person of a text: ``gender`` is f or m, ``origin`` that of the first name."""
+    """A person of a text: ``gender`` is f or m, ``origin`` is that of the first name."""
 
     first: str
     last: str
@@ -124,7 +124,7 @@ def _read_data(name: str) -> str:
 
 
 def list_names() -> list[tuple[str, str, str, str]]:
-    """Every name as (name, part, gender, origin): part is first or last, gender f, m or '' for last names."""
+    """Return every name as (name, part, gender, origin): part is first or last, gender f, m or '' for last names."""
     return [(name, part, gender, origin) for origin, part, gender, listed in _read_rows() for name in listed]
 
 
@@ -134,7 +134,7 @@ def _held_out() -> frozenset[str]:
 
 
 def held_out_names() -> list[tuple[str, str, str, str]]:
-    """The rows of `names` that `generate` does not use unless asked to: every third of a list, wherever they recur."""
+    """Return the names held out from training text: every third of a list, wherever they recur."""
     return [row for row in list_names() if row[0] in _held_out()]
 
 
@@ -150,7 +150,7 @@ def _make_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
 
 
 def parse_template(template: str) -> tuple[Node, ...]:
-    """A template as nodes: ("text", str), ("slot", str), ("alt", tuple of node tuples), ("mark", (label, nodes))."""
+    """Parse a template: ("text", str), ("slot", str), ("alt", tuple of node tuples), ("mark", (label, nodes))."""
     nodes, rest = _parse_nodes(template.replace("\\n", "\n").replace("a~", "a\x01").replace("A~", "A\x01"), "")
     if rest:
         raise ValueError(f"template {template!r}: {rest!r} is left over")
@@ -199,7 +199,7 @@ def _read_rules() -> dict[str, Rule]:
 
 @cache
 def read_registers() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
-    """The templates by register and kind: open and follow are chained, single stands alone, plain has no span."""
+    """Read the templates by register and kind: open and follow are chained, single is alone, plain has no span."""
     templates: dict[str, dict[str, tuple[tuple[Node, ...], ...]]] = {}
     folder = files("allonym.train").joinpath("synthetic", "templates")
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
@@ -350,15 +350,15 @@ def _takes_an(word: str) -> bool:
 
 
 def _plan_text(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...]]]:
-    """A register and the templates of a text: three of ten have none or hardly any span."""
+    """Choose a register and the templates of a text; three of ten texts have few spans or none."""
     everything = read_registers()
     kind = rng.choices(("plain", "chain", "single"), (30, 33, 37))[0]
     register_kind = {"plain": "plain", "chain": "follow", "single": "single"}[kind]
-    # The templates of wordnames spell out names that are ordinary words; none of these is held out.
+    # The templates of wordnames contain names that are ordinary words; none of these is held out.
     usable = [
         name for name, kinds in everything.items() if register_kind in kinds and not (held_out and name == "wordnames")
     ]
-    power = 1.3 if kind == "plain" else 0.8  # everyday text, which varies most, makes up much of the plain text
+    power = 1.3 if kind == "plain" else 0.8  # much of the plain text is everyday text, which varies most
     sizes = list(accumulate(len(everything[name][register_kind]) ** power for name in usable))
     name = rng.choices(usable, cum_weights=sizes)[0]
     kinds = everything[name]
@@ -375,10 +375,10 @@ def _plan_text(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node
 def generate_texts(n: int, seed: int, held_out: bool = False) -> Iterator[dict[str, Any]]:
     """Yield ``n`` labelled texts as records {"id", "doc_id", "text", "spans", "meta"}.
 
-    Spans are in code points, half open, sorted and disjoint; their labels are the tagger's (``allonym/labels.tsv``) and
-    every span of these types is marked. The same ``n`` and ``seed`` give the same texts on any machine.
-    ``meta`` says the template and, where there is a person, the origin and the gender of the name of the first one.
-    ``held_out``: use only the names that are otherwise never used, to measure on names that were not trained on.
+    Spans are half-open in code points, sorted and disjoint. Their labels are the tagger's (``allonym/labels.tsv``), and
+    every span of these types is marked. The same ``n`` and ``seed`` give the same texts on any machine. ``meta`` has
+    the template, and the origin and gender of the first person's name, if any. ``held_out`` uses only the names held
+    out from training, for evaluation on unseen names.
     """
     rng = random.Random(seed)
     for i in range(n):

@@ -1,7 +1,7 @@
-"""Which text is worth annotating next: where the tagger is least sure (Lewis and Gale 1994, cmp-lg/9407020).
+"""Choose the text to annotate next by the tagger's uncertainty (Lewis and Gale 1994, cmp-lg/9407020).
 
-Of each word three things may be open: whether its chance to identify reaches the bar that decides, whether it
-identifies at all, and with which label. The most open of the three counts.
+Three questions may be uncertain for each word: whether its score reaches the threshold, whether it identifies at all,
+and with which label. The most uncertain of the three counts.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from allonym.detect.tagger import read_thresholds
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.policy import Policy
 
-_SETTLED = 0.1  # a chance below this, or above one minus this, is not open
-_FIXED = 50  # words that opening a document costs, whatever its length
+_SETTLED = 0.1  # probabilities below this, or above one minus this, are certain
+_FIXED = 50  # cost of opening a document, in words
 
 
 def expected_gain(text: str, policy: Policy) -> float:
-    """How much is to be learnt from a reviewer's look at a text: open words for each 100 words that are read.
+    """Estimate the gain of reviewing a text: uncertain words per 100 words read.
 
-    A word with even chances counts 1, one that is nearly settled 0.36, others 0. Opening a document counts as 50 words.
+    A word with a probability of one half counts 1, a nearly certain one 0.36, others 0. Each document costs 50 words.
 
     Args:
         text: the text.
-        policy: whose tagger and bars count.
+        policy: the policy with the tagger and its thresholds.
 
     Returns:
-        0 to 100; 0 where the policy does not use the tagger, or the embedded one does not know its language.
+        0 to 100; 0 if the policy does not use the tagger, or the embedded tagger does not know the language.
     """
     if "tagger" not in policy.detectors:
         return 0.0
@@ -55,5 +55,5 @@ def expected_gain(text: str, policy: Policy) -> float:
 
 
 def _measure_openness(chance: Any) -> Any:
-    """1 for even chances, 0 for settled ones."""
+    """Return 1 for a probability of one half, 0 for certain ones."""
     return 4 * chance * (1 - chance) * ((chance > _SETTLED) & (chance < 1 - _SETTLED))

@@ -1,7 +1,7 @@
-"""One set of labels for corpora that name things differently: what a backend needs that knows one label a span.
+"""Unify the labels of corpora for backends that know one label per span.
 
-The embedded tagger sums over the labels that a corpus' name may stand for. spaCy and MITIE cannot, so there a name
-becomes the label of the taxonomy that covers all of them: LOC, which may be a country or a city, becomes LOCATION.
+The embedded tagger sums over the labels that a corpus label may stand for. spaCy and MITIE cannot, so for them a corpus
+label becomes the label of the taxonomy that covers all of these: LOC, a country or a city, becomes LOCATION.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REST = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 
 def label_of(name: str, source: str = "", label_map: Targets = find_targets) -> str:
-    """The one label for a corpus' name; empty for what means nothing to the tagger.
+    """Return the unified label of a corpus label; empty if it maps to no label of the tagger.
 
     >>> label_of("PER"), label_of("GPE"), label_of("MISC"), label_of("chemicalelement")
     ('PERSON', 'LOCATION', 'OTHER_IDENTIFYING_ATTRIBUTE', '')
@@ -35,7 +35,7 @@ def label_of(name: str, source: str = "", label_map: Targets = find_targets) -> 
 
 
 def unify_labels(records: Iterable[Record], label_map: Targets = find_targets) -> list[Record]:
-    """The records with the labels of :func:`label_of`, without spans that have none; the source is ``meta.source``."""
+    """Relabel records with :func:`label_of`, dropping spans without a label; the source is ``meta.source``."""
     out: list[Record] = []
     for record in records:
         source = str(record["meta"].get("source", ""))
@@ -46,7 +46,7 @@ def unify_labels(records: Iterable[Record], label_map: Targets = find_targets) -
 
 
 def list_covered_labels(records: Iterable[Record], label_map: Targets = find_targets) -> dict[str, frozenset[str]]:
-    """Each unified label, and the tagger's labels that it may stand for in these records."""
+    """Return each unified label with the tagger's labels that it may stand for in these records."""
     names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
     out: dict[str, frozenset[str]] = {}
     for name, source in sorted(names):
@@ -57,9 +57,10 @@ def list_covered_labels(records: Iterable[Record], label_map: Targets = find_tar
 
 
 def relabel_spans(spans: Sequence[Span], coverage: Covers) -> list[Span]:
-    """A model's spans in the labels of a corpus; what the corpus has no label for is dropped, for nobody can judge it.
+    """Relabel a model's spans with the labels of a corpus; spans without a label there are dropped.
 
-    A label is itself, else the nearest of the corpus' labels above it in the taxonomy, else one that may stand for it.
+    A label stays if the corpus has it. Otherwise it becomes the nearest label of the corpus above it in the taxonomy,
+    else one that may stand for it.
     """
     out: list[Span] = []
     for span in spans:

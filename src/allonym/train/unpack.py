@@ -1,7 +1,7 @@
-"""A model folder back to a torch network, so that training can go on from a tagger that is in use.
+"""Read a model folder back into a torch network, for training a tagger further.
 
-The weights come out as the product computes with them, rounded to int8: what :func:`allonym.train.export.write_tagger`
-wrote and this reads are the same network.
+The weights are rounded to int8, as used in detection: this reads the same network that
+:func:`allonym.train.export.write_tagger` wrote.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _LAYER = re.compile(r"layer(\d+)\.qkv\.bias\Z")
 
 
 def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, Any]]:
-    """The network of a folder that :mod:`allonym.train.export` wrote, and what its ``tagger.json`` says.
+    """Read the network and the ``tagger.json`` of a folder that :mod:`allonym.train.export` wrote.
 
     Args:
         folder: with ``tagger.onnx``, ``tagger.json``, ``words.npy`` and ``word_scales.npy``.
-        dropout: share from 0 to 1, for training on.
+        dropout: share from 0 to 1, for further training.
 
     Raises:
-        DataError: the folder holds no such tagger, or its parts do not belong together.
+        DataError: the folder has no such tagger, or its parts do not fit.
     """
     try:
         about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
         labels = tuple(about["labels"])
         graph = onnx.load(folder / "tagger.onnx").graph
         table = np.load(folder / "words.npy").astype(np.float32) * np.load(folder / "word_scales.npy")[:, None]
-    except Exception as error:  # damaged files raise what json, onnx's protobuf and numpy each have
-        raise DataError(f"{folder}: no tagger that training can go on from ({type(error).__name__})") from None
+    except Exception as error:  # damaged files raise exceptions of json, protobuf or numpy
+        raise DataError(f"{folder}: not a tagger that can be trained further ({type(error).__name__})") from None
     weights = {initializer.name: numpy_helper.to_array(initializer) for initializer in graph.initializer}
     heads = [a.i for node in graph.node if node.op_type == "MultiHeadAttention" for a in node.attribute]
     try:
@@ -61,7 +61,7 @@ def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, A
 
 
 def _rename_weights(weights: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
-    """The network's weights under the names that torch gives them."""
+    """Return the network's weights by their names in torch."""
     out = {
         "encoder.words.weight": table,
         "encoder.positions.weight": weights["positions"][0],
