@@ -12,6 +12,7 @@ A part that needs more than paths is a function of the result, which yields bloc
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -88,7 +89,7 @@ def select_fields(table: str, result: Plain, texts: bool = False) -> tuple[Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(ABC):
     """A part of a section.
 
     Attributes:
@@ -99,9 +100,9 @@ class Part:
     when: Source = ""
     texts: bool = False
 
+    @abstractmethod
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block; ``texts`` says whether words of documents may show."""
-        raise NotImplementedError
+        """Return the part's block; ``texts`` says whether words of documents may show."""
 
 
 Parts = tuple[Part | Callable[[Plain], Iterable[Block]], ...]
@@ -115,7 +116,7 @@ class Paragraph(Part):
     tone: Literal["", "lead", "muted"] = ""
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block."""
+        """See the base class."""
         return Text(fill_template(self.text, result), self.tone)
 
 
@@ -127,7 +128,7 @@ class Warn(Part):
     tone: Literal["note", "warning", "sensitive"] = "note"
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block."""
+        """See the base class."""
         return Notice(fill_template(self.text, result), self.tone)
 
 
@@ -143,7 +144,7 @@ class KeyFigures(Part):
     before: Mapping[str, str] = field(default_factory=dict)
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block."""
+        """See the base class."""
         figures = []
         for f in select_fields(self.fields, result, texts):
             tone = self.tones[f.name](result) if f.name in self.tones else ""
@@ -172,7 +173,7 @@ class ValueTable(Part):
     mark: Callable[[Any], RowMark] = lambda row: ""
 
     def draw(self, result: Plain, texts: bool = False) -> Table:
-        """Its block."""
+        """See the base class."""
         fields = select_fields(self.fields, result, texts)
         columns = tuple(
             Column(fill_template(f.name, result), f.kind, f.digits, fill_template(f.note, result)) for f in fields
@@ -204,7 +205,7 @@ class BarChart(Part):
     guides: tuple[tuple[str, float], ...] = ()
 
     def draw(self, result: Plain, texts: bool = False) -> Bars:
-        """Its block."""
+        """See the base class."""
         groups = []
         fields = select_fields(self.bars, result, texts)
         for row in read_rows(result, self.rows):
@@ -225,7 +226,7 @@ class Folded(Part):
     below: str = ""
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block."""
+        """See the base class."""
         values = read_path(result, self.below) if self.below else result
         return Details(fill_template(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
 
@@ -237,7 +238,7 @@ class SideBySide(Part):
     parts: Parts
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
-        """Its block."""
+        """See the base class."""
         return Beside(tuple(draw_parts(self.parts, result, texts=texts)))
 
 

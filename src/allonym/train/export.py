@@ -77,9 +77,9 @@ class _Graph:
 
 def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     table = graph.keep("positions", encoder.positions.weight.detach().numpy()[None, :positions])
-    zero, one = graph.keep("zero", [0], np.int64), graph.keep("one", [1], np.int64)
+    zero, one_value = graph.keep("zero", [0], np.int64), graph.keep("one", [1], np.int64)
     length = graph.add("Shape", ["x"], "length", start=1, end=2)
-    x = graph.add("Add", ["x", graph.add("Slice", [table, zero, length, one], "placed")], "embedded")
+    x = graph.add("Add", ["x", graph.add("Slice", [table, zero, length, one_value], "placed")], "embedded")
     if encoder.shapes is not None:
         forms = graph.keep("forms", encoder.shapes.weight.detach().numpy())
         x = graph.add("Add", [x, graph.add("Gather", [forms, "shapes"], "formed")], "embedded_forms")

@@ -50,9 +50,7 @@ class Route(APIRoute):
                 is_analyze = request.url.path == "/analyze"
                 lead = _PARSING if is_analyze else "Invalid input,"
                 return _answer_error(400 if is_analyze else 422, f"{lead} {prefix}{problem['message']}")
-            except (
-                Exception
-            ) as error:  # whatever fails keeps Presidio's shape; an unexpected error shows its type alone
+            except Exception as error:  # any failure keeps Presidio's shape; an unexpected one shows its type alone
                 status, body = describe_error(error)
                 return _answer_error(status, body["error"]["message"])
 
