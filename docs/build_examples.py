@@ -3,7 +3,7 @@
     python docs/build_examples.py            # write it
     python docs/build_examples.py --check    # fail where it is out of date
 
-The texts are in docs/examples/texts.toml. The rewriters below stand for what people and language models do to a text.
+The texts are in docs/examples/texts.toml. The rewriters below imitate how people and language models rewrite a text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from allonym.policy import TermList
 HERE = Path(__file__).parent
 KEY = b"the key of the documentation's examples"
 Piece = tuple[str, str]
-"""Some text, and the label of the mention that it stands for; empty between mentions."""
+"""A piece of text and the label of the mention that it replaces; the label is empty between mentions."""
 
 
 def pieces(text: str, made: Anonymized) -> list[Piece]:
-    """The anonymised text, cut at its replacements."""
+    """Split the anonymised text at its replacements."""
     out: list[Piece] = []
     at = 0
     for edit in made.plan.edits:
@@ -109,18 +109,18 @@ REWRITERS: dict[str, Callable[[list[Piece]], str]] = {
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     rows = tomllib.loads((HERE / "examples" / "texts.toml").read_text(encoding="utf-8"))["text"]
     out = [
         "# Thirty examples",
         "",
-        "Made by `python docs/build_examples.py` from made-up texts, with the policies that come with allonym.",
-        "*After* is what `allonym anonymize` makes, *rewritten* is what somebody made of that, *restored* is what",
-        "`allonym restore` brings back with the plan.",
+        "`python docs/build_examples.py` makes this page from invented texts, with the presets of allonym.",
+        "*After* is the output of `allonym anonymize`. *Rewritten* is that output after somebody changed it.",
+        "*Restored* is the output of `allonym restore` with the plan.",
     ]
     for number, row in enumerate(rows, 1):
         policy = Policy.load(row["policy"])
-        if "language" in row:  # the embedded tagger knows English alone, so these come with a list of names
+        if "language" in row:  # the embedded tagger reads English only, so these texts come with a list of names
             lists = tuple(TermList(label, tuple(terms)) for label, terms in row["names"].items())
             rules = tuple(name for name in policy.detectors if name != "tagger")
             policy = policy.with_(language=row["language"], detectors=rules, dictionary=lists)
@@ -132,7 +132,7 @@ def page() -> str:
             ("Before", row["text"]),
             ("After", made.text),
             ("Rewritten", rewritten),
-            (f"Restored ({back.restored} back, {back.unknown} not)", back.text),
+            (f"Restored ({back.restored} restored, {back.unknown} unknown)", back.text),
         ):
             out += ["", f"{name}:", "", "```text", text, "```"]
     return "\n".join(out) + "\n"

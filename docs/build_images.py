@@ -1,4 +1,4 @@
-"""Makes docs/images from the pictures that the browser's tests take of the workbench; needs Pillow.
+"""Make docs/images from the screenshots that the browser tests take of the workbench. Needs Pillow.
 
 ALLONYM_SCREENSHOTS=FOLDER pytest tests/browser
 python docs/build_images.py FOLDER

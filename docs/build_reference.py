@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference from the live objects; with --check only says what is not up to date, and fails if anything is.
+"""Write docs/reference from the live objects. With --check, only report outdated pages, and fail if there are any.
 
 python docs/build_reference.py [--check]
 """
@@ -45,7 +45,7 @@ HEAD = "<!-- Written by docs/build_reference.py. Do not edit. -->\n\n"
 
 
 def cell(value: object) -> str:
-    """A value as the content of a table's cell."""
+    """Escape a value for a table cell."""
     return str(value).replace("\n", " ").replace("|", "\\|")
 
 
@@ -74,24 +74,25 @@ def labels() -> str:
     ]
     return (
         "# Labels\n\n"
-        f"The {len(TAXONOMY)} labels that come with allonym. `direct` identifies alone, `quasi` in combination, `none` "
-        "hardly ever. Risk is the harm of leaving it in, from 0 to 5. A rule or an exclusion for a label holds for "
-        "those below it too. `allonym.to_scheme` and `allonym.from_scheme` map to and from other schemes.\n\n"
-        + table(["label", "parent", "kind", "risk", "what it is", "names elsewhere"], rows)
+        f"The {len(TAXONOMY)} labels that come with allonym. A `direct` label identifies a person alone, a `quasi` "
+        "label in combination with others, and a `none` label hardly ever. The risk, from 0 to 5, is the harm if the "
+        "text is left in. A rule or an exclusion for a label also applies to the labels below it. `allonym.to_scheme` "
+        "and `allonym.from_scheme` map labels to and from other schemes.\n\n"
+        + table(["label", "parent", "kind", "risk", "meaning", "names in other schemes"], rows)
     )
 
 
 def shape(pattern: str) -> str:
-    """A pattern short enough for a table."""
+    """Shorten a pattern for a table."""
     return pattern if len(pattern) <= 60 else pattern[:57] + "..."
 
 
 def rules() -> str:
     out = [
         "# Detection rules\n\n"
-        f"The {len(builtin_rules())} built-in pattern rules, by family. A finding of a rule says `rules:<name>` in its "
-        "source. The score counts without a context word; `with context` is the score when one of the rule's context "
-        "words stands near. Findings below a label's threshold do not count.\n"
+        f"The {len(builtin_rules())} built-in pattern rules, by family. The source of a finding names its rule, as "
+        "`rules:<name>`. `score` applies without a context word, `with context` if one of the rule's context words is "
+        "near. Findings below the threshold of their label are ignored.\n"
     ]
     folder = files("allonym").joinpath("detect", "tables")
     by_name = {rule.name: rule for rule in builtin_rules()}
@@ -130,15 +131,16 @@ def policies() -> str:
                 code(policy.style),
             ]
         )
-    out.append(table(["preset", "for", "labels", "default operator", "tags look like"], rows))
+    out.append(table(["preset", "purpose", "labels", "default operator", "style of tags"], rows))
     out.append(
-        "\nEvery preset but `earnings` runs the [tagger](../explanation/tagger.md), which finds names in free text.\n\n"
-        "## Keys of a policy file\n\nUnknown keys are errors.\n\n"
+        "\nEvery preset except `earnings` runs the [tagger](../explanation/tagger.md), which finds names in free "
+        "text.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
     )
     out.append(table(["key", "type", "meaning"], [[code(k), kinds[t], cell(d)] for k, (t, d) in KEYS.items()]))
     out.append(
-        f"\nKeys of `[detect]`: {', '.join(map(code, DETECT_KEYS))}. Of `[tag]`: {', '.join(map(code, TAG_KEYS))}. "
-        f"Of a `[[labels]]` table: {', '.join(map(code, LABEL_KEYS))}.\n\n## Keys of a `[[patterns]]` table\n\n"
+        f"\nThe keys of `[detect]` are {', '.join(map(code, DETECT_KEYS))}. The keys of `[tag]` are "
+        f"{', '.join(map(code, TAG_KEYS))}. The keys of a `[[labels]]` table are {', '.join(map(code, LABEL_KEYS))}.\n"
+        "\n## Keys of a `[[patterns]]` table\n\n"
     )
     fields = {f.name: f for f in dataclasses.fields(PatternRule)}
     rows = []
@@ -155,7 +157,7 @@ def policies() -> str:
 
 
 def attributes(cls: type) -> list[tuple[str, str]]:
-    """The entries of the Attributes section of a class's docstring."""
+    """Return the entries of the Attributes section of a class's docstring."""
     section = (inspect.getdoc(cls) or "").partition("Attributes:\n")[2].split("\n\n")[0]
     out: list[tuple[str, str]] = []
     for line in section.splitlines():
@@ -183,14 +185,14 @@ def operators() -> str:
 
 
 def example(found: re.Match[str]) -> str:
-    """An indented example as a fenced block; anything else as it is."""
+    """Turn an indented example into a fenced block, and leave anything else unchanged."""
     if not found[0].startswith("::"):
         return found[0]
     return f":\n\n```python\n{inspect.cleandoc(found[1])}\n```"
 
 
 def markdown(doc: str) -> str:
-    """A docstring as Markdown: double backticks become single, roles lose their names, sections become lists."""
+    """Convert a docstring to Markdown: double backticks become single, roles lose their names, sections are lists."""
     doc = re.sub(r":(?:func|class|meth|mod|attr|exc|data):`~?\.?([^`]+)`", r"`\1`", doc)
     doc = doc.replace("``", "`")
     doc = re.sub(r":?:\n\n((?:    .*\n|\n)*    .*)", example, doc)
@@ -229,7 +231,7 @@ def default_shown(value: object) -> str:
 
 
 def signature(name: str, value: object) -> str:
-    """A call as Python code, annotations as they are written in the source."""
+    """Format a call as Python code, with the annotations of the source."""
     found = inspect.signature(value)  # type: ignore[arg-type]
     pieces: list[str] = []
     keyword_only = False
@@ -255,7 +257,7 @@ def signature(name: str, value: object) -> str:
 
 
 def named(name: str, value: object, level: str) -> str:
-    """One public name: its call, what it says of itself, its methods and properties."""
+    """Describe one public name: its signature, its docstring, its methods and properties."""
     out = [f"\n{level} `{name}`\n\n"]
     if isinstance(value, Registry):
         shown = ", ".join(map(code, value.names()))
@@ -277,7 +279,7 @@ def named(name: str, value: object, level: str) -> str:
 
 
 def python() -> str:
-    out = ["# Python\n\nThe public names; everything else may change between minor versions.\n"]
+    out = ["# Python\n\nThese are the public names. Everything else may change between minor versions.\n"]
     for name in allonym.__all__:
         if name == "__version__":
             out.append("\n## `__version__`\n\nThe version of this package, as a string.\n")
@@ -288,7 +290,7 @@ def python() -> str:
 
 def python_of_swapping() -> str:
     about = (
-        "# Python of swapping\n\n`allonym.swap` with what it is made of and what reads its results. It needs the "
+        "# Python of swapping\n\n`allonym.swap`, its modules, and the modules that read its results. They need the "
         "extra `swap`. The names here may still change between minor versions.\n"
     )
     return python_of(about, (swap, intruder, report, stats, partition, paired))
@@ -296,40 +298,41 @@ def python_of_swapping() -> str:
 
 def python_of_evaluation() -> str:
     about = (
-        "# Python of evaluation\n\n`allonym.evaluate` and the statistics beneath it; intruders, reports and estimates "
-        "are in [Python of swapping](swapping-python.md). It needs the extra `evaluate`. The names here may still "
-        "change between minor versions.\n"
+        "# Python of evaluation\n\n`allonym.evaluate` and the statistics that it uses. [Python of swapping]"
+        "(swapping-python.md) has intruders, reports and estimates. They need the extra `evaluate`. The names here "
+        "may still change between minor versions.\n"
     )
     return python_of(about, (evaluate, samples, bayes, resampling))
 
 
 def python_of_export() -> str:
     about = (
-        "# Python of training sets\n\n`allonym.export`; how outputs are checked is in [Python of evaluation]"
-        "(evaluation-python.md). The names here may still change between minor versions.\n"
+        "# Python of training sets\n\n`allonym.export` writes training sets. [Python of evaluation]"
+        "(evaluation-python.md) has the checks of model outputs. The names here may still change between minor "
+        "versions.\n"
     )
     return python_of(about, (export,))
 
 
 def python_of_integrations() -> str:
     about = (
-        "# Python of integrations\n\n`allonym.integrations`: doors to other people's tools. Each needs the extra of "
-        "its tool. The names here may still change between minor versions.\n"
+        "# Python of integrations\n\n`allonym.integrations` connects allonym to other libraries. Each integration "
+        "needs the extra of its library. The names here may still change between minor versions.\n"
     )
     return python_of(about, [import_module(f"allonym.integrations.{name}") for name in INTEGRATIONS])
 
 
 def python_of_scale() -> str:
     about = (
-        "# Python of scale\n\nData frames need the extra `parquet`, Ray the extra `ray`, Spark the extra `spark`; see "
-        "[data frames](../how-to/arrow-and-pandas.md) and [more than one machine](../how-to/scale.md). The names here "
-        "may still change between minor versions.\n"
+        "# Python of scale\n\nData frames need the extra `parquet`, Ray the extra `ray` and Spark the extra `spark`. "
+        "See [data frames](../how-to/arrow-and-pandas.md) and [more than one machine](../how-to/scale.md). The names "
+        "here may still change between minor versions.\n"
     )
     return python_of(about, (scale,))
 
 
 def python_of(head: str, modules: Sequence[ModuleType]) -> str:
-    """What modules give, one after the other."""
+    """Describe the public names of some modules, one after the other."""
     out = [head]
     for module in modules:
         about = (inspect.getdoc(module) or "").partition("\n\n")[0]
@@ -353,21 +356,22 @@ def swapping() -> str:
         rows.append([code(name), code(toml(default)), allowed(group, key), inline(says), "; ".join(map(code, differs))])
     groups = dict.fromkeys(name.partition(".")[0] for name, _, _ in swap_settings.describe_settings())
     out = [
-        "# Settings of swapping\n\nA file of settings is TOML, with tables as below; `extends` names a preset or "
-        "another file. Unknown keys are errors. Presets: "
+        "# Settings of swapping\n\nA settings file is TOML with the tables below. `extends` names a preset or another "
+        "file. Unknown keys are errors. Presets: "
         + "; ".join(f"`{name}`: {s.description[:1].lower()}{s.description[1:-1]}" for name, s in made.items())
-        + ".\n\nWhat is found in texts, and what becomes of direct identifiers, says the [policy](policies.md) "
-        "`swap`. Python: `allonym.swap.Settings`, in [Python of swapping](swapping-python.md).\n\n## Categories\n\n"
-        f"`[categories]` gives each a state: {', '.join(map(code, swap.corpus.STATES))}. Any label is a category too, "
-        "by its own name. `[fallback]` says what becomes of entities that were not exchanged, by category, `*` for "
-        f"the others: {', '.join(map(code, swap_settings.FALLBACKS))}.\n\n",
+        + ".\n\nThe [policy](policies.md) `swap` sets what is detected and how direct identifiers are replaced. In "
+        "Python, the class is `allonym.swap.Settings`; see [Python of swapping](swapping-python.md).\n\n"
+        "## Categories\n\n"
+        f"`[categories]` gives each category a state: {', '.join(map(code, swap.corpus.STATES))}. Any label is also a "
+        "category, by its own name. `[fallback]` sets, by category, what happens to entities that were not exchanged: "
+        f"{', '.join(map(code, swap_settings.FALLBACKS))}. The key `*` stands for all other categories.\n\n",
         table(
             ["category", "labels", *(f"state in {code(n)}" for n in made), *(f"fall-back in {code(n)}" for n in made)],
             [
                 [
                     code(name),
                     f"{code(label)} and below",
-                    *(code(s.categories.get(name, "")) or "not looked for" for s in made.values()),
+                    *(code(s.categories.get(name, "")) or "not detected" for s in made.values()),
                     *(code(s.fallback_for(name)) for s in made.values()),
                 ]
                 for name, label in CATEGORIES.items()
@@ -381,7 +385,7 @@ def swapping() -> str:
         own = [row for row in rows if row[0].startswith(f"`{group}.")]
         out.append(f"\n## `[{group}]`\n\n{about}\n\n{table(head, own)}")
     out.append(
-        "\n## What can be added by name\n\nBy `register`, or by an entry point of an installed package; see "
+        "\n## Extensions by name\n\nYou can add these by `register`, or by an entry point of an installed package; see "
         "[extending](../how-to/extend.md).\n\n"
     )
     kinds = [
@@ -402,7 +406,7 @@ def swapping() -> str:
 
 
 def allowed(group: str, key: str) -> str:
-    """What a setting may be."""
+    """Describe the values that a setting may have."""
     kind = type(getattr(swap_settings.Settings(), group))
     about = next(f.metadata for f in dataclasses.fields(kind) if f.name == key)
     if about["one_of"]:
@@ -412,12 +416,12 @@ def allowed(group: str, key: str) -> str:
 
 
 def inline(text: str) -> str:
-    """A line of a docstring as the content of a table's cell."""
+    """Format a line of a docstring for a table cell."""
     return cell(markdown(text).strip())
 
 
 def toml(value: object) -> str:
-    """A setting as it stands in a file."""
+    """Format a setting as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):
@@ -428,13 +432,13 @@ def toml(value: object) -> str:
 
 
 def formats() -> str:
-    out = ["# Formats\n\nWhich format a file has is told by its suffix, or by `--format`.\n"]
+    out = ["# Formats\n\nThe suffix of a file, or the option `--format`, sets its format.\n"]
     for name in readers.names():
         parse = get_format(name).parse
         module = sys.modules[getattr(parse, "func", parse).__module__]
         about = inspect.getdoc(module) or ""
         others = [code(f".{suffix}") for suffix, format in SUFFIXES.items() if format == name]
-        also = f" Also read: {', '.join(others)}." if others else ""
+        also = f" Other suffixes: {', '.join(others)}." if others else ""
         out.append(f"\n## `.{name}`\n\n{markdown(about).strip()}{also}\n")
     return "".join(out)
 
@@ -448,15 +452,16 @@ def error_tree() -> str:
         if issubclass(c, errors.AllonymError)
     ]
     return (
-        "# Errors\n\nMessages say where, what is required and what was got. They show configuration, never data.\n\n"
+        "# Errors\n\nA message names the place, what is required and what was given. It shows configuration, never "
+        "data.\n\n"
         f"```text\n{tree}\n```\n\n" + table(["error", "exit code", "HTTP status", "raised when"], rows)
     )
 
 
 def command_line() -> str:
     out = [
-        "# Command line\n\nExit codes: 0 all went well; 1 data could not be processed, or a part of it went to "
-        "quarantine; 2 the call or the policy is wrong; 130 interrupted.\n"
+        "# Command line\n\nExit codes: 0 means success; 1 means that some data could not be processed or went to "
+        "quarantine; 2 means that the call or the policy is wrong; 130 means that the run was interrupted.\n"
     ]
 
     def walk(command: click.Command, names: list[str]) -> None:
@@ -499,13 +504,13 @@ def server() -> str:
         says = str(one.metadata["says"])
         rows.append([code(one.name), code(toml(default)), inline(f"{says[0].upper()}{says[1:]}.")])
     out = [
-        "# Server\n\nHow to [run it](../how-to/serve.md).\n\n## Settings\n\nEach is a key of the "
+        "# Server\n\nSee [how to run the server](../how-to/serve.md).\n\n## Settings\n\nEach setting is a key of the "
         "TOML file (`max_body_mb`), an environment variable (`ALLONYM_MAX_BODY_MB`) and an option of `allonym serve` "
-        "(`--max-body-mb`). Options go before the environment, the environment before the file.\n\n",
+        "(`--max-body-mb`). Options override the environment, and the environment overrides the file.\n\n",
         table(["setting", "default", "meaning"], rows),
-        "\n## Roles\n\nAn API key has some of the permissions of its owner.\n\n",
+        "\n## Roles\n\nAn API key has all or some of the permissions of its owner.\n\n",
         table(["role", "permissions"], [[code(role), ", ".join(map(code, may))] for role, may in ROLES.items()]),
-        "\n## Routes\n\nWhat each one takes and gives is in `/v1/openapi.json`. Routes with a dash need no account.\n",
+        "\n## Routes\n\n`/v1/openapi.json` describes requests and responses. A route with a dash needs no account.\n",
     ]
     for name in ROUTES:
         module = import_module(f"allonym.server.routes.{name}")
@@ -516,7 +521,7 @@ def server() -> str:
 
 
 def route_row(route: Any) -> list[str]:
-    """A route, what it needs, what it does."""
+    """Format one route: path, permissions, purpose."""
     methods = " ".join(sorted(getattr(route, "methods", None) or ("WebSocket",)))
     waiting = list(route.dependant.dependencies)
     needed: list[str] = []
@@ -528,7 +533,7 @@ def route_row(route: Any) -> list[str]:
         needed += getattr(one.call, "permissions", ())
     special = {"/metrics": "`metrics`", "/v1/stream": "`detect`; transcripts: `anonymize`"}
     need = special.get(route.path) or ", ".join(map(code, needed)) or ("an account" if known else "–")
-    says = getattr(route, "summary", None) or "Find while somebody types, anonymise while people speak"
+    says = getattr(route, "summary", None) or "Detect while a user types, anonymise while people speak"
     return [code(f"{methods} {route.path}"), need, inline(says)]
 
 
@@ -573,7 +578,7 @@ def main(arguments: list[str]) -> int:
         )
         sys.stderr.write("\n".join(list(difference)[:12]) + "\n")
     if stale:
-        sys.stderr.write(f"{stale} pages are not up to date; run: python docs/build_reference.py\n")
+        sys.stderr.write(f"{stale} pages are out of date; run: python docs/build_reference.py\n")
     return 1 if stale else 0
 
 

@@ -1,6 +1,6 @@
-"""Executes the notebooks in docs/tutorials, offline and each in an empty folder, and keeps what they say.
+"""Execute the notebooks in docs/tutorials, offline and each in an empty folder, and store their outputs.
 
-Run it after a change of what they show; ``--check`` fails where one says something else than it did.
+Run it after a change that affects an output. ``--check`` fails if any output differs from the stored one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ STYLE = re.compile(r"<style>.*?</style>\n?", re.DOTALL)
 
 
 def executed(path: Path) -> str:
-    """The notebook with what its cells say now, as JSON. A cell that fails raises."""
+    """Return the notebook with fresh outputs, as JSON. A failing cell raises an error."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
-        # Messages go through the file system: no port is opened.
+        # The messages go through the file system, so that no port is opened.
         config = Config(KernelManager={"transport": "ipc", "connection_file": f"{sockets}/kernel.json"})
         where = {"metadata": {"path": folder}}
         NotebookClient(notebook, config=config, timeout=SECONDS, resources=where).execute()
@@ -36,13 +36,13 @@ def executed(path: Path) -> str:
         cell.metadata = {}
         for output in cell.get("outputs", ()):
             output.pop("metadata", None) if output.output_type == "stream" else output.update(metadata={})
-            if "text/html" in output.get("data", {}):  # the site has the style; a viewer of notebooks drops it anyway
+            if "text/html" in output.get("data", {}):  # the site has the style; notebook viewers drop it anyway
                 output.data["text/html"] = STYLE.sub("", output.data["text/html"])
     return nbformat.writes(notebook, indent=1, sort_keys=True) + "\n"
 
 
 def main() -> int:
-    # No key and no setting of whoever runs it.
+    # Remove the keys and settings of the person who runs it.
     for name in [name for name in os.environ if name.startswith(("ALLONYM_", "OPENAI_"))]:
         del os.environ[name]
     stale = []
@@ -55,7 +55,7 @@ def main() -> int:
         else:
             path.write_text(now, encoding="utf-8")
     if stale:
-        sys.stderr.write(f"{', '.join(stale)}: run python docs/build_tutorials.py, and look at what has changed\n")
+        sys.stderr.write(f"{', '.join(stale)}: run python docs/build_tutorials.py, then review the changes\n")
     return 1 if stale else 0
 
 

@@ -3,7 +3,7 @@
 A registry maps a name to ``"module:attribute"``, so that nothing is imported before it is used. Other packages
 add names through entry points in the group ``allonym.<kind>`` or by calling :meth:`Registry.register`.
 
-``DETECTOR_KEYS`` says what a policy may tell a detector in a table of its own, ``[detect.NAME]``.
+``DETECTOR_KEYS`` lists the keys of a detector's table in a policy, ``[detect.NAME]``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from allonym.errors import UnknownNameError, UsageError
 
 
 class Registry:
-    """One kind of thing that can be picked by name."""
+    """The components of one kind, by name."""
 
     def __init__(self, kind: str, table: Mapping[str, str]) -> None:
         self.kind = kind
@@ -27,18 +27,18 @@ class Registry:
         self._scanned = False
 
     def register(self, name: str, value: object) -> None:
-        """Add ``name``; ``value`` is the thing itself or ``"module:attribute"``. A taken name is an error."""
+        """Add ``name``; ``value`` is the component itself or ``"module:attribute"``. A registered name is an error."""
         if name in self._table:
             raise UsageError(f"{self.kind} {name!r} is registered already")
         self._table[name] = value
 
     def names(self) -> tuple[str, ...]:
-        """Return all registered names, sorted, those from entry points too."""
+        """Return all registered names, including those from entry points, sorted."""
         self._scan_entry_points()
         return tuple(sorted(self._table))
 
     def get(self, name: str, where: str = "") -> object:
-        """Return the thing called ``name``; raises :class:`UnknownNameError` with near matches."""
+        """Return the component called ``name``; raises :class:`UnknownNameError` with near matches."""
         if name not in self._table:
             self._scan_entry_points()
         try:
@@ -88,13 +88,13 @@ class Key:
     """One key of a detector's table in a policy.
 
     Attributes:
-        kind: what its value is. ``path`` is a file or folder beside the policy, or else a name as it is; ``unit`` a
+        kind: the type of the value. ``path`` is a file or folder beside the policy, or else a plain name; ``unit`` a
             number from 0 to 1, ``count`` an integer from 1, ``names`` a list of strings, ``labels`` a table from a
-            model's labels to ours (``""``: left out), ``modes`` one from our labels to a mode of the ensemble,
+            model's labels to ours (``""`` drops a label), ``modes`` a table from our labels to a mode of the ensemble,
             ``number`` a number, ``natural`` an integer from 0, ``folder`` a path beside the policy that need not exist
             yet, ``json`` one of ``JSON_MODES``, ``prompts`` a table as in ``LLM_PROMPTS``.
-        default: what holds where the table does not say.
-        description: for people.
+        default: the value if the table does not have the key.
+        description: what the key does, for people.
     """
 
     kind: Literal[
@@ -105,10 +105,12 @@ class Key:
     description: str
 
 
-_LABELS = Key("labels", MappingProxyType({}), "the model's labels to ours, where they differ; an empty one is left out")
-_THRESHOLD = Key("unit", 0.5, "least probability of a finding; scores are moved so that it becomes 0.5")
+_LABELS = Key(
+    "labels", MappingProxyType({}), "the model's labels to ours, if they differ; an empty one drops the label"
+)
+_THRESHOLD = Key("unit", 0.5, "least probability of a finding; scores are shifted so that it becomes 0.5")
 _BATCH = Key(
-    "count", 1, "texts that the model reads at once; over 1 is faster, and the last digits of scores may change"
+    "count", 1, "texts that the model reads at once; above 1 is faster, but the last digits of scores may change"
 )
 _DEVICE = Key("text", "cpu", "where the model runs, as PyTorch names it: cpu, cuda, cuda:1")
 _DOWNLOAD = Key("flag", False, "whether the model may be fetched from the network")
@@ -124,15 +126,15 @@ DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
     {
         "tagger": {
             "model": Key("path", "", "folder of a tagger that 'allonym train ner' made; by default the embedded one"),
-            "threads": Key("count", 1, "windows of a long text that are computed at once; results do not depend on it"),
-            "gpu": Key("flag", False, "use a GPU where the installed onnxruntime has one"),
-            "name_parts": Key("flag", False, "first and last names apart, instead of one PERSON"),
+            "threads": Key("count", 1, "windows of a long text computed at once; results do not depend on it"),
+            "gpu": Key("flag", False, "use a GPU if the installed onnxruntime supports one"),
+            "name_parts": Key("flag", False, "label first and last names separately, instead of one PERSON"),
         },
         "spacy": {
             "model": Key("path", "", "folder of a pipeline, or name of an installed one"),
             "labels": _LABELS,
-            "spans": Key("text", "", "group of doc.spans that is read beside doc.ents"),
-            "score": Key("unit", 0.85, "score of what comes without one"),
+            "spans": Key("text", "", "group of doc.spans to read in addition to doc.ents"),
+            "score": Key("unit", 0.85, "score of findings without a score"),
             "batch_size": _BATCH,
         },
         "flair": {"model": Key("path", "", "file of a sequence tagger"), **_TORCH_KEYS},
@@ -158,37 +160,41 @@ DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
         },
         "mitie": {
             "model": Key("path", "", "file of a named entity extractor, or the folder that allonym train wrote"),
-            "features": Key("path", "", "file of its word features, where the model was saved without"),
+            "features": Key("path", "", "file of its word features, if the model was saved without them"),
             "labels": _LABELS,
             "threshold": _THRESHOLD,
         },
         "ensemble": {
-            "members": Key("names", (), "detectors, two at least, that run as this one and not for themselves"),
+            "members": Key("names", (), "detectors, at least two, that run as members of this one only"),
             "mode": Key(
-                "mode", "union", "what counts: a finding of any (union), of all (intersection), or of some (vote)"
+                "mode",
+                "union",
+                "findings that count: of any member (union), of all (intersection), or of some (vote)",
             ),
             "votes": Key("count", 2, "members that a vote needs"),
-            "labels": Key("modes", MappingProxyType({}), "labels with a mode of their own, and those below them"),
+            "labels": Key("modes", MappingProxyType({}), "modes of single labels; they also apply to labels below"),
         },
     }
 )
-"""Detector to the keys of its table."""
+"""The keys of each detector's table."""
 
 LLM_KEYS: Mapping[str, Key] = MappingProxyType(
     {
-        "url": Key("text", "", "address of an endpoint for chat completions, up to /v1; empty: none is ever asked"),
+        "url": Key("text", "", "address of an endpoint for chat completions, up to /v1; empty: no request is sent"),
         "model": Key("text", "", "name of the model, as the endpoint knows it"),
-        "key_env": Key("text", "", "environment variable with the endpoint's key; empty: none is sent"),
-        "temperature": Key("number", 0.0, "of the sampling, 0 or more; below 0 it is not sent"),
-        "max_tokens": Key("natural", 0, "most tokens of an answer; 0: as the endpoint has it"),
-        "timeout": Key("number", 60.0, "seconds for one request, from asking to the last byte"),
-        "retries": Key("natural", 4, "how often a request is sent again after errors that may pass"),
-        "requests_per_minute": Key("natural", 0, "most requests in a minute, for each process; 0: no limit"),
+        "key_env": Key("text", "", "environment variable with the endpoint's key; empty: no key is sent"),
+        "temperature": Key("number", 0.0, "sampling temperature, 0 or more; below 0 it is not sent"),
+        "max_tokens": Key("natural", 0, "most tokens of an answer; 0: the endpoint's default"),
+        "timeout": Key("number", 60.0, "seconds for one request, up to the last byte of the answer"),
+        "retries": Key("natural", 4, "how often a request is repeated after a temporary error"),
+        "requests_per_minute": Key("natural", 0, "most requests per minute, for each process; 0: no limit"),
         "concurrency": Key("count", 4, "requests at the same time, for each process"),
-        "json_mode": Key("json", "schema", "how JSON is asked for; what the endpoint refuses falls back to the next"),
-        "cache": Key("folder", "", "folder of encrypted answers, for calls with a key; empty: none are kept"),
+        "json_mode": Key("json", "schema", "how JSON is requested; if the endpoint refuses a mode, the next is used"),
+        "cache": Key("folder", "", "folder of encrypted answers, for calls with a key; empty: no answers are kept"),
         "prompts": Key(
-            "prompts", MappingProxyType({}), "tables tags, names, detect, decode, summarise, whose parts replace ours"
+            "prompts",
+            MappingProxyType({}),
+            "tables tags, names, detect, decode, summarise; their parts replace ours",
         ),
     }
 )
@@ -203,11 +209,11 @@ LLM_PROMPTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "summarise": ("text",),
     }
 )
-"""Prompt to what its part ``user`` must hold in braces."""
+"""The names in braces that the part ``user`` of each prompt must contain."""
 
 LLM_PROMPT_PARTS = ("system", "example", "answer", "user", "again")
-"""Parts of a prompt: the system message, one example with its answer, the request, and what follows it when the first
-answer could not be used."""
+"""Parts of a prompt: the system message, one example with its answer, the request, and the message that follows if the
+first answer could not be used."""
 
 operators = Registry(
     "operator",

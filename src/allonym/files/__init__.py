@@ -1,7 +1,7 @@
 """Files: readers and writers per format, runs over files and folders, checkpoint and resume.
 
-``anonymize_path`` treats a file, a folder or a pipe; ``read_documents`` only reads; ``rewrite_path`` writes what was
-read with other texts. What a format cannot treat makes it refuse the file: nothing is ever half done.
+``anonymize_path`` anonymises a file, a folder or a pipe. ``read_documents`` only reads. ``rewrite_path`` writes the
+same files with other texts. A format refuses a file that it cannot process completely: no file is ever half done.
 """
 
 from __future__ import annotations

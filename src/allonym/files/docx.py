@@ -1,7 +1,8 @@
-"""DOCX: all texts are one document: body, headers, footers, notes, comments, tracked changes, charts; formatting stays.
+"""DOCX: body, headers, footers, notes, comments, tracked changes and charts form one document; formatting is kept.
 
-Pictures become grey, unless a policy keeps them. What is hidden goes: custom properties and XML, embedded objects that
-are no DOCX or XLSX, signatures, links to other files. Macros, recordings and unknown parts make the file refused.
+Pictures become grey unless the policy keeps them. Hidden content is removed: custom properties and XML, embedded
+objects other than DOCX and XLSX, signatures, links to other files. A file with macros, recordings or unknown parts is
+refused.
 """
 
 from __future__ import annotations

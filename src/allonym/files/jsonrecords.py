@@ -1,6 +1,6 @@
-"""JSON Lines and JSON: each record is a document of its strings; a list of turns makes it a conversation.
+"""JSON Lines and JSON: each record is a document made of its strings; a list of turns makes it a conversation.
 
-Only strings that change are written anew; key order, number literals, escapes and blanks keep their bytes.
+Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Mail (EML): headers and text bodies are one document; all bytes outside changed text stay as they are.
+"""Mail (EML): the headers and text bodies form one document; all bytes outside changed text are kept.
 
-Names in address headers are treated as the speakers' labels of a conversation are. Attachments that are text are
-treated too; any other attachment makes the file refused.
+Names in address headers are treated like the speaker labels of a conversation. Text attachments are anonymised too.
+A file with any other attachment is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""HTML: text, comments, scripts and attributes are one document; all other characters stay as they are.
+"""HTML: text, comments, scripts and attributes form one document; all other characters are kept.
 
-Inline elements do not part words (``<b>Jane</b> Doe`` is read as one name), other elements do.
+Inline elements do not separate words (``<b>Jane</b> Doe`` is read as one name). All other elements do.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ REFUSED = (
     (r".*/media/.*\.(mp[34g]|mpe?g|m4[av]|wav|avi|mov|wm[av]|ogg|aac|mid)", "a recording"),
     (r".*/ink/.*", "handwriting"),
 )
-"""(pattern, what it is) of parts that make an office file refused."""
+"""(pattern, description) of each part that causes an office file to be refused."""
 
 KINDS = {"word/document.xml": "allonym.files.docx:list_slots", "xl/workbook.xml": "allonym.files.xlsx:list_slots"}
 """The main part of a package that can be treated, to the function that gives its slots."""

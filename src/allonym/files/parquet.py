@@ -1,4 +1,4 @@
-"""Parquet: row groups go through the Arrow kernel; schema, metadata, other columns and compression are kept."""
+"""Parquet: row groups go through the Arrow kernel. The schema, metadata, other columns and compression are kept."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""SRT and WebVTT: the cues of a file form one document; times, numbers and styling stay.
+"""SRT and WebVTT: the cues of a file form one document; times, numbers and styling are kept.
 
-``<v Name>`` tags and ``Name:`` prefixes are speakers. Notes, titles and named cues are text like any other.
+``<v Name>`` tags and ``Name:`` prefixes are read as speakers. Notes, titles and named cues are read like other text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CSV and TSV: a row is a document of its cells. Only cells that change are written anew; quoting stays as it was."""
+"""CSV and TSV: each row is a document made of its cells. Only changed cells are rewritten; quoting is kept."""
 
 from __future__ import annotations
 

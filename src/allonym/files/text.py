@@ -1,4 +1,4 @@
-"""Plain text and Markdown: a file is a document; a transcript with ``Name: text`` lines is a conversation."""
+"""Plain text and Markdown: each file is a document; a transcript with ``Name: text`` lines is a conversation."""
 
 from __future__ import annotations
 

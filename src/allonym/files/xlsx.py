@@ -1,8 +1,8 @@
-"""XLSX: all texts of a workbook are one document; formulas, formats and layout stay.
+"""XLSX: all texts of a workbook form one document; formulas, formats and layout are kept.
 
-Long numbers and dates are read as text too: a hit turns the cell into a text cell. Comments, charts and drawings are
-treated, pictures become grey unless a policy keeps them. Pivot tables, embedded objects and links to other files make
-the file refused.
+Long numbers and dates are read as text too: a finding turns the cell into a text cell. Comments, charts and drawings
+are anonymised. Pictures become grey unless the policy keeps them. A file with pivot tables, embedded objects or links
+to other files is refused.
 """
 
 from __future__ import annotations

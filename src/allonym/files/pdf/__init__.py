@@ -1,9 +1,9 @@
-"""PDF: text is taken out of the content, its replacement is painted in its place; all else on the page stays.
+"""PDF: text is removed from the page content and its replacement is drawn in its place; the rest of the page is kept.
 
-Text is read as it is laid out: columns, tables, words parted at line ends, forms, notes, hidden layers. What goes is
-gone from the file, not covered. Metadata, attachments, thumbnails, comments, scripts, structure and earlier revisions
-are left out; pictures become grey boxes, unless asked for otherwise. The result is read back by several readers and
-refused where a covered text can still be read. Scans need OCR first.
+Text is read as it is laid out: columns, tables, words split at line ends, forms, notes, hidden layers. Replaced text is
+removed from the file, not hidden under a box. Metadata, attachments, thumbnails, comments, scripts, structure and
+earlier revisions are removed. Pictures become grey boxes unless you choose otherwise. Several readers then read the
+result; if any of them can still read a replaced text, the file is refused. Scans need OCR first.
 """
 
 from __future__ import annotations
