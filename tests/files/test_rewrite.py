@@ -223,7 +223,7 @@ def test_an_office_file_that_still_holds_what_was_changed_is_not_written(tmp_pat
             if name == "word/fontTable.xml":
                 data = data.replace(b"<w:fonts", b"<w:fonts name='Quorby'", 1)
             new.writestr(name, data)
-    with pytest.raises(DataError, match=r"still holds 1 of 1 covered texts \(word/fontTable") as failed:
+    with pytest.raises(DataError, match=r"still contains 1 of 1 covered texts \(word/fontTable") as failed:
         rewrite_path(tmp_path / "twice.docx", tmp_path / "bad.docx", renamed)
     assert "Quorby" not in str(failed.value)
     assert not (tmp_path / "bad.docx").exists()

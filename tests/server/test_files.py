@@ -166,7 +166,7 @@ def test_what_was_carried_out_is_read_back(monkeypatch: pytest.MonkeyPatch) -> N
     assert plan.edits
     assert files.apply_plans(data, "a.docx", {one.id: plan}) != data
     monkeypatch.setattr(Package, "to_bytes", lambda package: data)
-    with pytest.raises(RefusedContent, match="still holds 1 of 1 covered texts"):
+    with pytest.raises(RefusedContent, match="still contains 1 of 1 covered texts"):
         files.apply_plans(data, "a.docx", {one.id: plan})
 
 

@@ -1,6 +1,6 @@
-"""Text encodings that are read, and kept: UTF-8 with and without a byte order mark, UTF-16 with one.
+"""Text encodings: UTF-8 with and without a byte order mark, and UTF-16 with one. The output keeps the encoding.
 
-Anything else is refused: bytes read with a wrong encoding hide names from every detector.
+Other encodings are refused: text decoded with a wrong encoding hides names from every detector.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 MAX_RECORD = 1 << 26
-"""Bytes of one line or row at most; a quote that never closes would otherwise swallow the file."""
+"""Greatest size of a line or row in bytes; an unclosed quote would otherwise read the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A codec and the byte order mark that stands before the text."""
+    """A codec and the byte order mark in front of the text."""
 
     codec: str
     mark: bytes = b""
 
     def decode(self, data: bytes) -> str:
-        """The text of ``data``, which has no mark. Raises :class:`DataError` where it is not in this encoding."""
+        """Decode ``data``, which has no mark. Raises :class:`DataError` if it is not in this encoding."""
         try:
             return data.decode(self.codec)
         except UnicodeDecodeError as error:
             raise DataError(f"not valid {self.codec.upper()} at byte {error.start}; UTF-8 is required") from None
 
     def encode(self, text: str) -> bytes:
-        """The bytes of ``text``, without a mark. Raises :class:`DataError` for lone surrogates."""
+        """Encode ``text``, without a mark. Raises :class:`DataError` for lone surrogates."""
         try:
             return text.encode(self.codec)
         except UnicodeEncodeError as error:
@@ -46,7 +46,7 @@ class Encoding:
 
 
 def detect_encoding(head: bytes) -> Encoding:
-    """The encoding that the first bytes of a file name; UTF-8 where they name none."""
+    """Return the encoding that a file's byte order mark names, or UTF-8."""
     for mark, codec in _MARKS:
         if head.startswith(mark):
             if not codec:
@@ -58,7 +58,7 @@ def detect_encoding(head: bytes) -> Encoding:
 
 
 def decode_file(data: bytes) -> tuple[str, Encoding]:
-    """The text of a whole file and how it was encoded. Raises :class:`DataError` where it is not text."""
+    """Return the text and the encoding of a whole file. Raises :class:`DataError` if it is not text."""
     encoding = detect_encoding(data[:4])
     return encoding.decode(data[len(encoding.mark) :]), encoding
 
@@ -66,10 +66,10 @@ def decode_file(data: bytes) -> tuple[str, Encoding]:
 def cut_stream(
     stream: BinaryIO, encoding: Encoding, size: int, boundary: Callable[[str, bool], int], buffer: bytes = b""
 ) -> Iterator[bytes]:
-    """Pieces of about ``size`` bytes that end where ``boundary(text, at_end)`` says; it returns 0 for nowhere.
+    """Yield chunks of about ``size`` bytes that end at ``boundary(text, at_end)``, which returns 0 if there is none.
 
-    ``buffer`` has been read from the stream already. The pieces depend on the bytes and ``size`` alone. In UTF-8
-    ``text`` holds one character per byte, so boundaries are sought among ASCII characters.
+    ``buffer`` has been read from the stream already. The chunks depend on the bytes and ``size`` alone. For UTF-8,
+    ``text`` has one character per byte, so boundaries must be ASCII characters.
 
     Raises:
         DataError: a record is longer than ``MAX_RECORD`` bytes.

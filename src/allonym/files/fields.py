@@ -1,7 +1,7 @@
-"""Which fields of a record are treated: those named, or all text but record ids.
+"""The fields of a record to anonymise: the named fields, or all text except record ids.
 
-Without names every text is treated, since a field that nobody thought of is where names survive. Only fields whose
-whole name says that they number the records are left, and only where their value looks like a number or a code.
+By default every text is anonymised, since names survive in fields that nobody thought of. A field is left only if its
+whole name is that of a record id, and its value looks like a number or a code.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Path = tuple[str, ...]
 
 @lru_cache(maxsize=256)
 def parse_path(name: str) -> Path:
-    """A dotted path; list indices are transparent, so ``a[*].b``, ``a[].b`` and ``a.b`` are the same.
+    """Parse a dotted path; list indices are ignored, so ``a[*].b``, ``a[].b`` and ``a.b`` are the same.
 
-    >>> parse("turns[*].text")
+    >>> parse_path("turns[*].text")
     ('turns', 'text')
     """
     return tuple(re.sub(r"\[[*\d]*\]", "", name).strip(".").split("."))
@@ -31,7 +31,7 @@ def parse_path(name: str) -> Path:
 
 @lru_cache(maxsize=4096)
 def find_named_field(path: Path, fields: tuple[str, ...]) -> str | None:
-    """The first of ``fields`` that names ``path`` or something above it; None where none does. ``*``: any key."""
+    """Return the first of ``fields`` that names ``path`` or a parent of it, or None. ``*`` matches any key."""
     joined = ".".join(path)
     for name in fields:
         field_path = parse_path(name)
@@ -43,19 +43,19 @@ def find_named_field(path: Path, fields: tuple[str, ...]) -> str | None:
 
 
 def is_id(path: Path, value: str) -> bool:
-    """Whether a field numbers its record: a top-level field with such a name and a value without blanks or ``@``."""
+    """Tell whether a field is a record id: a top-level field with such a name and a value without spaces or ``@``."""
     return len(path) == 1 and path[0].lower() in ID_NAMES and _ID_VALUE.fullmatch(value) is not None
 
 
 def is_plain_key(key: str) -> bool:
-    """Whether an object's key looks like a field's name rather than data such as an address or a number."""
+    """Tell whether an object's key looks like a field's name, and not like data such as an address or a number."""
     return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5
 
 
 def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
-    """What a record says about itself, for policies that look names up there.
+    """Return the metadata of a record, for policies that use names from it.
 
-    Keys can be asked for as they are or as ``lower_case_words``. Inner ``meta`` and ``metadata`` count too.
+    Keys are given as they are and as ``lower_case_words``. The fields of ``meta`` and ``metadata`` are included.
     """
     out: dict[str, object] = {}
     for inner in (record.get("meta"), record.get("metadata"), record):
@@ -68,9 +68,9 @@ def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
 
 
 def find_field(meta: Mapping[str, object], name: str) -> object:
-    """The value of a metadata field by its name, as ``lower_case_words``, or as a dotted path; None where it has none.
+    """Return the value of a metadata field by its name, as ``lower_case_words``, or by a dotted path, or None.
 
-    The names of :func:`read_metadata` are looked up.
+    ``meta`` is the result of :func:`read_metadata`.
     """
     value: object = meta.get(name, meta.get(split_field_name(name).replace(" ", "_")))
     if value is None and "." in name:
@@ -81,10 +81,10 @@ def find_field(meta: Mapping[str, object], name: str) -> object:
 
 
 def format_path(path: Iterable[str]) -> str:
-    """A path for reports; keys that may be data are shown as ``*``."""
+    """Format a path for reports; keys that may be data are shown as ``*``."""
     return ".".join(key if is_plain_key(key) else "*" for key in path)
 
 
 def mask_name(name: str) -> str:
-    """A name from a file as it may stand in a message: shown where it is a plain one, else left out."""
+    """Return a name from a file for a message: the name if it is a plain one, else a note."""
     return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9/+._-]{0,60}", name) else "(no plain name)"

@@ -1,4 +1,4 @@
-"""Which format reads which file: by suffix, or by name."""
+"""The formats, by suffix or by name."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ SUFFIXES = {
 
 
 def get_format(name: str) -> Format:
-    """The format called ``name``; raises :class:`UnknownNameError` with near matches."""
+    """Return the format called ``name``; raises :class:`UnknownNameError` with near matches."""
     lower = name.lower().lstrip(".")
     return cast(Format, readers.get(SUFFIXES.get(lower, lower)))
 
 
 def format_of(name: str) -> tuple[Format, bool]:
-    """The format that a file's name asks for, and whether the file is packed with gzip (``.gz``).
+    """Return the format for a file's name, and whether the file is packed with gzip (``.gz``).
 
     Raises:
         DataError: no format has this suffix.

@@ -1,4 +1,4 @@
-"""The files of a run: what is read, where it goes, and what stands in the way."""
+"""The files of a run: sources, targets, and checks before the run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Item:
 
 
 def list_items(source: str | Path, target: str | Path, format: str | None) -> tuple[list[Item], bool]:
-    """The files to treat, sorted by name, and whether the source is a folder. Hidden files are passed over.
+    """Return the files of a run, sorted by name, and whether the source is a folder. Hidden files are skipped.
 
     Raises:
-        UsageError: there is no such source, or source and target do not go together.
+        UsageError: the source does not exist, or source and target do not fit.
         DataError: no format reads the source.
     """
     out = None if str(target) == "-" else Path(target)
@@ -64,7 +64,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             kind_, packed, size = None, False, 0
             try:
                 if not file.is_file():
-                    raise DataError("a link that leads nowhere" if file.is_symlink() else "not a plain file")
+                    raise DataError("a broken link" if file.is_symlink() else "not a plain file")
                 kind_, packed = (get_format(format), file.suffix.lower() == ".gz") if format else format_of(name)
                 size = file.stat().st_size
             except DataError as error:
@@ -84,7 +84,7 @@ def _is_packed(target: Path | None) -> bool:
 
 
 def check_separate(items: Sequence[Item], extras: Sequence[Path]) -> None:
-    """Raises :class:`UsageError` where two files that the run would write are one, or one of them is a source."""
+    """Raise :class:`UsageError` if two outputs of the run are the same file, or one of them is a source."""
     sources = {item.source.resolve() for item in items if item.source is not None}
     paths: set[Path] = set()
     for path in (*(item.target for item in items if item.target is not None), *extras):
@@ -97,7 +97,7 @@ def check_separate(items: Sequence[Item], extras: Sequence[Path]) -> None:
 
 
 def check_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:
-    """Raises :class:`UsageError` where a file that the run would write exists, unless it may be replaced."""
+    """Raise :class:`UsageError` if an output of the run exists and may not be replaced."""
     for path in (*targets, *extras):
         if path is not None and path.exists() and not overwrite:
             raise UsageError(f"{path} exists; overwrite replaces it")

@@ -1,9 +1,9 @@
-"""Output that is whole or absent, and the journal by which an interrupted run goes on.
+"""The journal with which an interrupted run continues.
 
-A run writes hidden part files beside their targets and renames them at the end. Next to them lies the journal: JSON
-lines, only ever appended to; each says how far input and outputs had got. A line is written after the bytes it speaks
-of, so that a run killed at any moment finds the last line true: it cuts the part files to the lengths named there and
-goes on. A torn last line counts as not written.
+A run writes hidden part files beside their targets and renames them at the end. The journal beside them has JSON lines
+and is only appended to. Each line records the progress of input and outputs, and is written after the bytes that it
+describes, so the last line is true whenever the run is killed. The next run cuts the part files to the recorded lengths
+and continues. An incomplete last line is ignored.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ SCHEMA = 1
 
 
 def journal_path(target: Path) -> Path:
-    """The journal of a run that writes the file or folder ``target``."""
+    """Return the path of the journal of a run that writes the file or folder ``target``."""
     return target.with_name(f".{target.name}.allonym-journal")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run had got, as its journal says.
+    """The progress of a run, from its journal.
 
     Attributes:
-        done: per finished file, in order: what its line says.
-        at: the last line about the file that was under way; empty where there is none.
+        done: the line of each finished file, in order.
+        at: the last line of the unfinished file; empty if there is none.
     """
 
     done: tuple[Mapping[str, object], ...] = ()
@@ -46,19 +46,19 @@ class Journal:
 
     Args:
         target: the file or folder that the run writes.
-        identity: what must be the same for a run to go on: policy, fields, input and so on. No secrets.
-        key: the secret of keyed operators; a salted code of it is compared, never the key itself.
-        resume: whether an interrupted run goes on; else its journal is an error unless ``overwrite``.
-        overwrite: whether an interrupted run is thrown away.
+        identity: settings that a resumed run must share: policy, fields, input and so on. It has no secrets.
+        key: the secret of keyed operators; a salted digest of it is compared, never the key itself.
+        resume: whether to continue an interrupted run; otherwise its journal is an error unless ``overwrite``.
+        overwrite: whether to discard an interrupted run.
 
     Attributes:
-        path: where it lies.
-        progress: how far the run had got.
-        resumed: whether it goes on.
-        salt: random digits; those of a run that goes on stay the same.
+        path: path of the journal.
+        progress: progress of the interrupted run.
+        resumed: whether the run was resumed.
+        salt: random digits, which a resumed run keeps.
 
     Raises:
-        UsageError: the interrupted run was another one, or there is one and neither option is given.
+        UsageError: the interrupted run had other settings, or there is one and neither option is given.
     """
 
     def __init__(
@@ -83,9 +83,7 @@ class Journal:
                 self.resumed = True
                 self._stream.truncate(length)
             elif lines and not overwrite:
-                raise UsageError(
-                    f"an unfinished run lies at {self.path}: resume goes on with it, overwrite begins again"
-                )
+                raise UsageError(f"an unfinished run lies at {self.path}: resume continues it, overwrite begins again")
             else:
                 self._stream.truncate(0)
                 head = new_head(identity, key)
@@ -102,20 +100,20 @@ class Journal:
         os.fsync(self._stream.fileno())
 
     def close(self, *, remove: bool) -> None:
-        """Close the journal; remove it where the run is complete or has failed for good."""
+        """Close the journal; remove it if the run is complete or has failed permanently."""
         if remove:
             self.path.unlink(missing_ok=True)
         self._stream.close()
 
 
 def new_head(identity: Mapping[str, object], key: bytes | str | None) -> dict[str, object]:
-    """What a run says of itself, for those that go on with it."""
+    """Return the first line of a journal, which identifies the run."""
     salt = os.urandom(16).hex()
     return {"schema": SCHEMA, "salt": salt, "key": _key_code(key, salt), **identity}
 
 
 def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
-    """Raises :class:`UsageError` where a run that began as ``head`` says cannot be gone on with."""
+    """Raise :class:`UsageError` if a run that began with ``head`` cannot be resumed with these settings."""
     differing = [name for name, value in identity.items() if head.get(name) != value]
     if head.get("schema") != SCHEMA:
         differing.append("schema")
@@ -161,12 +159,12 @@ def _lock_journal(stream: IO[bytes], target: Path) -> None:
 
 
 def verify_written(stream: BinaryIO, length: int, digest: str) -> blake2b:
-    """Read ``length`` bytes; the hash state after them. Raises :class:`UsageError` where their digest is another."""
+    """Read ``length`` bytes and return the hash after them. Raises :class:`UsageError` if their digest differs."""
     state = blake2b(digest_size=32)
     remaining = length
     while remaining and (block := stream.read(min(remaining, 1 << 20))):
         state.update(block)
         remaining -= len(block)
     if remaining or state.hexdigest() != digest:
-        raise UsageError("the input is not the one that the unfinished run was reading; begin again with overwrite")
+        raise UsageError("the input differs from that of the unfinished run; begin again with overwrite")
     return state

@@ -24,7 +24,7 @@ MAX_SHOWN = 200
 
 
 def draft_record(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
-    """A record's document and how it is written back, or why it is none."""
+    """Return a record as a draft, or as a failure with its reason."""
     try:
         value = jsontext.parse_json(text)
         tokens = list(jsontext.find_tokens(text))
@@ -62,7 +62,7 @@ def draft_record(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Fa
 
 def _is_treated(token: Token, job: Job, tally: Tally) -> bool:
     if token.kind == "key":
-        # A key that is no plain name may itself be an address or a number.
+        # A key that is not a plain name may itself be an address or a number.
         return not is_plain_key(token.text) and (
             not job.fields or find_named_field(token.path[:-1], job.fields) is not None
         )
@@ -92,7 +92,7 @@ def _name_of_token(token: Token) -> str:
 
 
 def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int | None, int]]]:
-    """The order of the parts, the separator after each, and (speaker, text) of each turn, as indices."""
+    """Return the order of the parts, the separator after each, and (speaker, text) of each turn, as indexes."""
     speakers: dict[int, int] = {}
     turn_texts: dict[int, int] = {}
     for i, token in enumerate(chosen):
@@ -100,7 +100,7 @@ def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[
             continue
         key = token.path[-1]
         if key in SPEAKER_KEYS and (_in_turn(token) or key == "speaker"):
-            # A name says more than a role.
+            # A name is more specific than a role.
             if token.object not in speakers or chosen[speakers[token.object]].path[-1] == "role":
                 speakers[token.object] = i
         elif key in TEXT_KEYS:
@@ -122,7 +122,7 @@ def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[
 
 
 def record_id(record: Mapping[str, object]) -> str:
-    """The id that a record has, where it looks like one; else an empty string."""
+    """Return the id of a record if it looks like one, else an empty string."""
     for name in record:
         if name.lower() in ID_NAMES and isinstance(value := record[name], (str, int)) and is_id((name,), str(value)):
             return str(value)
@@ -207,7 +207,7 @@ def _parse_whole(chunk: Chunk, job: Job) -> Parsed:
         kept_items = [i for i, data in enumerate(out) if data is not None]
         for nth, i in enumerate(kept_items):
             if nth:
-                # i is at least 1: what stands between an item and the one before it.
+                # i is at least 1: the text between an item and the previous one
                 pieces.append(body[places[i - 1][1] : places[i][0]])
             pieces.append(cast(bytes, out[i]).decode())
         pieces += (body[places[-1][1] if places else 0 :], text[lead + len(body) :])

@@ -1,4 +1,4 @@
-"""Where the strings, keys and numbers of a JSON text stand, so that all else keeps its bytes."""
+"""Offsets of the strings, keys and numbers of a JSON text, so that everything else keeps its bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Token:
         start, end: half-open characters of the JSON text, quotes included.
         text: its value.
         path: the keys above it and, for values, its own; lists are transparent.
-        object: number of the object that it stands in directly, from 1; 0: in none.
+        object: number of its innermost object, from 1; 0: none.
         listed: whether that object is an item of a list.
-        kind: string value, object key, or whole number of seven digits and more.
+        kind: string value, object key, or whole number of at least seven digits.
     """
 
     start: int
@@ -38,23 +38,23 @@ class Token:
 
 
 def describe_json_error(error: Exception) -> str:
-    """What is wrong with a JSON text that :func:`parse_json` does not accept, without quoting it."""
+    """Describe why :func:`parse_json` rejects a text, without quoting it."""
     if isinstance(error, RecursionError):
         return "JSON that is nested too deeply"
     return f"not valid JSON ({type(error).__name__})"
 
 
 def parse_json(text: str) -> object:
-    """The value of a JSON text. Control characters in strings and NaN are allowed.
+    """Parse a JSON text. Control characters in strings and NaN are allowed.
 
     Raises:
-        ValueError, RecursionError: it is not JSON, or nested too deeply.
+        ValueError, RecursionError: the text is not JSON, or nested too deeply.
     """
     return json.loads(text, strict=False)
 
 
 def find_tokens(text: str) -> Iterator[Token]:
-    """The strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order."""
+    """Return the strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order."""
     path: list[str] = []
     stack: list[tuple[str, int, bool]] = []
     top, number, listed = "", 0, False
@@ -94,18 +94,18 @@ def find_tokens(text: str) -> Iterator[Token]:
 
 
 def quote_json(text: str, ascii_only: bool) -> str:
-    """A JSON string literal. Lone surrogates are written as escapes in any case."""
+    """Return a JSON string literal. Lone surrogates are always written as escapes."""
     out = json.dumps(text, ensure_ascii=ascii_only)
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
 
 
 def escapes_only(text: str) -> bool:
-    """Whether a JSON text writes characters outside ASCII as escapes."""
+    """Tell whether a JSON text writes characters outside ASCII as escapes."""
     return text.isascii() and "\\u" in text
 
 
 def find_items(text: str) -> Iterator[tuple[int, int]]:
-    """Where the items of a JSON text that is a list stand, as half-open characters."""
+    """Return the half-open offsets of the items of a JSON list."""
     depth = 0
     start = -1
     last = 0

@@ -38,7 +38,7 @@ MAX_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A stretch of the mail's bytes: its text, the pieces of it that are treated, and how the text is written."""
+    """A block of the mail's bytes: its text, the segments to anonymise, and the encoder of the text."""
 
     start: int
     end: int
@@ -87,7 +87,7 @@ def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Blo
         raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
     position = start
     if envelope := re.match(rb"From [^\r\n]*\r?\n", data[start : start + 1000]):
-        # The line that mail boxes put before each mail.
+        # The line in front of each mail in a mailbox file.
         position += envelope.end()
         yield from _read_plain(data, start, position)
     first = position
@@ -96,7 +96,7 @@ def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Blo
         position = match.end()
     blank = _BLANK.match(data, position, end)
     if blank is None and position < end:
-        raise DataError("not a mail: a line among the headers is no header")
+        raise DataError("not a mail: a line in the header block is not a header")
     head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:position])
     body = blank.end() if blank else end
     kind = head.get_content_type()
@@ -127,7 +127,7 @@ def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
         raise DataError(f"the header {mask_name(match[1].decode('ascii'))} cannot be decoded") from None
     title = match[1].decode("ascii")
     if name.startswith("content-"):
-        # Only parameters such as file names say anything; the type and the boundary must stay.
+        # Only parameters such as file names contain text; the type and the boundary must stay.
         pieces = tuple(
             Segment(*m.span(2), m[2], keep_text, f"\n{title}: ")
             for m in re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)

@@ -26,7 +26,7 @@ _STRUCTURAL = (
 )
 INLINE = frozenset(_INLINE.split())
 STRUCTURAL = frozenset(_STRUCTURAL.split())
-"""Attributes that say how a page looks or works and nothing about anybody. All others are treated."""
+"""Attributes for the layout or function of a page, without personal data. All others are anonymised."""
 
 _TOKEN = re.compile(
     r"""<!--(?P<comment>.*?)(?:-->|\Z)
@@ -58,18 +58,18 @@ def _escape_link(text: str) -> str:
 
 
 def find_segments(source: str) -> list[Segment]:
-    """The texts of an HTML source: what is read first, then attributes.
+    """Return the texts of an HTML source: element content first, then attributes.
 
     Raises:
         RefusedContent: it embeds data, such as an image.
-        DataError: more than ``MAX_UNCLOSED`` tags never close.
+        DataError: more than ``MAX_UNCLOSED`` tags are not closed.
     """
     attributes: list[Segment] = []
     return [*_walk_markup(source, attributes), *attributes]
 
 
 def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
-    """A function that finds the next piece of markup. Each tag that never closes costs a look at all that follows."""
+    """Return a function that finds the next piece of markup. Each unclosed tag costs a scan of the rest."""
     unclosed = 0
 
     def find_next_token(position: int) -> re.Match[str] | None:
@@ -79,7 +79,7 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
                 return match
             unclosed += source[position + 1 : position + 2].isalpha() or source[position + 1 : position + 2] == "/"
             if unclosed > MAX_UNCLOSED:
-                raise DataError(f"more than {MAX_UNCLOSED} tags never close; is a quote left open?")
+                raise DataError(f"more than {MAX_UNCLOSED} tags are not closed; is a quote left open?")
             position += 1
         return None
 

@@ -12,12 +12,12 @@ _NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
 
 
 def match_rows(table: str | Path, names: Sequence[str]) -> list[Mapping[str, object]]:
-    """The metadata of the table's row for each document; empty where no row names the document.
+    """Return the metadata of the table's row for each document; empty if no row names the document.
 
     Args:
         table: a file of any format that allonym reads.
-        names: the documents' ids or file names. A row fits by the whole name, by the name without its folder, or by
-            that without its suffixes.
+        names: the documents' ids or file names. A row matches the whole name, the name without its folder, or that
+            without its suffixes.
 
     Raises:
         DataError: the table names no documents, or none of these, or two rows describe one of them differently.
@@ -36,7 +36,7 @@ def match_rows(table: str | Path, names: Sequence[str]) -> list[Mapping[str, obj
         forms = (document_name, path.name, path.stem, path.name.partition(".")[0])
         match = next((form for form in forms if form in rows), "")
         if match in contradicted:
-            raise DataError(f"{table}: two rows name document {number}, and say different things of it")
+            raise DataError(f"{table}: two rows describe document {number} differently")
         matches.append(rows.get(match, {}))
     if not any(matches):
         raise DataError(f"{table}: no row names any of the {len(names)} documents by id or file")

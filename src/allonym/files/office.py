@@ -40,7 +40,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A text in an XML tree: what it says, how to set it, and what stands between it and the one before."""
+    """A text in an XML tree: its text, a function that sets it, and the separator before it."""
 
     text: str = field(repr=False)
     set: Callable[[str], None] = field(repr=False)
@@ -49,19 +49,19 @@ class Slot:
 
 @dataclass(slots=True)
 class Package:
-    """A zip package: its entries, in order, and the parsed trees of those that are treated.
+    """A zip package: its entries, in order, and the parsed trees of the parts to anonymise.
 
     Attributes:
-        entries: name to its bytes, folders left out.
-        packed: the names that are compressed.
+        entries: bytes by name, without folders.
+        packed: names of the compressed entries.
         trees: the root elements of the parts that were parsed.
-        dropped, touched: names of parts that are left out, and that are written from their trees.
-        linked: the parts that could be reached when it was opened.
+        dropped, touched: names of parts that are removed, and of parts that are written from their trees.
+        linked: the parts that were reachable when the package was opened.
         inner: embedded packages by their part's name, each with its slots.
-        authors: who wrote comments and changes, to what is written instead; embedded packages share it.
-        last: what is done before the package is written.
+        authors: replacements for the authors of comments and changes; embedded packages share it.
+        last: functions to call before the package is written.
         serials: numbers of the tracked changes that were added.
-        without: what became of what is no text, and how often, as "pictures left out".
+        without: counts of removed or kept content other than text, such as "pictures left out".
     """
 
     entries: dict[str, bytes] = field(repr=False)
@@ -78,7 +78,7 @@ class Package:
 
     @classmethod
     def open(cls, data: bytes) -> Package:
-        """Read a package. Raises :class:`DataError` where it is none, :class:`RefusedContent` where it is encrypted."""
+        """Read a package. Raises :class:`DataError` if it is invalid, :class:`RefusedContent` if it is encrypted."""
         if data.startswith(b"\xd0\xcf\x11\xe0"):
             raise RefusedContent("an encrypted or old binary office file cannot be treated yet")
         try:
@@ -98,11 +98,11 @@ class Package:
             raise DataError(f"not an office file ({type(error).__name__})") from None
 
     def names(self) -> list[str]:
-        """The names of the parts that are not left out."""
+        """Return the names of the parts that are not removed."""
         return [name for name in self.entries if name not in self.dropped]
 
     def read_tree(self, name: str) -> Any:
-        """The root element of a part. Raises :class:`DataError` where it is not plain XML."""
+        """Return the root element of a part. Raises :class:`DataError` if it is not plain XML."""
         from lxml import etree
 
         if name not in self.trees:
@@ -117,7 +117,7 @@ class Package:
         return self.trees[name]
 
     def list_links(self, part: str) -> Iterator[tuple[Any, str | None]]:
-        """The relationships of a part (``""``: of the package), each with the name of its target; None: outside."""
+        """Return the relationships of a part (``""``: the package), with the names of their targets; None: outside."""
         rels = rels_of(part)
         if rels in self.entries and rels not in self.dropped:
             for link in self.read_tree(rels).iter("{*}Relationship"):
@@ -127,7 +127,7 @@ class Package:
                 yield link, None if outside else target.lstrip("/")
 
     def list_reachable(self) -> set[str]:
-        """The parts that can be reached from the package by relationships."""
+        """Return the parts that can be reached from the package by relationships."""
         visited: set[str] = set()
         todo = [""]
         while todo:
@@ -138,7 +138,7 @@ class Package:
         return visited
 
     def drop_part(self, name: str) -> None:
-        """Leave a part out, with its relationships and those that name it."""
+        """Remove a part, with its relationships and those that name it."""
         self.dropped |= {name, rels_of(name)}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
             for link, target in list(self.list_links(part_of(rels))):
@@ -149,12 +149,12 @@ class Package:
                 self.remove(TYPES, row)
 
     def prune_parts(self) -> None:
-        """Leave out the parts that nothing leads to any more."""
+        """Remove the parts that are no longer reachable."""
         for name in sorted(self.linked - self.list_reachable() - self.dropped):
             self.drop_part(name)
 
     def remove(self, name: str, element: Any) -> None:
-        """Take an element out of a part; what stands behind it stays."""
+        """Remove an element from a part; the text after it stays."""
         parent = element.getparent()
         if parent is None:
             raise RefusedContent(f"the part {name} cannot be treated")
@@ -168,7 +168,7 @@ class Package:
         self.touched.add(name)
 
     def replace_part(self, old: str, new: str, data: bytes) -> None:
-        """Put other data, under another name, in a part's place."""
+        """Replace a part by other data under another name."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
             for link, target in self.list_links(part_of(rels)):
@@ -189,7 +189,7 @@ class Package:
             self.touched.add(TYPES)
 
     def author(self, name: str) -> str:
-        """What stands for an author, numbered in the order in which they are seen."""
+        """Return the replacement for an author, numbered in order of appearance."""
         return self.authors.setdefault(name, f"Author {len(self.authors) + 1}") if name.strip() else name
 
     def count(self, what: str, times: int = 1) -> None:
@@ -197,7 +197,7 @@ class Package:
         self.without[what] = self.without.get(what, 0) + times
 
     def to_bytes(self) -> bytes:
-        """The package with the touched parts written anew, the others as they were, and no times of its entries."""
+        """Write the package: changed parts from their trees, others unchanged, entries without times."""
         from lxml import etree
 
         for step in self.last:
@@ -219,23 +219,23 @@ class Package:
 
 
 def rels_of(part: str) -> str:
-    """The name of the part with a part's relationships."""
+    """Return the name of the part with a part's relationships."""
     folder, name = posixpath.split(part)
     return posixpath.join(folder, "_rels", f"{name}.rels")
 
 
 def part_of(rels: str) -> str:
-    """The part whose relationships ``rels`` holds; ``""``: the package's."""
+    """Return the part whose relationships are in ``rels``; ``""``: the package."""
     folder, name = posixpath.split(rels)
     return posixpath.join(posixpath.dirname(folder), name.removesuffix(".rels"))
 
 
 def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """What to do with each part, as the first matching pattern of ``allowed`` says; ``drop`` is done here.
+    """Return the task of each part, from the first matching pattern of ``allowed``; ``drop`` is done here.
 
     Raises:
-        DataError: it is no office file.
-        RefusedContent: a part is of a kind that ``refused`` names, or of none that is known.
+        DataError: the package is not an office file.
+        RefusedContent: a part is of a kind in ``refused``, or of an unknown kind.
     """
     if TYPES not in package.entries:
         raise DataError(f"not an office file: it has no part {TYPES}")
@@ -259,7 +259,7 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
 
 
 def slot_of_text(package: Package, name: str, element: Any, before: str = "\n") -> Slot:
-    """The slot of an element's text."""
+    """Return the slot of an element's text."""
 
     def put_text(text: str) -> None:
         element.text = check_printable(text)
@@ -271,7 +271,7 @@ def slot_of_text(package: Package, name: str, element: Any, before: str = "\n") 
 
 
 def stray_slots(package: Package, name: str) -> Iterator[Slot]:
-    """The slots of what stands in a part beside its elements: comments, instructions, text behind an element."""
+    """Return the slots of comments, processing instructions, and text after elements in a part."""
     from lxml import etree
 
     root = package.read_tree(name)
@@ -293,7 +293,7 @@ def _slot_of_tail(package: Package, name: str, node: Any) -> Slot:
 
 
 def slot_of_attribute(package: Package, name: str, element: Any, attribute: str, before: str = "\n") -> Slot:
-    """The slot of an element's attribute."""
+    """Return the slot of an element's attribute."""
 
     def put_attribute(text: str) -> None:
         element.set(attribute, check_printable(text))
@@ -303,25 +303,25 @@ def slot_of_attribute(package: Package, name: str, element: Any, attribute: str,
 
 
 def check_printable(text: str) -> str:
-    """The text itself; raises :class:`DataError` where XML cannot hold it."""
+    """Return the text; raises :class:`DataError` if XML cannot contain it."""
     if re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", text):
-        raise DataError("a replacement holds a character that XML cannot")
+        raise DataError("a replacement contains a character that XML does not allow")
     return text
 
 
 def is_usual_text(text: str) -> bool:
-    """Whether a text beside the document's own is one that programs write: names of styles, shapes, sheets, themes."""
+    """Tell whether a text outside the document's text is usual: names of styles, shapes, sheets, themes."""
     text = text.strip()
     return len(text) <= _LONGEST and _USUAL.fullmatch(text) is not None
 
 
 def local_name(element: Any) -> str:
-    """An element's name without its namespace."""
+    """Return an element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def parse_slots(package: Package, slots: Sequence[Slot], format: str) -> Parsed:
-    """One document of all slots, written back into the package; what is written is read back."""
+    """Return one document of all slots, which is written back into the package, and then verified."""
     separators = [s.before for s in slots[1:]] + [""] if slots else []
     document = Document.from_parts("", [s.text for s in slots], separators=separators)
 

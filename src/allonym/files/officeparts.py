@@ -1,6 +1,6 @@
-"""What becomes of the parts of an office file: text is treated, what is hidden goes, pictures become grey.
+"""Treatment of the parts of an office file: text is anonymised, hidden data removed, pictures become grey.
 
-Nothing unknown passes: a part is treated, left out, known to hold no text, or the reason why the file is refused.
+A part is anonymised, removed, or known to contain no text. A file with any other part is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMMON: Mapping[str, str] = {
     r"(word|xl)/theme/\w+\.xml": "text",
     rf"(?i:.*/media/[^/]*\.({_IMAGES}))": "image",
 }
-"""What becomes of the parts that all office files may have."""
+"""The tasks of the parts that all office files may have."""
 
 REFUSED = (
     (r".*vbaProject.*|.*vbaData\.xml", "a macro"),
@@ -56,10 +56,10 @@ REFUSED = (
 """(pattern, description) of each part that causes an office file to be refused."""
 
 KINDS = {"word/document.xml": "allonym.files.docx:list_slots", "xl/workbook.xml": "allonym.files.xlsx:list_slots"}
-"""The main part of a package that can be treated, to the function that gives its slots."""
+"""The function that returns the slots of a package, by the package's main part."""
 
 DEEPEST = 2
-"""How deep a package may lie in packages."""
+"""Greatest depth of packages inside packages."""
 
 _PEOPLE = frozenset(("creator", "lastModifiedBy", "Manager"))
 _EMPTIED = _PEOPLE | {"Company"}
@@ -72,16 +72,16 @@ _NOBODY = frozenset(
 
 
 def settle_parts(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
-    """See to what has no text: embedded files, pictures, links to files, traces of who worked on it and when.
+    """Treat everything but text: embedded files, pictures, links to files, traces of authors and times.
 
     Args:
         package: changed in place.
         tasks: from :func:`allonym.files.office.check_parts`.
-        images: ``remove`` puts grey ones in their place; ``keep`` keeps PNG and JPEG, without their metadata.
-        depth: how many packages this one lies in.
+        images: ``remove`` replaces them by grey ones; ``keep`` keeps PNG and JPEG, without their metadata.
+        depth: number of packages around this one.
 
     Returns:
-        the parts that are left, with what to do.
+        The remaining parts with their tasks.
     """
     for name, task in tasks.items():
         if task == "embedded" and not _redact_embedded(package, name, images, depth):
@@ -102,7 +102,7 @@ def settle_parts(package: Package, tasks: Mapping[str, str], images: str, depth:
 
 
 def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bool:
-    """Whether an embedded file is one that can be treated; its slots are then among those of the package."""
+    """Tell whether an embedded file can be anonymised; if so, its slots join those of the package."""
     if depth >= DEEPEST:
         return False
     try:
@@ -122,11 +122,11 @@ def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bo
 
 
 Reader = Callable[[Package, str, int], Sequence[Slot]]
-"""``(package, images, depth)`` to the slots of a package, which is changed: see :func:`settle_parts`."""
+"""``(package, images, depth) -> slots``; the package is changed, see :func:`settle_parts`."""
 
 
 def _cut_links(package: Package, rels: str) -> None:
-    """Links to other files lose their targets, or go; a link to a local file keeps the file's name alone."""
+    """Remove links to other files or their targets; a link to a local file keeps only the file's name."""
     for link in list(package.read_tree(rels)):
         if link.get("TargetMode") != "External":
             continue
@@ -154,9 +154,9 @@ def _without_image(package: Package, name: str, number: int, images: str) -> Non
 
 
 def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
-    """The slots that all office files may have: drawings, relationships, properties, what strays in any part.
+    """Return the slots that all office files may have: drawings, relationships, properties, stray texts.
 
-    Properties that name people or firms are emptied; they are searched all the same, for they may stand in the text.
+    Properties that name people or companies are emptied, but they are still searched, since the text may repeat them.
     """
     for name, task in tasks.items():
         if task != "image" and name.endswith((".xml", ".rels", ".vml")):
@@ -187,7 +187,7 @@ def _read_properties(package: Package, name: str) -> Iterator[Slot]:
 
 
 def author_slots(package: Package) -> Iterator[Slot]:
-    """The names of authors: written nowhere, but so that they are found where the text tells of them."""
+    """Return slots with the names of authors. They are not written, but help to detect the names in the text."""
     for name in package.authors:
         words = set(compile_words("-").findall(name.lower()))
         if {w for w in words if not w.isdigit()} - _NOBODY and not name.startswith("tc="):
@@ -203,7 +203,7 @@ def _says_something(text: str) -> bool:
 
 
 def all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:
-    """All slots of a package: its own, those that all have, those of the packages in it."""
+    """Return all slots of a package: its own, the common ones, and those of embedded packages."""
     slots = [*part_slots, *common_slots(package, tasks)]
     for _, inner in package.inner.values():
         slots += inner
@@ -213,6 +213,6 @@ def all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[S
 
 
 def text_parts(tasks: Mapping[str, str], main: str) -> list[str]:
-    """The parts whose text is read, the main one first."""
+    """Return the parts with text, the main part first."""
     names = [name for name, task in tasks.items() if task == "text"]
     return sorted(names, key=lambda n: (n != main, [int(d) for d in re.findall(r"\d+", n)], n))

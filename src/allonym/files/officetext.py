@@ -1,8 +1,8 @@
 """The texts of a part: paragraphs, with tracked changes accepted and rejected, then attributes and stray texts.
 
 The runs of a paragraph are read as one text, so that a name in two formats is one name. A paragraph with tracked
-changes is read twice, as it is when they are accepted and as it was. A run that both readings hold is written once
-where both make the same of it; else it becomes a deletion and an insertion.
+changes is read twice: with all changes accepted, and with all rejected. A run in both readings is written once if its
+new text is the same in both; otherwise it becomes a deletion and an insertion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from allonym.files.office import (
 from allonym.files.record import count_common_prefix
 
 Side = Literal["", "new", "old"]
-"""Which reading a run belongs to: both, that with all changes accepted, that with all rejected."""
+"""The reading of a run: both, with all changes accepted, with all rejected."""
 
 _SIDES: dict[str, Side] = {"ins": "new", "moveTo": "new", "del": "old", "moveFrom": "old"}
 _TEXTS = frozenset(("t", "delText"))
@@ -43,11 +43,11 @@ _GONE = frozenset(
     "dataBinding fldData permStart permEnd svgBlip imgProps docVars mailMerge rsids docId signatureline "
     "attachedTemplate".split()
 )
-"""Elements that are left out: data behind what is shown, links to other files, and who may edit."""
+"""Elements to remove: hidden data, links to other files, and editing permissions."""
 
 _TRACES = frozenset("date dateUtc fullDate initials userId providerId".split())
 _LINKED = frozenset("OLEObject control objectEmbed objectLink externalData subDoc sourceFileName".split())
-"""Elements that go when the part they name is gone; the picture that shows it stays."""
+"""Elements to remove with the part that they name; the picture that shows it stays."""
 
 _ATTRIBUTES = {
     "docPr": ("name", "descr", "title"),
@@ -85,10 +85,10 @@ _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
 def tidy_part(package: Package, name: str) -> None:
-    """Take out of a part what is not shown and says who worked on it and when; authors become "Author 1" and so on.
+    """Remove hidden data, authors and times from a part; authors become "Author 1" and so on.
 
     Raises:
-        RefusedContent: it holds what cannot be treated.
+        RefusedContent: the part has content that cannot be treated.
     """
     root = package.read_tree(name)
     ids = {link.get("Id") for link, _ in package.list_links(name)}
@@ -119,7 +119,7 @@ def _list_relations(element: Any) -> set[str]:
 
 
 def _twice_changed(element: Any) -> bool:
-    """Whether a text was inserted and deleted again, so that neither reading holds it."""
+    """Tell whether a text was inserted and deleted again, so that neither reading contains it."""
     side = _SIDES[local_name(element)]
     return len(element) > 0 and any(_SIDES.get(local_name(a), side) != side for a in element.iterancestors())
 
@@ -129,7 +129,7 @@ def _find_side(element: Any) -> Side:
 
 
 Piece = tuple[Side, str, Any]
-"""The reading that it belongs to, and a text's element, or else (None) what stands there."""
+"""A reading, and the element of a text, or None with a literal text."""
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class _Paragraph:
 
 
 def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
-    """The slots of a part, paragraph by paragraph; then the codes of fields, and attributes."""
+    """Return the slots of a part: first its paragraphs, then field codes and attributes."""
     root = package.read_tree(name)
     others: list[Slot] = []
     paragraphs: dict[Any, _Paragraph] = {}
@@ -211,7 +211,7 @@ def _join_shown_text(paragraph: Any) -> str:
 
 
 def _column_names(root: Any) -> dict[Any, str]:
-    """The paragraphs of table cells, each with the name of its column; in a table of two columns: what stands left."""
+    """Return the column name for each paragraph of a table; in a table of two columns, the text to the left."""
     names: dict[Any, str] = {}
     for table in root.iter("{*}tbl"):
         rows = [[cell for cell in row if local_name(cell) == "tc"] for row in table if local_name(row) == "tr"]
@@ -228,7 +228,7 @@ def _column_names(root: Any) -> dict[Any, str]:
 
 
 def _find_mark_side(paragraph: Any) -> Side:
-    """The reading in which a paragraph ends where it ends; in the other it goes on with the next."""
+    """Return the reading in which a paragraph ends at its mark; in the other it continues with the next."""
     properties = paragraph.find("{*}pPr/{*}rPr")
     return next(
         (_SIDES[local] for e in (() if properties is None else properties) if (local := local_name(e)) in _SIDES), ""
@@ -236,7 +236,7 @@ def _find_mark_side(paragraph: Any) -> Side:
 
 
 def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
-    """The paragraphs in order, together with those that follow them in either reading."""
+    """Group paragraphs that are joined in one of the readings, in order."""
     grouped: set[Any] = set()
     for element, paragraph in paragraphs.items():
         if element in grouped:
@@ -276,7 +276,7 @@ def _read_group(
 def _read_side(
     group: list[_Paragraph], what: Literal["texts", "codes"], which: Literal["new", "old"]
 ) -> Iterator[tuple[Side, Any, str]]:
-    """The texts of a reading, each with its side and what stands before it."""
+    """Return the texts of a reading, each with its side and the text before it."""
     gap, ended = "", True
     for paragraph in group:
         if ended:
@@ -294,7 +294,7 @@ def _read_side(
 
 @dataclass(slots=True)
 class _Twice:
-    """A run that both readings hold: it may become another text in each."""
+    """A run in both readings, which may get a different text in each."""
 
     package: Package = field(repr=False)
     name: str
@@ -315,7 +315,7 @@ class _Twice:
             return
         run = self.element.getparent()
         if local_name(self.element) != "t" or "wordprocessingml" not in self.element.tag or local_name(run) != "r":
-            slot.set("")  # neither reading's text may stand in the other
+            slot.set("")  # the text of one reading must not remain in the other
             return
         start, new, old, end = _split_difference(new, old)
         index = list(run).index(self.element)
@@ -353,7 +353,7 @@ class _Twice:
 
 
 def _split_difference(new: str, old: str) -> tuple[str, str, str, str]:
-    """What two texts begin with alike, each one's own middle, and what they end with alike; parted at spaces."""
+    """Return the common beginning, both middles and the common end of two texts, split at spaces."""
     start = _same_words(new, old)
     new, old = new[len(start) :], old[len(start) :]
     end = _same_words(new[::-1], old[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""Output that is whole or absent: hidden part files that get their names when they are complete, and pipes."""
+"""Atomic output: hidden part files that are renamed when complete, and pipes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from allonym.errors import DataError
 
 
 def part_path(target: Path) -> Path:
-    """The hidden file in which ``target`` grows."""
+    """Return the hidden part file of ``target``."""
     return target.with_name(f".{target.name}.allonym-part")
 
 
 def digest_of(path: Path) -> str:
-    """The digest of a file's bytes, as :class:`PartFile` makes it of what it writes."""
+    """Return the digest of a file's bytes, like the one of :class:`PartFile`."""
     with path.open("rb") as stream:
         return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
 
 
 class PartFile:
-    """A file that grows under a hidden name and gets its own name when it is complete.
+    """A file that is written under a hidden name and renamed when it is complete.
 
     Args:
-        target: the name it gets.
-        length: bytes that are kept of a part file that is there already.
-        digest: what the digest of those bytes must be; empty: not checked.
+        target: its final name.
+        length: bytes to keep of an existing part file.
+        digest: required digest of those bytes; empty: not checked.
 
     Raises:
         DataError: the part file is shorter than ``length`` or does not have the digest.
@@ -53,13 +53,13 @@ class PartFile:
             remaining -= len(block)
         if remaining or (digest and self.hash.hexdigest() != digest):
             self._stream.close()
-            raise DataError(f"{self.path} is not what the interrupted run left; begin again with overwrite")
+            raise DataError(f"{self.path} was changed after the run was interrupted; begin again with overwrite")
         self._stream.truncate(length)
         self._stream.seek(length)
 
     @property
     def stream(self) -> BinaryIO:
-        """For writers that do not append."""
+        """The file object, for writers that do not append."""
         return self._stream
 
     def write(self, data: bytes) -> None:
@@ -69,7 +69,7 @@ class PartFile:
         self.length += len(data)
 
     def cut(self, length: int) -> None:
-        """Drop what was written after ``length``."""
+        """Drop all bytes after ``length``."""
         self._stream.flush()
         self._stream.seek(0)
         self.hash = blake2b(digest_size=32)
@@ -82,7 +82,7 @@ class PartFile:
         os.fsync(self._stream.fileno())
 
     def finish(self) -> None:
-        """Give the file its name; it replaces what was there."""
+        """Rename the file to its final name, replacing an existing file."""
         if not self._stream.closed:
             self.sync()
             self._stream.close()
@@ -90,14 +90,14 @@ class PartFile:
 
     def close(self, *, remove: bool) -> None:
         """Close the file without finishing it."""
-        with contextlib.suppress(OSError):  # a full disk, which has been told already
+        with contextlib.suppress(OSError):  # a full disk, which has been reported already
             self._stream.close()
         if remove:
             self.path.unlink(missing_ok=True)
 
 
 class Lines:
-    """A file of JSON lines that is made only where there is something to write; ``private``: for its owner alone."""
+    """A file of JSON lines, created with its first line; ``private``: readable only by its owner."""
 
     def __init__(self, target: Path | None, *, private: bool = False) -> None:
         self.target, self.private = target, private
@@ -110,7 +110,7 @@ class Lines:
         return self.part.length if self.part else 0
 
     def restore(self, length: int) -> None:
-        """Go on after ``length`` bytes of an interrupted run."""
+        """Continue after ``length`` bytes of an interrupted run."""
         if not length or self.target is None:
             return
         if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
@@ -129,7 +129,7 @@ class Lines:
         self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def finish(self) -> None:
-        """Give the file its name; without lines there is no file."""
+        """Rename the file to its final name; without lines there is no file."""
         if self.part and self.part.length:
             self.part.finish()
             self.complete = True
@@ -145,7 +145,7 @@ class Lines:
 
 
 class Pipe:
-    """Standard output, with the part of :class:`PartFile` that a run uses."""
+    """Standard output, with the methods of :class:`PartFile` that a run uses."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -160,13 +160,13 @@ class Pipe:
         sys.stdout.buffer.flush()
 
     def finish(self) -> None:
-        """Write what a writer has left in ``stream``."""
+        """Write the rest of ``stream``."""
         if rest := self.stream.getvalue():
             self.write(rest)
 
     def sync(self) -> None:
-        """Pass on what is buffered."""
+        """Flush the buffer."""
         sys.stdout.buffer.flush()
 
     def close(self, *, remove: bool) -> None:
-        """Nothing to close: standard output is not ours."""
+        """Do nothing: standard output stays open."""

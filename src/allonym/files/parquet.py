@@ -14,7 +14,7 @@ from allonym.files.fields import find_named_field, format_path, is_id, is_plain_
 from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
 
 ROWS = 1024
-"""Rows of a batch at most."""
+"""Greatest number of rows in a batch."""
 
 
 def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
@@ -40,7 +40,7 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
                 )
     groups = file.num_row_groups
     codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
-    # A place in the file is the bytes of its row groups so far: it can be left and taken up between two of them.
+    # A position in the file is the size of its row groups so far; a run can resume between two row groups.
     ends = list(accumulate(_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
     if not start:
         yield Chunk(_pack_batches(arrow, schema, []), (codec, True), True, 0)
@@ -122,7 +122,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
 
 
 class _Keep:
-    """Puts a row's new texts aside until its batch is built again."""
+    """Collects the new texts of a row until its batch is rebuilt."""
 
     def __init__(self, row: int, rows: dict[int, dict[int, Any]], values: dict[int, Any], columns: Any, job: Job):
         self.row, self.rows, self.values, self.columns, self.job = row, rows, values, columns, job
@@ -139,7 +139,7 @@ class _Keep:
 def _walk_value(
     value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str], Counter[str]], texts: Any
 ) -> Any:
-    """Collect the texts of a value into a list, or put those of an iterator in their places."""
+    """Collect the texts of a value in a list, or replace them by those of an iterator."""
     if isinstance(value, str):
         name = find_named_field(path, job.fields) if job.fields else None if is_id(path, value) else format_path(path)
         (counts[1] if name is None else counts[0])[name or format_path(path)] += 1
@@ -169,7 +169,7 @@ def _has_text(arrow: Any, kind: Any) -> bool:
 
 
 class _Writer(ChunkWriter):
-    """Writes batches into row groups that hold the rows that those of the source held."""
+    """Writes batches in the row groups of the source."""
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__(stream)
@@ -177,7 +177,7 @@ class _Writer(ChunkWriter):
         self._group: list[Any] = []
 
     def write(self, data: bytes) -> None:
-        """Append a treated chunk."""
+        """Append an anonymised chunk."""
         import pyarrow as arrow
         import pyarrow.parquet as pq
 
@@ -200,7 +200,7 @@ class _Writer(ChunkWriter):
         self._group = []
 
     def close(self) -> None:
-        """Write what closes the file; the stream stays open."""
+        """Write the end of the file; the stream stays open."""
         if self._group:
             self._flush_batches()
         if self._writer is not None:

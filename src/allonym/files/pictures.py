@@ -1,4 +1,4 @@
-"""Pictures in files: a grey one in their place, or the same without what cameras and programs write into it."""
+"""Pictures in files: replace them by grey ones, or remove the metadata of cameras and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GREY = 0xD9
 
 
 def grey_png() -> bytes:
-    """A small grey picture; where it stands it is stretched to the place of the one before."""
+    """Return a small grey picture, which is stretched to the size of the replaced one."""
     rows = (b"\0" + bytes([GREY]) * SIDE) * SIDE
     head = struct.pack(">2I5B", SIDE, SIDE, 8, 0, 0, 0, 0)
     return _PNG + b"".join(
@@ -28,9 +28,9 @@ def _make_chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def strip_metadata(data: bytes) -> bytes | None:
-    """A PNG or JPEG without texts, times, places and previews in it; None where it is no such picture.
+    """Remove texts, times, places and previews from a PNG or JPEG; return None for other pictures.
 
-    Its colour profile goes too; the orientation that a camera notes is lost with the rest.
+    The colour profile and the orientation noted by a camera are removed as well.
     """
     try:
         if data.startswith(_PNG):
@@ -55,7 +55,7 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _jpeg_segments(data: bytes) -> Iterator[bytes]:
-    """The segments that make the picture, up to its end: no comments, and of applications JFIF's and Adobe's only."""
+    """Return the segments of the image data, without comments and application data other than JFIF's and Adobe's."""
     position = 2
     while True:
         marker, kind = data[position], data[position + 1]

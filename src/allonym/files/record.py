@@ -1,7 +1,7 @@
-"""What formats and a run exchange: chunks in, treated bytes out, counts that add up.
+"""The interface between formats and a run: chunks, drafts, anonymised bytes and counts.
 
-A format turns bytes into pieces: literal bytes that stay, drafts (a document and how to write it back), failures.
-:func:`anonymize_chunk` sends the drafts through the batch kernel and puts the bytes together again.
+A format parses bytes into pieces: literal bytes, drafts (a document with a function to write it back) and failures.
+:func:`anonymize_chunk` sends the drafts through the batch kernel and joins the bytes again.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from allonym.replace import Keeper
 
 MAX_WHOLE = 1 << 29
-"""Bytes of a file that is read at once (JSON, HTML, mail, office files)."""
+"""Greatest size of a file that is read at once (JSON, HTML, mail, office files), in bytes."""
 
 MAX_RATIO = 200
-"""How many times its own size a packed file may unpack to, from ``FREE_SIZE`` on; text seldom packs to a 20th."""
+"""Greatest ratio of unpacked to packed size, from ``FREE_SIZE`` on; text seldom packs to a 20th."""
 
 FREE_SIZE = 1 << 25
-"""Unpacked bytes up to which nothing is asked about the ratio."""
+"""Unpacked bytes up to which the ratio is not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every chunk needs: policy, key, chosen fields (empty: all text), whether plans (with originals) are kept,
+    """The settings for every chunk: policy, key, fields (empty: all text), whether plans (with originals) are kept,
     the vault and the scope."""
 
     policy: Policy
@@ -47,11 +47,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a file that can be treated alone.
+    """A part of a file that can be anonymised separately.
 
     Attributes:
         data: its bytes.
-        head: what the format must know from the file's beginning, e.g. encoding and column names.
+        head: information from the beginning of the file, such as encoding and column names.
         first: whether the file begins with it.
         end: bytes of the (decompressed) file up to its end.
     """
@@ -64,10 +64,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record on its way: its document, how its parts are written back, and its line (from 1) within the chunk.
+    """A record to anonymise: its document, the function that writes its parts, and its line (from 1) in the chunk.
 
-    ``counted`` is false for what is treated but no record, such as a header row. Where ``verify`` names a format of
-    :data:`allonym.files.verify.VIEWS`, what is written is read back, and refused where a covered text is left in it.
+    ``counted`` is false for text that is not a record, such as a header row. If ``verify`` names a format of
+    :data:`allonym.files.verify.VIEWS`, the result is read back, and refused if it still contains a covered text.
     """
 
     document: Document
@@ -103,27 +103,27 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
     def to_dict(self) -> dict[str, object]:
-        """Plain numbers for JSON."""
+        """Return plain numbers for JSON."""
         counts = {n: getattr(self, n) for n in ("documents", "characters", "quarantined", "offline")}
         return counts | {n: dict(sorted(getattr(self, n).items())) for n in ("labels", "operators", "treated", "left")}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Tally:
-        """The tally that :meth:`to_dict` wrote."""
+        """Read the tally that :meth:`to_dict` returned."""
         return cls(**{k: Counter(v) if isinstance(v, dict) else v for k, v in data.items()})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Treated:
-    """What became of a chunk.
+    """An anonymised chunk.
 
     Attributes:
         data: the bytes to write.
         tally: its counts.
         failures: the records left out.
         plans: (id, line within the chunk, plan as JSON) of the others, where plans are kept.
-        lines: how many lines (or records) the chunk held, to number those of later chunks.
-        refused: why the whole file is refused; empty where it is not.
+        lines: number of lines (or records) in the chunk, for numbering those of later chunks.
+        refused: reason for refusing the whole file, or empty.
     """
 
     data: bytes = field(default=b"", repr=False)
@@ -136,12 +136,12 @@ class Treated:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A chunk taken apart.
+    """A parsed chunk.
 
     Attributes:
         pieces: in order.
-        lines: how many lines (or records) the chunk holds.
-        tally: which fields are treated and which left.
+        lines: number of lines (or records) in the chunk.
+        tally: counts of the fields that are anonymised, and of those left.
         join: makes the bytes to write from those of the pieces, None standing for a record left out; by default
             they are concatenated.
     """
@@ -153,7 +153,7 @@ class Parsed:
 
 
 def find_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
-    """Find what identifies in the drafts of a chunk, for :func:`anonymize_chunk`."""
+    """Detect identifiers in the drafts of a chunk, for :func:`anonymize_chunk`."""
     return find_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
 
@@ -196,15 +196,15 @@ def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | Non
 
 
 def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
-    """What is written of a draft, read back where it asks for that.
+    """Write a draft with its new parts, and read it back if it requires that.
 
     Args:
         draft: the record.
         parts: the texts of its parts.
-        covered: where its document's text was replaced, as half-open code points.
+        covered: half-open offsets of the edits in its document's text.
 
     Raises:
-        RefusedContent: a covered text is left in it.
+        RefusedContent: the result still contains a covered text.
     """
     data = draft.render(parts)
     if draft.verify:
@@ -216,14 +216,14 @@ def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[i
 
 
 def count_common_prefix(first: str, second: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Return the length of the common beginning of two texts."""
     return next(
         (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
 
 
 def text_after(document: Document, parts: Sequence[str]) -> str:
-    """The document's text with other texts for its parts; what stands between them stays."""
+    """Return the document's text with other texts for its parts; the separators stay."""
     out: list[str] = []
     position = 0
     for (a, b), part in zip(document.parts or ((0, len(document.text)),), parts, strict=True):
@@ -234,18 +234,18 @@ def text_after(document: Document, parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one kind of file is read and written.
+    """A file format: how its files are read and written.
 
     Attributes:
         name: as given to ``--format``.
-        parse: ``(chunk, job) -> Parsed``, pure. Raises :class:`DataError` where the file cannot be read.
+        parse: ``(chunk, job) -> Parsed``, pure. Raises :class:`DataError` if the file cannot be read.
         chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the
             ``end`` of an earlier chunk, behind which to go on; ``size`` the bytes that a chunk aims at. Chunks that
             share an ``end`` belong together: nothing begins between them.
         writer: opens a writer for files that are more than the concatenation of their treated chunks.
-        many: whether a file holds many records, so that one that fails is left out; else the file is refused.
+        many: whether a file has many records, so that a failing one is left out; otherwise the file is refused.
         fields: whether fields can be named.
-        unit: what records are counted in.
+        unit: name of the unit of records.
     """
 
     name: str
@@ -258,7 +258,7 @@ class Format:
 
     @property
     def resumable(self) -> bool:
-        """Whether a run can go on in the middle of a file."""
+        """Whether a run can resume in the middle of a file."""
         return self.chunks is not None and self.writer is None
 
 
@@ -269,25 +269,25 @@ class ChunkWriter:
         self.stream = stream
 
     def write(self, data: bytes) -> None:
-        """Append a treated chunk."""
+        """Append an anonymised chunk."""
         self.stream.write(data)
 
     def close(self) -> None:
-        """Write what closes the file; the stream stays open."""
+        """Write the end of the file; the stream stays open."""
 
 
 def read_all(stream: BinaryIO) -> bytes:
-    """All bytes of a stream; :class:`DataError` where there are more than ``MAX_WHOLE``."""
+    """Read all bytes of a stream; raises :class:`DataError` if there are more than ``MAX_WHOLE``."""
     blocks, remaining = [], MAX_WHOLE + 1
     while remaining and (block := stream.read(min(remaining, 1 << 20))):
         blocks.append(block)
         remaining -= len(block)
     if not remaining:
-        raise DataError(f"a file of this format is read at once and may have {MAX_WHOLE} bytes at most")
+        raise DataError(f"a file of this format is read at once and may have at most {MAX_WHOLE} bytes")
     return b"".join(blocks)
 
 
 def check_ratio(packed: int, unpacked: int) -> None:
-    """Raises :class:`DataError` where so many packed bytes cannot honestly hold so many (a "zip bomb")."""
+    """Raise :class:`DataError` if the ratio of unpacked to packed bytes is that of a "zip bomb"."""
     if unpacked > FREE_SIZE and unpacked > MAX_RATIO * packed:
         raise DataError(f"the packed data grows to more than {MAX_RATIO} times its size; unpack it before")

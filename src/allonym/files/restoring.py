@@ -1,4 +1,4 @@
-"""Originals back into files: one text, or all plain files of a folder, each whole or not at all."""
+"""Restore originals in files: one text, or all plain text files of a folder. Each file is written atomically."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from allonym.vault import Vault
 
 PLAIN = ("txt", "md", "srt", "vtt")
-"""Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
+"""Formats whose bytes are the text. In others an original may need quoting, so restoring could break the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredFiles(Serialisable):
-    """What became of some files.
+    """The result of restoring files.
 
     Attributes:
-        files: how many were written.
-        restored, unknown: replacements undone, and those that are not known.
-        notes: what one should know, each once.
+        files: number of files written.
+        restored, unknown: number of replacements restored, and of those that could not be.
+        notes: the distinct notes of all files.
     """
 
     KEYS = ("files", "restored", "unknown")
@@ -42,10 +42,10 @@ class RestoredFiles(Serialisable):
 
 
 def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool = False) -> list[tuple[Path, Path]]:
-    """The files of a folder and where each goes, after all is seen to that can be before anything is written.
+    """Return the files of a folder with their targets, after all checks that are possible before writing.
 
     Raises:
-        UsageError: a file is there already, there are none, or one is no plain text.
+        UsageError: a target exists, there are no files, or a file is not plain text.
         DataError: a file is not UTF-8.
     """
     items = list_items(source, target, None)[0]
@@ -74,19 +74,19 @@ def restore_files(
     actor: str = "",
     advance: Callable[[int, int], object] | None = None,
 ) -> RestoredFiles:
-    """Restore files with one index; the vault's log gets one line, also where a file fails.
+    """Restore files with one index; the vault's log gets one line, even if a file fails.
 
     Args:
-        files: (source, target) of each; a target that exists is replaced.
-        plan: with the originals, of one text; for a single file.
-        vault, scope: that kept the originals.
-        key: that encrypted them, or of keyed operators.
-        actor: who does it, for the audit log.
-        advance: called with files done, of how many.
+        files: (source, target) of each file; existing targets are replaced.
+        plan: plan of one text with its originals, for a single file.
+        vault, scope: the vault with the originals, and its scope.
+        key: the encryption key, or that of keyed operators.
+        actor: name for the audit log.
+        advance: called with the number of finished files and the total.
 
     Raises:
         DataError: a file is not UTF-8, or the vault cannot be read.
-        PlanMismatch: the plan is none, or holds no originals.
+        PlanMismatch: the plan is invalid, or has no originals.
     """
     from allonym.restore import restore
 
@@ -121,7 +121,7 @@ def restore_files(
 
 
 def text_of(path: Path) -> str:
-    """The text of a file, without a byte order mark. Raises :class:`DataError` where it is not UTF-8."""
+    """Read the text of a file, without a byte order mark. Raises :class:`DataError` if it is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -129,7 +129,7 @@ def text_of(path: Path) -> str:
 
 
 def check_plain(name: str) -> None:
-    """Raises :class:`UsageError` where the suffix of a file's name says that its bytes are not its text."""
+    """Raise :class:`UsageError` if the suffix of a file's name is that of a format other than plain text."""
     try:
         format_name = format_of(PurePath(name).name)[0].name
     except DataError:
@@ -141,10 +141,10 @@ def check_plain(name: str) -> None:
 
 
 def read_only_plan(path: Path) -> Plan:
-    """Read the plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``.
+    """Read the single plan of a file: a bare plan, or a line of ``allonym anonymize --plans``.
 
     Raises:
-        PlanMismatch: the file holds several plans, or none.
+        PlanMismatch: the file contains several plans, or none.
     """
     try:
         plans = read_plan_rows(path.read_text(encoding="utf-8"), path)

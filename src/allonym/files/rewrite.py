@@ -1,4 +1,4 @@
-"""Write a source again in its own format, with other texts in its documents: every file whole, or none at all."""
+"""Write a source again in its own format, with other texts in its documents: all files or none."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from allonym.files.tasks import BATCH, read_tasks
 from allonym.policy import Policy
 
 Parts = Callable[[int, Document], "tuple[str, ...] | None"]
-"""(number of the document, from 0, in the order of ``read_documents``; document) to its new parts; None: left out."""
+"""``(number, document) -> parts``, numbered from 0 in the order of ``read_documents``; None leaves it out."""
 
 UNCOUNTED = -1
-"""The number of what is no document, such as a first row that may be a header or data."""
+"""The number for rows that are not documents, such as a first row that may be a header or data."""
 
 
 def rewrite_path(
@@ -34,28 +34,27 @@ def rewrite_path(
     overwrite: bool = False,
     count: int | None = None,
 ) -> int:
-    """Write a file or folder again with given texts; all bytes outside the documents' parts stay as they are.
+    """Write a file or folder again with other texts; all bytes outside the documents' parts are kept.
 
     Args:
         source: a file, or a folder with all below it. Never changed.
         target: a file, or a folder.
-        parts_of: the new parts of each document, as many as it has; None: the record is left out, and so is a file that
-            is one document. It is called once for each document, in the order in which
-            :func:`allonym.files.read_documents` gives them, and with ``UNCOUNTED`` for a row that is none.
+        parts_of: returns the new parts of a document, the same number; None leaves out the record, or a file that is
+            one document. It is called once for each document, in the order of
+            :func:`allonym.files.read_documents`, and with ``UNCOUNTED`` for a row that is not a document.
         fields, format: as the documents were read.
         overwrite: replace what exists.
-        count: how many documents there must be; None: any number.
+        count: required number of documents; None: any number.
 
     Returns:
-        How many documents were written.
+        The number of documents written.
 
     Raises:
-        UsageError: source and target do not go together, the target exists, or a field is not there.
-        DataError: a file cannot be read, or the number of parts is not the document's, or that of documents is not
-            ``count``. Nothing is written.
+        UsageError: source and target do not fit, the target exists, or a field is missing.
+        DataError: a file cannot be read, or the number of parts or of documents is wrong. Nothing is written.
     """
     if str(source) == "-" or str(target) == "-":
-        raise UsageError("a source is written again from a file or folder to a file or folder, not in a pipe")
+        raise UsageError("a source can be rewritten only from a file or folder to a file or folder, not in a pipe")
     items, folder = list_items(source, target, format)
     check_separate(items, [])
     check_free([item.target for item in items], [], overwrite)
@@ -85,7 +84,7 @@ Numbers = Iterator[int]
 
 
 def _read_files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
-    """Each file with its chunks taken apart, and the numbers of the documents in each."""
+    """Yield each file with its parsed chunks, and the numbers of the documents in each chunk."""
     tasks = iter(read_tasks(items, job, folder, BATCH))
     number = 0
     task = next(tasks, None)
@@ -117,7 +116,7 @@ def _read_files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Ite
 
 
 def _render_parsed(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Item) -> tuple[bytes, int]:
-    """The bytes of a chunk with the new parts, and how many documents they hold."""
+    """Return the bytes of a chunk with the new parts, and the number of its documents."""
     out: list[bytes | None] = []
     count = 0
     upcoming = iter(numbers)
@@ -138,7 +137,7 @@ def _render_parsed(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item
 
 
 def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
-    """The words of a document that become others; where each character is a part of its own, a name is many."""
+    """Return the half-open offsets of the changed words of a document."""
     text = document.text
     out: list[tuple[int, int]] = []
     for (start, end), part in zip(document.parts or ((0, len(text)),), parts, strict=True):
@@ -158,7 +157,7 @@ def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[
 
 
 class _Out:
-    """A file that is being written; it is left out where its format is one document and that was left out."""
+    """A file being written; it is left out if its only document is left out."""
 
     def __init__(self, item: Item, target: Path) -> None:
         self.item = item
@@ -177,7 +176,7 @@ class _Out:
             self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
 
     def end(self) -> None:
-        """Write what closes the file; a folder may have more files than can be open at once."""
+        """Write the end of the file; a folder may have more files than can be open at once."""
         if self._writer is not None:
             self._writer.close()
         elif self.item.pack and not self.part.length:

@@ -1,4 +1,4 @@
-"""Anonymise a file, a folder or a pipe: read in chunks, treat them in workers, write whole files or none."""
+"""Anonymise a file, a folder or a pipe: read chunks, process them in workers, write files atomically."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allonym.replace import Keeper
 
 CHECKPOINT = 0.25
-"""Seconds between two lines of the journal at least."""
+"""Least number of seconds between two lines of the journal."""
 
 _NOWHERE = Path(os.devnull, "folder")
 Advance = Callable[[int, int | None], None]
@@ -58,34 +58,34 @@ def anonymize_path(
     batch_size: int = BATCH,
     progress: Advance | None = None,
 ) -> RunReport:
-    """Anonymise a file, a folder, or standard input, and write the result whole or not at all.
+    """Anonymise a file, a folder, or standard input, and write the result atomically.
 
     Args:
         source: a file, a folder (with all below it), or ``-`` for standard input. Never changed.
-        target: where the result goes; for a folder, a folder; ``-`` for standard output.
+        target: the file to write, or a folder for a folder; ``-`` for standard output.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret of the keyed operators; by default the vault's own.
-        vault: a :class:`allonym.vault.Vault`, which keeps what stands for what in all files of a scope, or a
+        vault: a :class:`allonym.vault.Vault`, which keeps replacements consistent in all files of a scope, or a
             :class:`allonym.replace.cast.Corpus`. It is written in the order of the texts.
         scope: names the project or release.
-        fields: column names, or dotted paths, of what is treated; by default all text but record ids.
-        format: overrides what the suffix says; for standard input by default ``txt``.
-        workers: processes; any number gives the same bytes.
-        resume: go on with an interrupted run of the same call.
-        overwrite: replace a target that exists, throw away an interrupted run.
+        fields: column names, or dotted paths, of the text to anonymise; by default all text except record ids.
+        format: overrides the suffix; for standard input by default ``txt``.
+        workers: number of processes; the output does not depend on it.
+        resume: continue an interrupted run of the same call.
+        overwrite: replace an existing target, and discard an interrupted run.
         plans: file for the plans as JSON lines.
-        originals: the plans hold what was replaced, so that they can undo the run; that file is then as sensitive as
-            the source.
+        originals: include the originals in the plans, so that they can undo the run; that file is then as sensitive
+            as the source.
         report: file for the run report as JSON.
         quarantine: file for records that could not be processed, as JSON lines with id and reason; by default
-            the target's name with ``.quarantine.jsonl``, made only where there is something to list.
-        batch_size: bytes of input that a batch aims at.
-        progress: called with (bytes read, bytes in all or None) as results are written.
+            the target's name with ``.quarantine.jsonl``, created only if needed.
+        batch_size: approximate bytes of input in a batch.
+        progress: called with (bytes read, all bytes or None) as results are written.
 
     Raises:
         UsageError: the call, the policy or a field is wrong, the target exists, or there is nothing to resume.
-        DataError: a single file that cannot be read, or holds what cannot be treated. Nothing is written.
-        AllonymError: a worker died; resume goes on.
+        DataError: a single file cannot be read, or has content that cannot be treated. Nothing is written.
+        AllonymError: a worker died; the run can be resumed.
     """
     began = time.monotonic()
     loaded = Policy.load(policy)
@@ -95,13 +95,13 @@ def anonymize_path(
     if quarantine is None and out is not None:
         quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
     if resume and (out is None or str(source) == "-"):
-        raise UsageError("resume needs a file or folder to read and one to write")
+        raise UsageError("resume requires a file or folder to read and one to write")
     if resume and isinstance(vault, Corpus):
-        raise UsageError("a run that keeps its book in memory cannot be resumed; a vault can")
+        raise UsageError("a run with its book in memory cannot be resumed; use a vault")
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
     if job.fields and not folder and items[0].format and not items[0].format.fields:
-        raise UsageError(f"a {items[0].format.name} file has no fields to choose from; all its text is treated")
+        raise UsageError(f"a {items[0].format.name} file has no fields to choose from; all its text is anonymised")
     extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
     check_separate(items, extras)
     settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
@@ -111,7 +111,7 @@ def anonymize_path(
         items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
     )
     if vault is not None and not isinstance(vault, Corpus):
-        # With another vault, what was written before could be undone from neither.
+        # With another vault, neither vault could restore the text written before.
         identity["vault"] = subkey(vault.operator_key, "journal").hex()[:32]
     journal = None
     if out is not None and str(source) != "-":
@@ -148,7 +148,7 @@ def anonymize_path(
             written.finish()
         return run_report
     except (KeyboardInterrupt, OSError, AllonymError) as error:
-        # A run that was stopped, or whose disk is full, can still be resumed.
+        # A run that was interrupted, or whose disk is full, can still be resumed.
         keep = run.resumed or not isinstance(error, (DataError, UsageError))
         raise
     finally:
@@ -158,7 +158,7 @@ def anonymize_path(
 def identity_of(
     items: Sequence[Item], job: Job, settings: Mapping[str, object], quarantine: str | Path | None, **more: object
 ) -> dict[str, object]:
-    """What must be the same for a run to be gone on with. It holds no secret, and of names no more than a digest."""
+    """Return the settings that a resumed run must share. It has no secrets, and only digests of names."""
     listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
     return {
         "version": __version__,
@@ -182,14 +182,14 @@ def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[
 
 
 class Run:
-    """What a run has written and counted, and which file is under way.
+    """The state of a run: its outputs, its counts, and the current file.
 
     Args:
         items: the files, in order.
-        job: what holds for all of them.
-        journal: where to note how far the run got; None: it cannot be resumed.
-        folder: whether the files are those of a folder, so that one that is refused does not end the run.
-        quarantine, plans: files for what was left out, and for the plans; None: neither is kept.
+        job: the settings for all files.
+        journal: the journal of its progress; None: the run cannot be resumed.
+        folder: whether the files are those of a folder, so that a refused file does not end the run.
+        quarantine, plans: files for the records left out, and for the plans; None: not written.
     """
 
     def __init__(
@@ -215,11 +215,11 @@ class Run:
         self._last = time.monotonic()
 
     def read_tasks(self, size: int) -> Iterator[Task]:
-        """All chunks of all files, from where the run stopped."""
+        """Yield all chunks of all files, from the point where the run stopped."""
         return read_tasks(self.items, self.job, self.folder, size, Stretch(self.start, self.offset, read=self.read))
 
     def resume_run(self) -> None:
-        """Go on where the journal says that the run stopped."""
+        """Continue at the point in the journal."""
         if self.journal is None or not self.resumed:
             return
         lengths = (0, 0)
@@ -262,7 +262,7 @@ class Run:
             self.digests.append((item.name, str(line["digest"])))
 
     def write_chunk(self, place: Place, treated: Treated) -> None:
-        """Write what became of a chunk."""
+        """Write an anonymised chunk."""
         if place.item == self._skip:
             return
         item = self.items[place.item]
@@ -391,12 +391,12 @@ class Run:
                 lines.part.sync()
 
     def finish(self) -> None:
-        """Give the quarantine and plan files their names."""
+        """Rename the quarantine and plan files to their final names."""
         self.quarantine.finish()
         self.plans.finish()
 
     def digest(self) -> str:
-        """The digest of the output; of a folder: over the files' paths and digests."""
+        """Return the digest of the output; for a folder, over the files' paths and digests."""
         if not self.folder:
             return self.digests[0][1] if self.digests else ""
         rows = "\n".join(f"{name}\0{digest}" for name, digest in self.digests)
@@ -419,15 +419,15 @@ def read_documents(
     named: bool = True,
     policy: str | Path | Policy = "default",
 ) -> Iterator[Document]:
-    """The documents of a file, a folder or standard input (``-``), lazily, as a run would see them.
+    """Yield the documents of a file, a folder or standard input (``-``), as a run would read them.
 
     Args:
         source, fields, format: as for :func:`anonymize_path`.
-        named: give those without an id the name of their file, which a run does not.
-        policy: as the run would have it: it says who reads scans and what becomes of pictures.
+        named: use the file's name as the id of documents without one, unlike a run.
+        policy: the policy of the run, for its OCR and its treatment of pictures.
 
     Raises:
-        UsageError: no such file, format or field.
+        UsageError: there is no such file, format or field.
         DataError: a file cannot be read, or a record is malformed.
     """
     items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)

@@ -1,4 +1,4 @@
-"""The report of a run: counts, settings, versions and digests. It holds no text of any document."""
+"""The report of a run: counts, settings, versions and digests. It contains no text of documents."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RunReport(Serialisable):
-    """What a run did.
+    """The report of a run.
 
     Attributes:
-        documents: records seen, those in quarantine too.
+        documents: number of records, including those in quarantine.
         quarantined: records left out because they could not be processed.
         characters: code points of the documents written.
         files: files written.
-        refused: (file, reason) of files that were not written, of a folder.
+        refused: (file, reason) of the files of a folder that were not written.
         labels, operators: mentions per label, edits per operator.
-        offline: names and other values that a model should have given, but that came from the offline pseudonyms.
-        treated, left: how often each field was treated, and left as it is; what is no text is among them, as
+        offline: number of replacements from the offline pseudonyms instead of the language model.
+        treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
-        seconds: wall clock time of the last (or only) stretch of the run.
+        seconds: wall clock time, since the last resume.
     """
 
     documents: int = 0
@@ -57,21 +57,21 @@ class RunReport(Serialisable):
 
     @property
     def exit_code(self) -> int:
-        """0 where all was written, 1 where a record or a file was left out."""
+        """0 if everything was written, 1 if a record or a file was left out."""
         return int(bool(self.quarantined or self.refused))
 
     def to_dict(self, texts: bool = False) -> dict[str, Any]:
-        """A plain dictionary for JSON."""
+        """Return a plain dictionary for JSON."""
         refused = [{"file": name, "reason": reason} for name, reason in self.refused]
         values = Serialisable.to_dict(self) | {"refused": refused, "seconds": round(self.seconds, 3)}
         return {"schema": SCHEMA, **values}
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as indented JSON with a final line end."""
+        """Return :meth:`to_dict` as indented JSON with a final line end."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
     def to_text(self) -> str:
-        """The report for people, as lines."""
+        """Return the report as lines of text."""
         rate = f", {self.characters / self.seconds / 1e6:.2f} M characters/s" if self.seconds > 0.05 else ""
         lines = [
             f"{self.documents:,} documents, {self.characters:,} characters, {self.files:,} files written, "
@@ -88,11 +88,11 @@ class RunReport(Serialisable):
         if beside:
             lines.append(f"beside the text: {', '.join(f'{name} ({n:,})' for name, n in beside.items())}")
         fields = [name for name in self.treated if name not in beside]
-        for title, names in (("fields treated", fields), ("fields left as they are", [*self.left])):
+        for title, names in (("fields treated", fields), ("fields left unchanged", [*self.left])):
             if names:
                 lines.append(f"{title}: {', '.join(names)}")
         if self.settings.get("folder"):
-            lines.append("file names are kept as they are; look whether they name anybody")
+            lines.append("file names are kept; check whether they identify anybody")
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.quarantined:
@@ -113,7 +113,7 @@ def make_report(
     digest: str,
     seconds: float,
 ) -> RunReport:
-    """The report for a run's tally and settings."""
+    """Return the report for a run's tally and settings."""
     policy_data = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
     return RunReport(
         documents=tally.documents,
@@ -134,7 +134,7 @@ def make_report(
 
 
 def list_versions() -> dict[str, str]:
-    """The versions of allonym, Python and the packages that decide on findings, of those installed."""
+    """Return the versions of allonym, Python and the installed packages that decide on findings."""
     from allonym import __version__
 
     out = {"allonym": __version__, "python": platform.python_version()}

@@ -1,4 +1,4 @@
-"""Pieces of text inside a source with other syntax: where they stand, what they say, how they are written back."""
+"""Segments: pieces of text inside a source with other syntax."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from allonym.document import Document, Turn
 
 
 def keep_text(text: str) -> str:
-    """The text as it is: the encoder of segments without escapes."""
+    """Return the text unchanged: the encoder of segments without escapes."""
     return text
 
 
@@ -18,11 +18,11 @@ class Segment:
     """A piece of text in a source.
 
     Attributes:
-        start, end: half-open characters of the source.
-        text: what it says, escapes undone.
-        encode: escapes a text for this place.
-        before: what stands between it and the piece before it, as a reader sees it.
-        speaker: whether it names who says the pieces up to the next speaker.
+        start, end: half-open offsets in the source.
+        text: its text without escapes.
+        encode: escapes a text for this segment.
+        before: the separator from the previous segment, as a reader sees it.
+        speaker: whether it names the speaker of the segments up to the next speaker.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Segment:
 
 
 def to_document(segments: Sequence[Segment], id: str = "") -> Document:
-    """A document whose parts are the segments, in order, with a turn for each speaker."""
+    """Return a document whose parts are the segments, in order, with a turn for each speaker."""
     separators = [s.before for s in segments[1:]] + [""] if segments else []
     document = Document.from_parts(id, [s.text for s in segments], separators=separators)
     heads = [i for i, s in enumerate(segments) if s.speaker]
@@ -50,7 +50,7 @@ def to_document(segments: Sequence[Segment], id: str = "") -> Document:
 
 
 def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
-    """The source with the segments' new texts; segments that say the same keep their characters."""
+    """Return the source with the segments' new texts; unchanged segments keep their characters."""
     pieces: list[str] = []
     position = 0
     for segment, part in sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start):

@@ -1,6 +1,6 @@
-"""Finished stages of a long run, each written whole, named by what it was computed from: what a run goes on from.
+"""Finished stages of a long run, for resuming it. Each is written atomically and named by a digest of its inputs.
 
-The folder may hold numbers of a corpus: it is as sensitive as the corpus, and only its owner may read it.
+The folder may contain data of a corpus: it is as sensitive as the corpus, and only its owner may read it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from allonym import __version__
 from allonym.errors import UsageError
 
 FORMAT = 1
-"""Version of what the files hold; files of another are not read."""
+"""Version of the files; files of another version are not read."""
 
 
 def digest_values(*parts: object) -> str:
-    """A 128-bit BLAKE2b digest of plain values and of allonym's version, as 32 hexadecimal digits."""
+    """Return a 128-bit BLAKE2b digest of plain values and of allonym's version, as 32 hexadecimal digits."""
     values_json = json.dumps([FORMAT, __version__, *parts], sort_keys=True, ensure_ascii=True, default=str)
     return blake2b(values_json.encode("ascii"), digest_size=16).hexdigest()
 
@@ -30,40 +30,40 @@ class State:
     """A folder of finished stages.
 
     Args:
-        folder: made where it is not there, for its owner alone.
+        folder: created if missing, readable only by its owner.
 
     Raises:
-        UsageError: it is no folder.
+        UsageError: it is not a folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            raise UsageError(f"{self.folder} must be a folder, and it is a file")
+            raise UsageError(f"{self.folder} must be a folder, but is a file")
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
     def numbers(self, name: str, make: Callable[[], Any]) -> Any:
-        """Plain values that lie under ``name``, else what ``make`` returns, which is kept. Both ways the same."""
+        """Return the values stored under ``name``, or else store and return those of ``make``."""
         value = self.find(name)
         if value is None:
             value = self.keep(name, make())
         return value
 
     def find(self, name: str) -> Any:
-        """The plain values under ``name``; None where there are none, or a torn file."""
+        """Return the values under ``name``, or None if there are none or the file is incomplete."""
         with suppress(OSError, ValueError, KeyError):
             return json.loads(self._path_of(name).read_bytes())["value"]
         return None
 
     def keep(self, name: str, value: Any) -> Any:
-        """Write plain values; returns them as they will be read."""
+        """Store plain values, and return them as they will be read."""
         data = json.dumps({"value": value}).encode("ascii")
         self._write_file(self._path_of(name), data)
         return json.loads(data)["value"]
 
     def clear(self) -> None:
-        """Remove every file of the state, and the folder where it is empty then."""
+        """Remove every file of the state, and the folder if it is then empty."""
         for path in sorted(self.folder.rglob("*"), reverse=True):
             if path.is_dir():
                 path.rmdir()

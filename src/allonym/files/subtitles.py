@@ -27,7 +27,7 @@ def _escape_text(text: str) -> str:
 
 
 def find_segments(text: str, web: bool) -> Iterator[Segment]:
-    """The texts of a subtitle file, in order."""
+    """Return the texts of a subtitle file, in order."""
     code, read = (_escape_text, html.unescape) if web else (keep_text, keep_text)
     gap = "\n"
     first = True

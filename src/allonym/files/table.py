@@ -21,12 +21,12 @@ _COLUMNS = frozenset(
     "year month age gender sex city town country state address street phone email mail e mail price amount score "
     "rating category type label status language source url link number count".split()
 )
-"""Names of columns, as words, that are no data where they stand in a first row."""
+"""Words that are column names, not data, in a first row."""
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
 def _repeat_possessively(pattern: str) -> str:
-    """As often as can be, and nothing given back."""
+    """Return a pattern that repeats possessively, without backtracking."""
     # Python before 3.11.5 goes on behind what a possessive group read in vain (CPython issue 106052); an atomic group
     # does not, but takes memory for each time.
     wrong = re.fullmatch("(?:ab?c)*+", "a") is not None
@@ -35,7 +35,7 @@ def _repeat_possessively(pattern: str) -> str:
 
 @lru_cache(maxsize=8)
 def _compile_patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """One row with its line end, and one cell: (quoted, what follows the closing quote) or (bare)."""
+    """Compile patterns of one row with its line end, and of one cell: (quoted, text after the quote) or (bare)."""
     d = re.escape(delimiter)
     inside = _repeat_possessively('[^"]++|""')
     cell = f'(?:"{inside}"[^{d}\n]*+|(?!")[^{d}\n]*+)'
@@ -45,21 +45,21 @@ def _compile_patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its bytes' text, its value, and whether it was quoted."""
+    """A cell: its raw text, its value, and whether it is quoted."""
 
     raw: str
     value: str
     quoted: bool
 
     def format_value(self, value: str, delimiter: str) -> str:
-        """How the cell is written with another value."""
+        """Write the cell with another value."""
         if self.quoted or any(c in value for c in (delimiter, '"', "\n", "\r")):
             return '"' + value.replace('"', '""') + '"'
         return value
 
 
 def split_cells(row: str, delimiter: str) -> list[Cell]:
-    """The cells of one row without its line end."""
+    """Return the cells of one row without its line end."""
     pattern = _compile_patterns(delimiter)[1]
     out: list[Cell] = []
     position = 0
@@ -79,7 +79,7 @@ def split_cells(row: str, delimiter: str) -> list[Cell]:
 
 
 def sniff_delimiter(line: str) -> str:
-    """The delimiter that stands most often outside quotes in the first row; a comma where none does."""
+    """Return the delimiter that is most frequent outside quotes in the first row, by default a comma."""
     bare = re.sub(r'"(?:[^"]|"")*"', "", line)
     return max(DELIMITERS, key=lambda d: (bare.count(d), -DELIMITERS.index(d)))
 
@@ -115,7 +115,7 @@ def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimi
         if not columns:
             text = data[len(encoding.mark) :].decode(encoding.codec, "replace")
             row = _compile_patterns(delimiter)[0].match(text)
-            # Where a file has no header, its first row is data, which must not reach a report.
+            # In a file without a header, the first row is data, which must not reach a report.
             columns = tuple(c.value for c in split_cells(_split_line_end(row.group() if row else text)[0], delimiter))
             metadata_keys = {key for keys in job.policy.metadata.values() for key in keys}
             names = tuple(
@@ -178,7 +178,7 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
         elif chunk.first and number == 1 and _is_header(row, job):
             pieces.append(encoding.encode(match.group()))
         elif chunk.first and number == 1:
-            # Where a file has no header, its first row is data and may hold anything.
+            # In a file without a header, the first row is data.
             header = _draft_row(
                 "header", row, list(range(len(row))), ("",) * len(row), delimiter, end, encoding, {}, number
             )
@@ -199,7 +199,7 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
 
 
 def _is_header(row: list[Cell], job: Job) -> bool:
-    """Whether the first row surely names columns: those that were asked for, or such as every table has."""
+    """Tell whether the first row certainly has column names: the chosen fields, or common names."""
     names = [cell.value.strip() for cell in row]
     if job.fields:
         return set(job.fields) <= set(names)
@@ -210,7 +210,7 @@ def _is_header(row: list[Cell], job: Job) -> bool:
 
 
 def _read_row_metadata(row: list[Cell], columns: tuple[str, ...]) -> dict[str, object]:
-    """The row for policies that look names up in it; a cell with ``;`` or ``|`` is a list."""
+    """Return the row as metadata, for policies that use names from it; a cell with ``;`` or ``|`` is a list."""
     listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
     return read_metadata(
         {n: v[0] if len(v) == 1 else [w for w in v if w] for n, v in zip(columns, listed, strict=True)}

@@ -1,4 +1,4 @@
-"""How a run reads: the chunks of its files as tasks, and what becomes of one task, wherever it is treated."""
+"""The tasks of a run: the chunks of its files, and the functions that process one of them in any worker."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from allonym.files.journal import verify_written
 from allonym.files.record import Chunk, Format, Job, Treated, anonymize_chunk, check_ratio, find_in_chunk, read_all
 
 BATCH = 1 << 16
-"""Bytes that a batch aims at."""
+"""Approximate size of a batch in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which part of which file a task is: its end in bytes, the digest of all input so far, first and last."""
+    """The position of a task: its file, its end in bytes, the digest of all input so far, whether first or last."""
 
     item: int
     end: int = 0
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A chunk to treat; without one it says that its file ends, or why it is refused."""
+    """A chunk to anonymise; without a chunk, the end of a file, or the reason for refusing it."""
 
     place: Place
     format: str
@@ -44,9 +44,9 @@ class Task:
 
 
 def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
-    """Find what there is to replace in one chunk: what the workers do where a vault is kept.
+    """Detect identifiers in one chunk: the function of the workers if there is a vault.
 
-    The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
+    The vault is written by one process, in the order of the texts, so that the output does not depend on workers.
     """
     if task.chunk is None:
         return task, None
@@ -55,11 +55,11 @@ def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):
-        return task, None  # and it fails again, with its reason, when it is treated
+        return task, None  # it fails again, with its reason, when it is anonymised
 
 
 def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, Treated]:
-    """Treat one chunk: the function that the workers run."""
+    """Anonymise one chunk: the function of the workers."""
     if task.chunk is None:
         return task.place, Treated(refused=task.refused)
     try:
@@ -76,13 +76,13 @@ def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Which part of a run's files is read.
+    """The part of a run's files to read.
 
     Attributes:
         first: the first item.
-        start: where to begin in it: the end of one of its chunks.
-        end: where to stop, also the end of one of its chunks; None: read it to its end, and those behind it.
-        read: the digest of what stands before ``start``; empty: it is not looked at.
+        start: offset at which to begin in it: the end of one of its chunks.
+        end: offset at which to stop, also the end of one of its chunks; None: read all remaining items.
+        read: the digest of the bytes before ``start``; empty: not checked.
     """
 
     first: int = 0
@@ -98,12 +98,12 @@ def read_tasks(
     size: int,
     stretch: Stretch = Stretch(),
 ) -> Iterator[Task]:
-    """All chunks of all files, or of a stretch of them. What cannot be read is a refusal; of a single file, an error.
+    """Yield all chunks of all files, or of a stretch of them. An unreadable file is refused; a single one raises.
 
     Raises:
         UnknownNameError: a single file lacks a field.
         DataError: a single file cannot be read.
-        UsageError: what stands before the stretch is not what it was.
+        UsageError: the bytes before the stretch have changed.
     """
     before = sum(item.size for item in items[: stretch.first])
     for index in range(stretch.first, len(items)):
@@ -160,10 +160,10 @@ def _read_file_chunks(
 
 
 class _Unpacked(gzip.GzipFile):
-    """What a packed file holds, as long as it is not a bomb."""
+    """The contents of a packed file, with a check against zip bombs."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """See :meth:`gzip.GzipFile.read`; :class:`DataError` where it grows beyond measure."""
+        """See :meth:`gzip.GzipFile.read`; raises :class:`DataError` if the data unpacks to too much."""
         if size is None or size < 0:
             blocks = []
             while block := self.read(1 << 20):

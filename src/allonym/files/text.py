@@ -11,7 +11,7 @@ from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 
 
 def read_transcript(text: str, id: str = "") -> Document:
-    """A document with exactly this text, and with turns where it is a transcript of ``Name: text`` lines."""
+    """Return a document with exactly this text, and with turns if it is a transcript of ``Name: text`` lines."""
     document = Document(id, text)
     turns = find_turns(text)
     return replace(document, turns=turns) if turns else document

@@ -54,7 +54,7 @@ _REFUSED = (
     (r"xl/(slicers|slicerCaches|timelines|richData)/.*", "a linked data type"),
 )
 TITLE_ROWS = 20
-"""Rows at the top of a sheet among which that of the column names is sought."""
+"""Number of rows at the top of a sheet that may have the column names."""
 
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
@@ -76,7 +76,7 @@ _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
 def _read_rich_text(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
-    """The runs of a rich text, read as one, after its column's name."""
+    """Return the runs of a rich text, read as one text, after its column's name."""
     gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
         yield slot_of_text(package, name, element, gap)
@@ -84,7 +84,7 @@ def _read_rich_text(package: Package, name: str, parent: Any, column: str) -> It
 
 
 def _list_headed_cells(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
-    """The cells of a sheet, each with what stands above it in the row of column names."""
+    """Return the cells of a sheet, each with its column name."""
     rows: dict[str, list[tuple[str, Any, str]]] = {}
     for cell in package.read_tree(name).iter("{*}c"):
         column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
@@ -92,7 +92,7 @@ def _list_headed_cells(package: Package, name: str, shared: list[str]) -> Iterat
             (column, cell, _read_cell_text(cell, shared) if len(rows) <= TITLE_ROWS else "")
         )
     filled = {row: sum(bool(text) for _, _, text in cells) for row, cells in islice(rows.items(), TITLE_ROWS)}
-    # Above the names of the columns a title may stand, in a cell or two.
+    # There may be a title above the column names, in a cell or two.
     top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
     names: dict[str, str] = {}
     for row, cells in rows.items():
@@ -110,7 +110,7 @@ def _read_cell_text(cell: Any, shared: list[str]) -> str:
 
 
 def _date_styles(package: Package) -> frozenset[int]:
-    """The cell styles that show a number as a date."""
+    """Return the cell styles that show a number as a date."""
     if "xl/styles.xml" not in package.names():
         return frozenset()
     root = package.read_tree("xl/styles.xml")
@@ -149,7 +149,7 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
 
 
 def _result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
-    """The number that a formula gave: it goes, and the program that opens the file works it out anew."""
+    """Return the slot of a formula's number. An edit removes it; the program that opens the file computes it again."""
 
     def put_result(_: str) -> None:
         for value in cell.findall("{*}v"):
@@ -160,7 +160,7 @@ def _result_slot(package: Package, name: str, cell: Any, text: str, column: str)
 
 
 def _read_heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
-    """The texts of a sheet's header or footer, between the codes for place, font, page and so on."""
+    """Return the texts of a sheet's header or footer, between the codes for position, font, page and so on."""
     pieces = _CODE.split(element.text)
 
     def put_piece(index: int, text: str) -> None:
@@ -183,7 +183,7 @@ def _read_sheet(
     for element in package.read_tree(name).iter("{*}*"):
         local = local_name(element)
         if local == "pageSetup":
-            # It points at the printer's settings, which name the printer and are left out.
+            # It refers to the printer's settings, which name the printer and are removed.
             for attribute in [a for a in element.attrib if str(a).endswith("}id")]:
                 del element.attrib[attribute]
                 package.touched.add(name)
@@ -255,7 +255,7 @@ def _read_comments(package: Package, name: str) -> Iterator[Slot]:
 
 
 def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
-    """The slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
+    """Return the slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
     tasks = settle_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)

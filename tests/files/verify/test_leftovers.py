@@ -71,7 +71,7 @@ def test_a_result_with_leftovers_is_refused(monkeypatch):
     with pytest.raises(RefusedContent) as failed:
         check_result(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
     said = str(failed.value)
-    assert said.startswith("the result still holds 1 of 2 covered texts (page 2, page 3")
+    assert said.startswith("the result still contains 1 of 2 covered texts (page 2, page 3")
     assert "3 more places" in said
     assert "Ada" not in said and "Brook" not in said
     check_result(b"", "pdf", [], "")

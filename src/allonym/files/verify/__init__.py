@@ -1,8 +1,8 @@
-"""Read a result back and look for what was to be gone: texts are counted in it, and in what the plan made.
+"""Verify a result: read it back, and count covered texts in it and in the planned text.
 
-A text that was covered may stand elsewhere as an ordinary word that stays ("May"). So a result fails where it holds
-a covered text more often than the text that the plan made. Spaces, hyphens, ligatures, accents' composition and case
-make no difference. Words of a covered text are looked for alone, too.
+A covered text may also occur elsewhere as an ordinary word that stays ("May"). So a result fails if it contains a
+covered text more often than the planned text does. Spaces, hyphens, ligatures, composition of accents and case are
+ignored. The words of a covered text are also searched separately.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
 }
 """Format to its readers, ``"module:function"``, each ``(data: bytes) -> Iterator[(place, text)]``.
 
-They share no code with the readers and writers of :mod:`allonym.files`. Each is counted for itself.
+They share no code with the readers and writers of :mod:`allonym.files`. Each is counted separately.
 """
 
 LEAST_WORD = 4
-"""Letters and digits of the shortest word that is looked for alone."""
+"""Least number of letters and digits of a word that is searched separately."""
 
 LEAST_LOOSE = 9
-"""Letters and digits of the shortest text that is also looked for inside of words, where spaces may have been lost."""
+"""Least number of letters and digits of a text that is also searched inside words, since spaces may be lost."""
 
 _BROKEN = re.compile(r"(?<=[^\W\d_])(?:[-\u2010\ufffe\x02]\s*\n\s*|[\u00ad\ufffe\x02]\s*)(?=[^\W\d_])")
 _MARKS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
@@ -50,9 +50,9 @@ class Leftover:
     """A covered text that can still be read.
 
     Attributes:
-        index: which of the covered texts, from 0.
-        places: where it, or a word of it, stands.
-        excess: how many times more often than it may.
+        index: index of the covered text, from 0.
+        places: the places where it, or a word of it, occurs.
+        excess: number of occurrences above the allowed number.
     """
 
     index: int
@@ -62,7 +62,7 @@ class Leftover:
 
 @dataclass(slots=True)
 class _Squeezed:
-    """A text without all but letters and digits, and where in it words begin and end."""
+    """The letters and digits of a text, with the offsets of its words."""
 
     text: str = field(repr=False)
     borders: list[int] = field(repr=False)
@@ -81,7 +81,7 @@ class _Squeezed:
         return cls("".join(pieces), [*borders, position])
 
     def count_text(self, needle: str, *, loose: bool, tight: bool) -> int:
-        """How often the text holds ``needle``: ``loose`` also inside of words, ``tight`` only in one piece."""
+        """Count ``needle`` in the text: ``loose`` includes matches inside words, ``tight`` only unbroken ones."""
         count = 0
         position = self.text.find(needle)
         while position >= 0:
@@ -97,20 +97,20 @@ class _Squeezed:
 
 
 def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
-    """Which covered texts stand in the texts more often than in the expected one.
+    """Return the covered texts that occur more often in the result than in the expected text.
 
     Args:
         texts: (place, text) pairs of a result.
-        covered: what was to be gone, once for each time or once in all.
-        expected: what the plan made of the source: covered texts may stand as often as in it.
+        covered: the covered texts, once for each occurrence or once in all.
+        expected: the planned text, which may contain covered texts as ordinary words.
 
     Returns:
-        One for each covered text that can still be read, in their order.
+        One leftover for each covered text that can still be read, in their order.
     """
     pages = [(place, _Squeezed.squeeze_text(text)) for place, text in texts]
     allowed = _Squeezed.squeeze_text(expected)
     wanted_all = {needle for text in covered for needle in _list_needles(text)}
-    # most stand nowhere, which one look at all pages tells
+    # most do not occur, which one pass over all pages shows
     covered_pages: dict[str, tuple[tuple[str, ...], int]]
     covered_pages = dict.fromkeys(wanted_all - _find_standing(wanted_all, [page.text for _, page in pages]), ((), 0))
     out: list[Leftover] = []
@@ -126,7 +126,7 @@ def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], exp
 
 
 def _find_standing(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
-    """Those of the wanted that stand in a page, in one pass over all pages; what is wanted is letters and digits."""
+    """Return the needles that occur in a page, in one pass over all pages; needles are letters and digits."""
     import re2
 
     listed = sorted(needles)
@@ -138,13 +138,13 @@ def _find_standing(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
     words.Add("\n\n")
     words.Compile()
     matches = words.Match("\n".join(pages) + "\n\n") or []
-    if len(listed) not in matches:  # not even the end was reached, for want of memory
+    if len(listed) not in matches:  # the end was not reached, for lack of memory
         return set(listed)
     return {listed[n] for n in matches if n < len(listed)}
 
 
 def _list_needles(text: str) -> list[str]:
-    """The text without spaces and signs, then its longer words."""
+    """Return the text without spaces and signs, then its longer words."""
     squeezed = _Squeezed.squeeze_text(text)
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
     return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
@@ -153,7 +153,7 @@ def _list_needles(text: str) -> list[str]:
 def _count_excess(
     pages: Sequence[tuple[str, _Squeezed]], needle: str, allowed: _Squeezed
 ) -> tuple[tuple[str, ...], int]:
-    # Of few signs, two neighbours of a table make many ("4" and "1" are not 41).
+    # Short texts often arise from two neighbouring cells of a table ("4" and "1" are not 41).
     ways = [{"loose": False, "tight": len(needle) < LEAST_WORD}]
     if len(needle) >= LEAST_LOOSE:
         ways.append({"loose": True, "tight": False})
@@ -166,7 +166,7 @@ def _count_excess(
 
 
 def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
-    """What each reader of a format reads in a file, as (place, text) pairs.
+    """Return the (place, text) pairs of each reader of a format.
 
     Raises:
         DataError: the file cannot be read.
@@ -179,13 +179,13 @@ def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
             texts = list(getattr(import_module(module), attribute)(data))
         except (AllonymError, MemoryError):
             raise
-        except Exception as error:  # other packages raise what they meet, and their words may quote the file
+        except Exception as error:  # other packages raise various exceptions, whose messages may quote the file
             raise DataError(f"the result cannot be read back ({type(error).__name__})") from None
         yield texts
 
 
 def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
-    """As :func:`list_leftovers`, of a file: what any of the format's readers can still read, each text once."""
+    """Return the leftovers that any reader of the format can still read in a file, each text once."""
     leftovers_by_index: dict[int, Leftover] = {}
     for texts in read_views(data, format):
         for leftover in list_leftovers(texts, covered, expected):
@@ -194,10 +194,10 @@ def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: s
 
 
 def check_result(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
-    """See that a result holds none of the covered texts more often than it may.
+    """Check that a result contains no covered text more often than allowed.
 
     Raises:
-        RefusedContent: it does; the message says how many and where, and quotes none.
+        RefusedContent: it does; the message gives number and places, and quotes nothing.
     """
     covered_texts = list(dict.fromkeys(covered))
     if not covered_texts:
@@ -207,6 +207,6 @@ def check_result(data: bytes, format: str, covered: Sequence[str], expected: str
         places = list(dict.fromkeys(place for leftover in leftovers_found for place in leftover.places))
         more = f" and {len(places) - 5} more places" if len(places) > 5 else ""
         raise RefusedContent(
-            f"the result still holds {len(leftovers_found)} of {len(covered_texts)} covered texts "
+            f"the result still contains {len(leftovers_found)} of {len(covered_texts)} covered texts "
             f"({', '.join(places[:5])}{more})"
         )

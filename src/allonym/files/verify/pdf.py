@@ -1,4 +1,4 @@
-"""Readers of a PDF: what PDFium extracts, what pdfminer.six extracts, and all strings there are, wherever."""
+"""Independent readers of a PDF: PDFium's text, pdfminer.six's text, and all strings in the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from allonym.errors import DataError, MissingExtra
 
 WORD_GAP = -120
-"""Displacement in a TJ array, in thousandths of the font's height, from which on two strings are two words."""
+"""Least displacement in a TJ array that separates two words, in thousandths of the font's height."""
 
 _HEX = re.compile(rb"<([0-9A-Fa-f\s]{4,})>")
 _LITERAL = re.compile(rb"\(([^()\\]{3,})\)")
@@ -20,7 +20,7 @@ _RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Sh
 
 
 def shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """The text of each page as PDFium extracts it, and what its links and bookmarks say.
+    """Return the text of each page as PDFium extracts it, with its links and bookmarks.
 
     Raises:
         DataError: PDFium cannot open the file.
@@ -49,7 +49,7 @@ def shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """The text of each page as pdfminer.six extracts it.
+    """Return the text of each page as pdfminer.six extracts it.
 
     Raises:
         DataError: pdfminer.six cannot read the file.
@@ -68,12 +68,12 @@ def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
             device = TextConverter(resources, out, laparams=LAParams(all_texts=True))
             PDFPageInterpreter(resources, device).process_page(page)
             yield f"page {number + 1}", out.getvalue()
-    except Exception as error:  # pdfminer raises what it meets, and its words may quote the file
+    except Exception as error:  # pdfminer raises various exceptions, whose messages may quote the file
         raise DataError(f"pdfminer.six cannot read the PDF ({type(error).__name__})") from None
 
 
 def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """All strings: in the operators of content, in objects, in names of resources, in streams of other kinds.
+    """Return all strings: in content operators, in objects, in names of resources, in other streams.
 
     Strings of objects are read as text, with signs such as ``%20`` resolved.
 
@@ -100,7 +100,7 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """The strings of objects once more, byte by byte. Counted for itself: a string is there once, however it is read.
+    """Return the strings of objects again, byte by byte. They are counted separately from :func:`raw_texts`.
 
     Raises:
         DataError: the file cannot be opened.
@@ -115,7 +115,7 @@ def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _open_pdf(data: bytes) -> Iterator[tuple[Any, Any]]:
-    """The module pikepdf and the file; what goes wrong there tells its kind alone."""
+    """Return the module pikepdf and the open file; errors show only their type."""
     try:
         import pikepdf
     except ImportError:
@@ -146,7 +146,7 @@ def _read_content(pike: Any, stream: Any) -> str:
 
 
 def _collect_strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
-    """The strings within an object, and the names that resources have; what it refers to is met by itself."""
+    """Collect the strings inside an object and the names of resources, without following references."""
     if depth > 50:
         raise ValueError("objects lie too deep in one another")
     if isinstance(thing, pike.String):
@@ -170,9 +170,9 @@ def _may_hold_text(stream: Any) -> bool:
 
 
 def _read_stream(stream: Any) -> Iterator[str]:
-    """What a stream of another kind says: marked-up text as it is; else its strings, each by itself.
+    """Return the text of a stream of another kind: markup as it is, otherwise each string separately.
 
-    A map of characters has a string for each of them, and these in a row are no text.
+    A character map has a string for each character; together they are not a text.
     """
     data = stream.read_bytes()
     if data.lstrip()[:1] == b"<" and b"</" in data:
