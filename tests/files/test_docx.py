@@ -292,7 +292,7 @@ def test_a_result_that_still_holds_a_covered_text_is_refused(run, tmp_path, monk
         return write(package)
 
     monkeypatch.setattr(Package, "to_bytes", leaking)
-    with pytest.raises(RefusedContent, match=r"still holds \d of .*word/media/") as caught:
+    with pytest.raises(RefusedContent, match=r"still contains \d of .*word/media/") as caught:
         run("a.docx", DOCUMENTS["formats.docx"](), POLICY)
     assert "Ada" not in str(caught.value) and not (tmp_path / "out-a.docx").exists()
 

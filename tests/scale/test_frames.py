@@ -95,7 +95,7 @@ def test_pandas(treat):
         assert treat(frame.astype({"text": kind}))["text"].dtype == kind
     assert treat(frame.iloc[:0]).empty
     assert [None if pd.isna(v) else v for v in treat(frame.assign(text=None))["text"]] == [None] * 4
-    with pytest.raises(UsageError, match="must hold text") as caught:
+    with pytest.raises(UsageError, match="must contain only text") as caught:
         treat(pd.DataFrame({"text": ["Ada", 3], "note": ["", ""]}, dtype=object))
     assert "Ada" not in str(caught.value)
     with pytest.raises(UsageError, match="several columns"):

@@ -1,7 +1,7 @@
-"""Beyond one process: the batch kernel on data frames, on Ray and on Spark.
+"""The batch kernel on data frames, on Ray and on Spark.
 
-Each function takes what it is named after and gives back the same kind, one document per row or record. All need one
-thing: keyed pseudonyms, where pseudonyms are wanted, since workers share no state.
+Each function takes one kind of data and returns the same kind, with one document per row or record. Workers share no
+state, so consistent pseudonyms need a key.
 """
 
 from __future__ import annotations

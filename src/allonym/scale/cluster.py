@@ -1,8 +1,8 @@
-"""Ray, started quietly: no usage statistics, no dashboard, no lines from workers, and a password on its sockets.
+"""Connect to Ray or start it, without usage statistics, dashboard or worker logs, and with a token on its sockets.
 
-Ray talks through sockets, also on one machine. Nothing here is imported, and no socket opened, unless a caller asks for
-Ray. Its sockets listen on all addresses of the machine; the cluster that :func:`connect_ray` starts for itself takes no
-connection without a token made for it, where Ray knows tokens (2.52 or later) and was not imported before.
+Ray uses sockets even on one machine. It is imported, and sockets are opened, only on request. The sockets listen on all
+addresses of the machine. A cluster that :func:`connect_ray` starts accepts only connections with its token, if Ray
+supports tokens (2.52 or later) and was not imported before.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any
 
 from allonym.errors import AllonymError, MissingExtra, UsageError
 
-_STORE = 80 << 20  # bytes that Ray takes for what is passed on; documents are not
+_STORE = 80 << 20  # bytes of Ray's object store; documents are not passed through it
 _ANSWER = 10.0  # seconds
 
 
 def import_ray() -> Any:
-    """The module ray; :class:`MissingExtra` where it is not installed."""
+    """Import ray; raise :class:`MissingExtra` if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if "ray" not in sys.modules and not {"RAY_ADDRESS", "RAY_AUTH_MODE"} & set(os.environ):
-        # Ray reads it when it is imported; a caller who did so before decides on it.
+        # Ray reads this on import; a caller who imported it before decides.
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     try:
         with warnings.catch_warnings():
@@ -41,14 +41,14 @@ def import_ray() -> Any:
 
 @contextmanager
 def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
-    """The module ray, connected; what was not connected before is disconnected at the end.
+    """Yield the module ray, connected to a cluster; a connection made here is closed at the end.
 
-    The cluster is, in this order: the one that the caller is connected to; the one that ``RAY_ADDRESS`` names; one that
-    is started on this machine and ended again.
+    The cluster is the one that the caller is connected to, else the one in ``RAY_ADDRESS``, else one that is started on
+    this machine and stopped at the end.
 
     Args:
-        workers: processors of a cluster that is started; by default all that this process may use.
-        store: bytes of its object store; 0: as many as Ray thinks fit, and none of them ever on disk.
+        workers: processors of a started cluster; by default all that this process may use.
+        store: bytes of its object store; 0: Ray's default. It is never on disk.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -76,7 +76,7 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
                     _system_config=None if store else {"automatic_object_spilling_enabled": False},
                     **quiet,
                 )
-        except Exception as error:  # what Ray raises here has no common base
+        except Exception as error:  # Ray's exceptions here have no common base
             ray.shutdown()
             if address:
                 raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
@@ -90,7 +90,7 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
 
 
 def _check_address(address: str) -> None:
-    """Raises :class:`UsageError` where nobody listens at a ``host:port``; Ray takes over a minute to say so."""
+    """Raise :class:`UsageError` if nothing listens at ``host:port``; Ray would take over a minute to fail."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return
@@ -101,5 +101,5 @@ def _check_address(address: str) -> None:
 
 
 def count_processors(ray: Any) -> int:
-    """How many processors the cluster has now, 1 at least."""
+    """Return the cluster's current number of processors, at least 1."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Actor:
-    """What an actor holds between batches."""
+    """The state of an actor between batches."""
 
     def __init__(self, kernel: Kernel) -> None:
-        warnings.simplefilter("ignore")  # they may quote what a package was given
+        warnings.simplefilter("ignore")  # warnings of packages may quote their input
         self.kernel = kernel
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -44,29 +44,28 @@ def anonymize_dataset(
     gpus: float = 0.0,
     batch_rows: int = ROWS,
 ) -> Dataset:
-    """Anonymise columns of a Ray Data set; nothing is read before the result is asked for.
+    """Anonymise columns of a Ray Data set, lazily.
 
-    The rows go through a pool of actors that grows and shrinks, while Ray Data holds back what is read faster than it
-    is treated. The text columns of one row are one document. A row that fails has null in all of them, and the reason
-    in the error column. What a killed worker was at is begun again, but a killed driver begins anew: for files that are
-    to be gone on with there is :func:`anonymize_on_ray`.
+    The rows go through a pool of actors that grows and shrinks, with back-pressure on reading. The text columns of one
+    row form one document. A failing row has null in all of them, and the reason in the error column. The work of a
+    killed worker is repeated, but a killed driver starts again; :func:`anonymize_on_ray` can resume runs over files.
 
     Args:
         dataset: the rows.
         policy: a preset's name, a TOML file's path (read here, not by the actors), or a :class:`Policy`.
-        columns: the columns to treat, of a string type.
-        id_column: the column that names rows to the policy.
+        columns: the columns to anonymise, of a string type.
+        id_column: the column with the ids of rows.
         key: secret of the keyed operators. It is sent to the actors.
         plan_column: name of an added column with the plans as JSON; None: no such column.
-        error_column: name of the added column with reasons; null where all went well.
-        concurrency: actors, or (least, most) of a pool; by default from 1 to as many as the cluster has processors.
-        gpus: how much of a GPU each actor gets, 0 or more. It is of use to detectors that run on PyTorch and whose
-            policy names the device (``device = "cuda"`` of transformers, gliner, flair). The embedded tagger's network
-            is quantised for processors: CUDA has no kernel for its matrix products, so a GPU does not speed it up.
-        batch_rows: rows that an actor treats at once, 1 or more.
+        error_column: name of the added column with the reasons of failures; null without a failure.
+        concurrency: number of actors, or (least, most) of a pool; by default from 1 to the cluster's processors.
+        gpus: share of a GPU for each actor, 0 or more. It helps detectors on PyTorch whose policy names the device
+            (``device = "cuda"`` of transformers, gliner, flair). The embedded tagger's network is quantised for
+            processors; CUDA has no kernel for its matrix products, so a GPU does not speed it up.
+        batch_rows: rows in a batch, 1 or more.
 
     Raises:
-        UsageError: a column is missing, an added one exists, or GPUs are asked for and the cluster has none.
+        UsageError: a column is missing, an added one exists, or the cluster lacks the requested GPUs.
         MissingExtra: Ray or pyarrow is not installed.
     """
     ray = import_ray()
@@ -76,7 +75,7 @@ def anonymize_dataset(
     if gpus < 0:
         raise UsageError(f"gpus must be 0 or more, got {gpus}")
     if gpus and not ray.cluster_resources().get("GPU"):
-        raise UsageError("gpus are asked for, and the cluster has none")
+        raise UsageError("gpus are requested, but the cluster has none")
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
     schema = dataset.schema(fetch_if_missing=False)
     if schema is not None:

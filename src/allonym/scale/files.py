@@ -1,10 +1,10 @@
-"""Files and folders on a Ray cluster: the same bytes as on one machine, from workers that may die.
+"""Files and folders on a Ray cluster: the same bytes as on one machine, even if workers die.
 
-The driver hands out steps (:mod:`allonym.scale.partitions`) to actors, one each at a time, and sees names and numbers,
-never a document: what goes through Ray is which part of which file is next. So its memory does not grow with the
-documents, and Ray's object store stays empty. Actors, not Ray Data: the result of a step is a file that is there whole
-or not, which is all that a step needs to be done again, whereas rows that travel through the object store would have to
-be kept, ordered and written by somebody. Ray starts an actor that died again, and its step with it.
+The driver assigns steps (:mod:`allonym.scale.partitions`) to actors, one each at a time. Only names and numbers go
+through Ray, never a document, so the driver's memory does not grow with the documents and Ray's object store stays
+empty. Actors are used instead of Ray Data because the result of a step is a file, written atomically, so a step can be
+repeated. Rows in the object store would have to be stored, ordered and written by another process. Ray restarts an
+actor that died, with its step.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, read
 from allonym.scale.storage import Disk, is_uri
 
 _INLINE = 1 << 16
-_END = 10.0  # seconds that killed workers may take to be gone
+_END = 10.0  # seconds that killed workers may take to end
 
 RETRIES = 8
-"""How often a step is begun again because its worker died, before the run gives up."""
+"""Number of times that a step is repeated after its worker died, before the run fails."""
 
 
 def anonymize_on_ray(
@@ -65,12 +65,11 @@ def anonymize_on_ray(
 ) -> RunReport:
     """Anonymise a file or a folder on a Ray cluster; the bytes are those of :func:`allonym.files.anonymize_path`.
 
-    The cluster is the one that the caller is connected to, or the one that ``RAY_ADDRESS`` names, or one that is
-    started on this machine for the run. Every machine of it needs the same version of allonym, and sees local paths as
-    this one does.
+    The cluster is the one that the caller is connected to, else the one in ``RAY_ADDRESS``, else one started on this
+    machine for the run. All machines of the cluster need the same version of allonym and the same local paths.
 
-    What is finished is kept in a hidden folder beside the target, by partition, until the run is complete. A worker
-    that dies costs its partition; a run that is killed goes on with ``resume``.
+    Finished partitions are kept in a hidden folder beside the target until the run is complete. A worker that dies
+    costs its partition; a killed run continues with ``resume``.
 
     Args:
         source: a path, or a URI such as ``s3://bucket/folder``. Never changed.
@@ -78,24 +77,24 @@ def anonymize_on_ray(
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret of the keyed operators. It is sent to the workers.
         scope: names the project or release.
-        fields: column names, or dotted paths, of what is treated; by default all text but record ids.
-        format: overrides what the suffix says.
-        workers: actors, of one processor each; by default one for each processor that the cluster has.
-        resume: go on with an interrupted run of the same call.
-        overwrite: replace a target that exists, throw away an interrupted run.
-        plans, report, quarantine: as for :func:`allonym.files.anonymize_path`; files of this machine. Without
-            ``quarantine`` that file lies beside the target, wherever that is.
-        originals: the plans hold what was replaced.
+        fields: column names, or dotted paths, of the text to anonymise; by default all text except record ids.
+        format: overrides the suffix.
+        workers: number of actors, of one processor each; by default the cluster's number of processors.
+        resume: continue an interrupted run of the same call.
+        overwrite: replace an existing target, and discard an interrupted run.
+        plans, report, quarantine: as for :func:`allonym.files.anonymize_path`; files of this machine. By default the
+            quarantine file is beside the target.
+        originals: include the originals in the plans.
         batch_size: as for :func:`allonym.files.anonymize_path`.
-        partition_size: bytes of a file that a worker treats at once: what is lost with it. By default a 256th of the
-            source, from 64 KB to 1 MB; 16 MB at most for sources of terabytes. With another size a run cannot be
-            resumed.
-        progress: called with (bytes of the source that are done, bytes in all).
+        partition_size: bytes of a file that a worker anonymises at once, and loses if it dies. By default a 256th of
+            the source, from 64 KB to 1 MB, or up to 16 MB for sources of terabytes. A run cannot be resumed with
+            another size.
+        progress: called with (finished bytes of the source, all bytes).
 
     Raises:
         UsageError: the call, the policy or a field is wrong, the target exists, or there is nothing to resume.
-        DataError: a single file that cannot be read, or holds what cannot be treated. Nothing is written.
-        AllonymError: workers died too often at one step; resume goes on.
+        DataError: a single file cannot be read, or has content that cannot be treated. Nothing is written.
+        AllonymError: workers died too often at one step; the run can be resumed.
         MissingExtra: Ray, or for a URI pyarrow, is not installed.
     """
     began = time.monotonic()
@@ -114,7 +113,7 @@ def anonymize_on_ray(
         partition_size = usual_size(total)
     first = listing.items[0].format if listing.items else None
     if job.fields and not listing.folder and first and not first.fields:
-        raise UsageError(f"a {first.name} file has no fields to choose from; all its text is treated")
+        raise UsageError(f"a {first.name} file has no fields to choose from; all its text is anonymised")
     local = isinstance(listing.storage, Disk)
     if quarantine is None and local:
         quarantine = listing.beside(".quarantine.jsonl")
@@ -165,10 +164,10 @@ def _report_progress(progress: Advance | None, total: int, bytes_done: int) -> N
 
 
 class _Remembered:
-    """What an interrupted run left: its journal beside a local target, else the same line as an object.
+    """The state of an interrupted run: its journal beside a local target, or the same line as a remote object.
 
-    Parts and notes lie in the folder ``state_of_run``, which belongs to one run. If another run begins in its place, a
-    worker of the old run that has not ended yet does not disturb it.
+    Parts and notes are in the folder ``state_of_run``, which belongs to one run, so that a worker of an old run that
+    has not ended yet does not disturb a new one.
     """
 
     def __init__(
@@ -187,7 +186,7 @@ class _Remembered:
             return
         head = self.storage.read(f"{self.state}/run.json")
         if head is not None and not resume and not overwrite:
-            raise UsageError(f"an unfinished run lies at {self.state}: resume goes on with it, overwrite begins again")
+            raise UsageError(f"an unfinished run lies at {self.state}: resume continues it, overwrite begins again")
         self.resumed = head is not None and resume
         if head is not None and resume:
             begun = json.loads(head)
@@ -207,7 +206,7 @@ class _Remembered:
 
 
 class _Seat:
-    """The actor: a worker that lives in a process of its own, with its policy and models."""
+    """The actor: a worker in its own process, with its policy and models."""
 
     def __init__(self, worker: Worker) -> None:
         warnings.simplefilter("ignore")  # they may quote what a package was given
@@ -221,17 +220,17 @@ class _Seat:
 
 
 def _run_steps(ray: Any, worker: Worker, schedule: Schedule, workers: int, report: Callable[[int], None]) -> None:
-    """Hand out all steps; at most one is under way for each actor."""
+    """Assign all steps, at most one at a time to each actor."""
     actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
-    # What is large does not travel with the actor, and must not be gone when one is started again.
+    # Large values are not sent with the actor, and must remain for restarted actors.
     shared_worker = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
     seats = [actor.remote(shared_worker) for _ in range(workers)]
-    # Nothing is given to a seat that nobody sits on yet.
+    # A seat gets no step before its actor has started.
     busy: dict[Any, tuple[Any, Step | None]] = {seat.version.remote(): (seat, None) for seat in seats}
     try:
         _hand_out(ray, busy, schedule, report)
     finally:
-        for seat in seats:  # what is still under way must not outlive the state that it belongs to
+        for seat in seats:  # running steps must not outlive the state that they belong to
             ray.kill(seat)
         if busy:
             ray.wait(list(busy), num_returns=len(busy), timeout=_END)
@@ -257,12 +256,14 @@ def _hand_out(
                 told_where = f" at {step.items[0].name}" if step else ""
                 raise AllonymError(
                     f"workers died {RETRIES + 1} times{told_where} ({type(error).__name__}): killed, or out of memory? "
-                    "resume goes on; fewer workers leave more memory to each"
+                    "resume continues the run; fewer workers leave more memory to each"
                 ) from None
             idle.append(seat)
             if step is None:
                 if came != __version__:
-                    raise UsageError(f"a worker has allonym {came}, this is {__version__}: install the same everywhere")
+                    raise UsageError(
+                        f"a worker has allonym {came}, this is {__version__}: install the same version everywhere"
+                    )
                 continue
             working -= 1
             if came.error is not None:
@@ -281,7 +282,7 @@ def _gather_outputs(
     settings: Mapping[str, object],
     began: float,
 ) -> RunReport:
-    """Add up what the groups came to, in order, and write what lists left-out records and plans."""
+    """Add up the results of the groups, in order, and write the quarantine and plan files."""
     tally, files, refused = Tally(), 0, []
     rows = blake2b(digest_size=32)
     only = ""
@@ -298,7 +299,7 @@ def _gather_outputs(
         for group in range(count):
             note = cast("dict[str, Any] | None", read_note(listing.storage, state, group))
             if note is None:
-                raise AllonymError("a part of the run is gone from its state; resume makes it again")
+                raise AllonymError("a part of the run is missing from its state; resume computes it again")
             tally.add(Tally.from_dict(note["tally"]))
             refused += [(name, why) for name, why in note["refused"]]
             for name, only, _ in note["files"]:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 1024
-"""Rows of a batch at most."""
+"""Greatest number of rows in a batch."""
 
 F = TypeVar("F")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """:func:`allonym.batch.anonymize_batch` with its arguments: what workers get once."""
+    """:func:`allonym.batch.anonymize_batch` with its arguments, sent once to each worker."""
 
     policy: Policy
     columns: tuple[str, ...]
@@ -32,11 +32,11 @@ class Kernel:
     error_column: str = "allonym_error"
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """One record batch, treated.
+        """Anonymise one record batch.
 
         Raises:
             UsageError: see :func:`allonym.batch.anonymize_batch`.
-            DataError: Arrow cannot take the batch; the message quotes none of it.
+            DataError: Arrow rejects the batch; the message quotes nothing of it.
         """
         try:
             return anonymize_batch(
@@ -51,24 +51,24 @@ class Kernel:
         except AllonymError:
             raise
         except (ValueError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's errors quote values
-            raise DataError(f"{type(error).__name__} while a batch was treated") from None
+            raise DataError(f"{type(error).__name__} while a batch was anonymised") from None
 
     @property
     def read(self) -> list[str]:
-        """The columns that it reads."""
+        """The columns to read."""
         return [*self.columns, *((self.id_column,) if self.id_column and self.id_column not in self.columns else ())]
 
     @property
     def added(self) -> list[str]:
-        """The columns that it adds, each of strings."""
+        """The added columns, all of strings."""
         return [*((self.plan_column,) if self.plan_column else ()), self.error_column]
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what comes out for what goes in; raises as the kernel would."""
+        """Return the output schema for an input schema; raises as the kernel would."""
         return self(_make_empty_batch(schema)).schema
 
     def check(self, names: Sequence[str]) -> None:
-        """Raises :class:`UsageError` where columns are missing, named twice, or those that are added exist."""
+        """Raise :class:`UsageError` if columns are missing or named twice, or added columns exist."""
         for name in self.read:
             if name not in names:
                 raise UnknownNameError("column", name, [str(n) for n in names])
@@ -97,27 +97,27 @@ def anonymize_frame(
     batch_rows: int = ROWS,
     connection: Any = None,
 ) -> F:
-    """Anonymise columns of a data frame; what comes back is of the same kind.
+    """Anonymise columns of a data frame, and return a frame of the same kind.
 
-    The text columns of one row are one document: they share entities and numbering. A row that fails has null in all of
+    The text columns of one row form one document: they share entities and numbering. A failing row has null in all of
     them, and the reason in the error column. Other columns, the order and the index stay.
 
     Args:
         frame: a pandas ``DataFrame``, a Polars ``DataFrame`` or ``LazyFrame``, a DuckDB relation, or of pyarrow a
-            ``Table``, ``RecordBatch`` or ``RecordBatchReader``. Never changed. A reader and a ``LazyFrame`` are treated
-            when they are read; of a reader only some batches are in memory.
+            ``Table``, ``RecordBatch`` or ``RecordBatchReader``. Never changed. A reader and a ``LazyFrame`` are
+            processed lazily; only some batches of a reader are in memory.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
-        columns: the columns to treat, which must hold text.
-        id_column: the column that names rows to the policy; by default they have none.
-        key: secret of the keyed operators. Without it, equal names in different rows get replacements of their own.
+        columns: the columns to anonymise, which must be text.
+        id_column: the column with the ids of rows; by default rows have none.
+        key: secret of the keyed operators. Without it, equal names in different rows get different replacements.
         plan_column: name of an added column with the plans as JSON; None: no such column.
-        error_column: name of the added column with reasons; null where all went well.
-        workers: processes; any number gives the same frame.
-        batch_rows: rows that are treated at once at most, 1 or more.
-        connection: the DuckDB connection that the result belongs to; by default DuckDB's own.
+        error_column: name of the added column with the reasons of failures; null without a failure.
+        workers: number of processes; the result does not depend on it.
+        batch_rows: greatest number of rows in a batch, 1 or more.
+        connection: the DuckDB connection of the result; by default DuckDB's default connection.
 
     Raises:
-        UsageError: a column is missing or holds no text, an added one exists, or no frame of this kind is known.
+        UsageError: a column is missing or not text, an added one exists, or the kind of frame is unknown.
         MissingExtra: pyarrow is not installed.
     """
     import_arrow()
@@ -165,7 +165,7 @@ def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, conne
     try:
         table = arrow.table({name: arrow.array(frame[name], from_pandas=True) for name in kernel.read})
     except (arrow.ArrowException, TypeError):  # Arrow's message quotes the value
-        raise UsageError(f"the columns {', '.join(kernel.read)} must hold text and missing values only") from None
+        raise UsageError(f"the columns {', '.join(kernel.read)} must contain only text and missing values") from None
     # A column without any value has the type null.
     for index, name in enumerate(table.schema.names):
         if arrow.types.is_null(table.schema.field(name).type):
@@ -195,7 +195,7 @@ def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, c
     schema = frame.collect_schema()
     kernel.check(schema.names())
     schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added), polars.String)}
-    # What is asked of the result must not be asked of the originals instead.
+    # Filters on the result must not be pushed down to the originals.
     return frame.map_batches(
         lambda some: _anonymize_polars(some, kernel, workers, rows, connection),
         schema=schema,

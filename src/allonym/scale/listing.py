@@ -1,4 +1,4 @@
-"""The files of a run on a cluster, at this machine or behind a URI, and what stands in their way."""
+"""The files of a run on a cluster, on this machine or behind a URI, and checks of its targets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NOWHERE = Path(os.devnull, "folder")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a run reads and writes.
+    """The inputs and outputs of a run.
 
     Attributes:
         items: the files, sorted by name. Their targets are paths in ``storage``.
         folder: whether the source is a folder.
-        storage: where the results go.
-        target: the file or folder there that the run writes.
+        storage: storage of the results.
+        target: the file or folder that the run writes there.
     """
 
     items: list[Item]
@@ -34,24 +34,24 @@ class Listing:
 
     @property
     def state(self) -> str:
-        """The hidden folder beside the target in which a run keeps what is finished."""
+        """The hidden folder beside the target with the finished parts of a run."""
         path = PurePosixPath(self.target)
         return str(path.with_name(f".{path.name}.allonym-ray"))
 
     def beside(self, suffix: str) -> str:
-        """The target's path with something behind it."""
+        """Return the target's path with a suffix."""
         return self.target + suffix
 
 
 def list_files(source: str | Path, target: str | Path, format: str | None) -> Listing:
-    """The files to treat, as :func:`allonym.files.items.list_items` lists them, wherever they are.
+    """Return the files of a run, as :func:`allonym.files.items.list_items`, from any storage.
 
     Raises:
-        UsageError: standard input or output; there is no such source; source and target do not go together.
+        UsageError: a pipe is named, the source does not exist, or source and target do not fit.
         DataError: no format reads the source.
     """
     if str(source) == "-" or str(target) == "-":
-        raise UsageError("the Ray runner reads and writes files; for a pipe leave out --runner ray")
+        raise UsageError("the Ray runner reads and writes files; use a pipe without --runner ray")
     reads, path = locate_storage(source)
     writes, to = locate_storage(target)
     if not PurePosixPath(to).name or (isinstance(writes, Remote) and "/" not in to):
@@ -106,13 +106,13 @@ def _make_item(item: Item, to: str, folder: bool) -> Item:
 
 
 def check_targets(listing: Listing, extras: list[Path], overwrite: bool, *, fresh: bool) -> None:
-    """Raises :class:`UsageError` where a file that the run would write is another one of it, or exists already.
+    """Raise :class:`UsageError` if an output of the run is also another of its files, or exists already.
 
     Args:
         listing: the files.
         extras: further files, all of this machine.
-        overwrite: whether what exists may be replaced.
-        fresh: whether the run begins; one that goes on finds what it wrote before.
+        overwrite: whether existing files may be replaced.
+        fresh: whether the run is new; a resumed run finds its earlier outputs.
     """
     local = isinstance(listing.storage, Disk)
     sources = [item for item in listing.items if isinstance(item.source, Path)]

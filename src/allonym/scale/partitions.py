@@ -1,12 +1,12 @@
-"""A run in partitions: what is cut out of files, treated apart, kept, and put together again.
+"""A run in partitions: parts of files that are anonymised separately, stored, and joined again.
 
-A small file is treated whole, together with its neighbours. A large file that is a sequence of records is *cut*: into
-slices that begin and end where a run on one machine would begin and end a batch. What becomes of the batches of a
-*slice* is kept in one part file; when all are there, they are *joined* by the very code that takes the batches of a run
-on one machine, in the same order, so that the bytes are the same. Nothing here knows how the work is distributed.
+Small files are anonymised as a whole, in groups. A large file of records is *cut* into slices at the batch boundaries
+of a run on one machine. The anonymised batches of a *slice* are stored in one part file. When all parts exist, they
+are *joined* by the same code, and in the same order, as the batches of a run on one machine, so the bytes are the same.
+This module does not depend on how the work is distributed.
 
-A part file, and the note that a group of files is done, appear whole or not at all and say what they were made from.
-So a step may be done twice, or begun again by another worker, and changes nothing.
+A part file, and the note that a group of files is finished, are written atomically and identify their input. So a step
+may be repeated by any worker without an effect.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from allonym.files.tasks import BATCH, Place, Stretch, anonymize_task, read_task
 from allonym.scale.storage import Storage
 
 PARTITION = 1 << 20
-"""Bytes that a slice, or a group of small files, aims at where there are many: some seconds of work with the tagger."""
+"""Approximate size of a slice, or a group of small files, in large runs: some seconds of work with the tagger."""
 
 MANY = 64
-"""Files of a group at most, and slices that are cut at once."""
+"""Greatest number of files in a group, and of slices that are cut at once."""
 
 OPEN = "open"
-"""A file in the state that is there as long as the run."""
+"""A file in the state that exists as long as the run."""
 
 Slice = tuple[int, "int | None", str]
-"""Where it begins and ends in its file (None: at the end of it), and the digest of what is read there."""
+"""Start and end in the file (None: its end), and the digest of the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that a worker does at once.
+    """A unit of work.
 
     Attributes:
-        kind: ``group``: treat files whole; ``cut`` a file; treat a ``slice`` of it; ``join`` what became of its slices.
-        group: the number of the group of files; a file that is cut is a group of its own.
+        kind: ``group``: anonymise whole files; ``cut`` a file; anonymise a ``slice``; ``join`` the slices of a file.
+        group: the number of the group of files; a file that is cut is its own group.
         items: the files.
-        part: the number of the slice; for ``cut`` that of the next one; for ``join`` how many there are.
-        start, end, digest: of the slice; for ``cut`` where to go on.
-        weight: bytes of the source that are done with it.
+        part: the number of the slice; for ``cut`` that of the next one; for ``join`` the number of slices.
+        start, end, digest: of the slice; for ``cut`` the position to continue from.
+        weight: bytes of the source that it finishes.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step came to: an error that ends the run, the slices that were cut, and whether the group is done."""
+    """The result of a step: an error that ends the run, the slices that were cut, and whether the group is finished."""
 
     error: AllonymError | None = None
     slices: tuple[Slice, ...] = ()
@@ -76,17 +76,17 @@ class Outcome:
 
 
 def usual_size(total: int) -> int:
-    """Bytes that a slice of a source of ``total`` bytes aims at.
+    """Return the approximate size of a slice of a source of ``total`` bytes.
 
-    A 256th, so that small sources spread too, from that of a batch to ``PARTITION``; from 256 GB on a 262,144th, since
-    each slice takes some of the driver's time, up to 16 times ``PARTITION``.
+    It is a 256th, so that small sources are distributed too, between the size of a batch and ``PARTITION``. From 256 GB
+    on it is a 262,144th, since each slice costs the driver some time, up to 16 times ``PARTITION``.
     """
     most = min(max(PARTITION, total >> 18), 16 * PARTITION)
     return max(BATCH, min(most, total >> 8))
 
 
 def group_files(items: Sequence[Item], size: int) -> Iterator[Step]:
-    """The first step of each group of files, in order; it depends on names, formats and sizes alone."""
+    """Return the first step of each group of files, in order; it depends on names, formats and sizes alone."""
     number, total = 0, 0
     some: list[Item] = []
     for item in items:
@@ -110,7 +110,7 @@ def _count_bytes(step: Step) -> int:
 
 
 class Schedule:
-    """Which step comes next. It holds the first step of each group, and of slices those that can be done now.
+    """The order of steps. It holds the first step of each group, and the slices that can be processed now.
 
     ``count`` is the number of groups.
     """
@@ -118,20 +118,20 @@ class Schedule:
     def __init__(self, items: Sequence[Item], size: int) -> None:
         steps = list(group_files(items, size))
         self.count = len(steps)
-        # What is large comes first, so that none of it is waited for alone.
+        # Large groups come first, so that the run does not end by waiting for one.
         large = sorted((s for s in steps if _count_bytes(s) > size), key=_count_bytes, reverse=True)
         self._groups = chain(large, (s for s in steps if _count_bytes(s) <= size))
         self._ready: deque[Step] = deque()
         self._open: dict[int, list[int]] = {}
 
     def next_step(self) -> Step | None:
-        """A step that can be done now; None: there is none until another one is done, or at all."""
+        """Return a step that can be done now, or None if there is none until another one is finished, or at all."""
         if self._ready:
             return self._ready.popleft()
         return next(self._groups, None)
 
     def finish_step(self, step: Step, outcome: Outcome) -> int:
-        """Take note of what a step came to; returns how many bytes of the source are done with it."""
+        """Record the result of a step; return the number of bytes of the source that it finished."""
         item, group = step.items[0], step.group
         if step.kind == "cut":
             if outcome.is_done:
@@ -153,7 +153,7 @@ class Schedule:
             if outcome.more is None:
                 waiting[1] = parts
             else:
-                # Half-way, so that the next slices are cut before there are no more to do.
+                # Half-way, so that the next slices are cut before the last ones are finished.
                 steps.insert(len(steps) // 2, Step("cut", group, step.items, parts, outcome.more))
             self._ready += steps
         if step.kind == "slice":
@@ -166,15 +166,15 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Does the steps of a run, one after the other.
+    """Performs the steps of a run, one after the other.
 
     Args:
-        job: policy, key and fields. It is loaded once for all steps.
+        job: policy, key and fields, loaded once for all steps.
         folder: whether the source is a folder.
-        storage: where the results go.
-        state: the run's own folder there for parts and notes.
-        size: bytes that a slice aims at.
-        batch: bytes that a batch aims at.
+        storage: storage of the results.
+        state: the run's folder there for parts and notes.
+        size: approximate bytes of a slice.
+        batch: approximate bytes of a batch.
     """
 
     job: Job
@@ -185,7 +185,7 @@ class Worker:
     batch: int = BATCH
 
     def do_step(self, step: Step) -> Outcome:
-        """Do a step. What goes wrong comes back as an error that quotes no document."""
+        """Perform a step. Failures are returned as errors that quote no document."""
         try:
             return cast(Outcome, getattr(self, f"_do_{step.kind}")(step))
         except AllonymError as error:
@@ -193,7 +193,7 @@ class Worker:
         except OSError as error:
             failure = f"{type(error).__name__}{f', error {error.errno}' if error.errno else ''}"
             return Outcome(error=AllonymError(f"a worker could not read or write ({failure})"))
-        except Exception as error:  # it goes through the cluster's logs, and a foreign message may quote a document
+        except Exception as error:  # the error reaches the cluster's logs, and a package's message may quote a document
             return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
 
     def _do_group(self, step: Step) -> Outcome:
@@ -214,7 +214,7 @@ class Worker:
         slices: list[Slice] = []
         begin, read = step.start, blake2b(digest_size=32)
         for task in read_tasks(step.items, self.job, self.folder, self.batch, Stretch(start=begin)):
-            if task.chunk is None:  # the end, or why there is nothing more to read: the last slice comes to the same
+            if task.chunk is None:  # the end, or a failure of reading, which the last slice meets as well
                 break
             _update_digest(read, task.chunk)
             if task.place.end - begin >= self.size:
@@ -272,7 +272,7 @@ class Worker:
         return Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
 
     def _keep_outputs(self, step: Step, run: Run, scratch: Path) -> None:
-        """Give what a group came to its place: files, then what was left out, then the note that it is done."""
+        """Store the results of a group: its files, then the records left out, then the note that it is finished."""
         run.finish()
         self._check_open()
         written = dict(run.digests)
@@ -292,7 +292,7 @@ class Worker:
         self.storage.write(self._path_of_group(step.group, ".json"), json.dumps(note).encode("ascii"))
 
     def _is_intact(self, step: Step) -> bool:
-        """Whether the group is done, and what was written is still there."""
+        """Tell whether the group is finished and its outputs still exist."""
         note = read_note(self.storage, self.state, step.group)
         if note is None:
             return False
@@ -301,7 +301,7 @@ class Worker:
         return all(name in targets and self.storage.size(targets[name]) == size for name, _, size in files)
 
     def _check_open(self) -> None:
-        # A worker may outlive its run: one that lost its driver, for some seconds.
+        # A worker that lost its driver may outlive its run for some seconds.
         if self.storage.size(f"{self.state}/{OPEN}") is None:
             raise AllonymError("the run has ended")
 
@@ -310,13 +310,13 @@ class Worker:
 
 
 def _update_digest(read: blake2b, chunk: Chunk) -> None:
-    # With what is known from the file's beginning: a header that changed makes other records of the same bytes.
+    # The digest includes the file's head: another header makes other records of the same bytes.
     read.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
     read.update(chunk.data)
 
 
 def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] | None:
-    """What a group came to; None where it is not done."""
+    """Return the result of a group, or None if it is not finished."""
     with suppress(ValueError):
         data = storage.read(f"{state}/{group}.json")
         return None if data is None else cast("Mapping[str, object]", json.loads(data))
@@ -324,7 +324,7 @@ def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] 
 
 
 def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
-    """Append what became of a batch: a line of JSON, then the bytes to write."""
+    """Append an anonymised batch: a line of JSON, then the bytes to write."""
     row = {
         "last": last,
         "tally": treated.tally.to_dict(),
@@ -339,7 +339,7 @@ def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
 
 
 def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
-    """What :func:`write_treated` wrote, in order: whether it is the file's last batch, and what became of it.
+    """Yield the batches that :func:`write_treated` wrote, each with whether it is the file's last.
 
     Raises:
         AllonymError: the end is missing.
@@ -350,7 +350,7 @@ def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
             return
         data = stream.read(row["size"]) if "size" in row else b""
         if "size" not in row or len(data) != row["size"]:
-            raise AllonymError("a part that was kept is not whole; begin again with overwrite")
+            raise AllonymError("a stored part is incomplete; begin again with overwrite")
         yield (
             row["last"],
             Treated(

@@ -1,4 +1,4 @@
-"""Spark: the Arrow kernel by ``mapInArrow``. The schema is known before any row is read; models load once a worker."""
+"""Spark: the Arrow kernel by ``mapInArrow``. The schema is known before rows are read; models load once per worker."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def anonymize_spark(
     plan_column: str | None = None,
     error_column: str = "allonym_error",
 ) -> DataFrame:
-    """Anonymise columns of a Spark data frame; nothing is read before the result is asked for.
+    """Anonymise columns of a Spark data frame, lazily.
 
-    The text columns of one row are one document. A row that fails has null in all of them, and the reason in the error
-    column. allonym must be installed where Spark's Python workers run. ``spark.sql.execution.arrow.maxRecordsPerBatch``
-    bounds the rows that a worker holds at once.
+    The text columns of one row form one document. A failing row has null in all of them, and the reason in the error
+    column. allonym must be installed where Spark's Python workers run.
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` limits the rows that a worker has in memory.
 
     Args:
         frame: the rows; other columns and the partitions stay as they are.
         policy: a preset's name, a TOML file's path (read here, not by the workers), or a :class:`Policy`.
-        columns: the columns to treat, of type string.
-        id_column: the column that names rows to the policy.
+        columns: the columns to anonymise, of type string.
+        id_column: the column with the ids of rows.
         key: secret of the keyed operators. It is part of the job that Spark sends to its workers.
         plan_column: name of an added column with the plans as JSON; None: no such column.
-        error_column: name of the added column with reasons; null where all went well.
+        error_column: name of the added column with the reasons of failures; null without a failure.
 
     Raises:
-        UsageError: a column is missing or holds no text, or an added one exists.
+        UsageError: a column is missing or not text, or an added one exists.
         MissingExtra: pyspark or pyarrow is not installed.
     """
     import_arrow()
@@ -63,7 +63,7 @@ def anonymize_spark(
     fields += [StructField(name, StringType(), True) for name in kernel.added]
 
     def anonymize_partition(batches: Iterator[Any]) -> Iterator[Any]:
-        warnings.simplefilter("ignore")  # they may quote what a package was given
+        warnings.simplefilter("ignore")  # warnings of packages may quote their input
         return map(kernel, batches)
 
     return frame.mapInArrow(anonymize_partition, StructType(fields))

@@ -1,7 +1,6 @@
-"""Where a run reads and writes: this machine's disks, or what pyarrow reaches by URI (S3, Google Cloud Storage).
+"""The storage of a run: this machine's disks, or a file system of pyarrow by URI (S3, Google Cloud Storage).
 
-Paths are strings with slashes, such as ``/data/in.jsonl`` or ``bucket/in.jsonl``. What is written is there whole or
-not at all.
+Paths are strings with slashes, such as ``/data/in.jsonl`` or ``bucket/in.jsonl``. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -28,45 +27,45 @@ _BLOCK = 1 << 20
 
 
 class Storage(Protocol):
-    """What a run needs of the place where it reads and writes."""
+    """The interface of a storage."""
 
     def open(self, path: str) -> BinaryIO:
-        """The file's bytes, seekable. Raises :class:`OSError` where it cannot be read."""
+        """Open a file for reading, seekable. Raises :class:`OSError` if it cannot be read."""
 
     def size(self, path: str) -> int | None:
-        """Its size in bytes; None where there is no such file."""
+        """Return the size of a file in bytes, or None if it does not exist."""
 
     def read(self, path: str) -> bytes | None:
-        """All its bytes; None where there is no such file."""
+        """Return all bytes of a file, or None if it does not exist."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a small file that only its owner may read, where the storage knows owners, in a folder that exists."""
+        """Write a small file in an existing folder, readable only by its owner if the storage has owners."""
 
     def put(self, file: Path, path: str) -> None:
-        """Give the storage a file of this machine, which is gone then."""
+        """Move a file of this machine to the storage."""
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Remove files; those that are not there are none the less."""
+        """Remove files, ignoring missing ones."""
 
     def clear(self, folder: str) -> None:
         """Remove a folder with all below it."""
 
     def existing(self, paths: Iterable[str]) -> str | None:
-        """The first of these paths at which there is something."""
+        """Return the first of these paths that exists."""
 
     def is_folder(self, path: str) -> bool:
-        """Whether it is a folder that holds something."""
+        """Tell whether a path is a folder that is not empty."""
 
     def scratch(self, state: str) -> Any:
-        """A context with an empty folder of this machine, for the owner alone, which is removed at the end.
+        """Return a context with an empty private folder of this machine, which is removed at the end.
 
-        Raises :class:`OSError` where the state is to be on a disk and has been cleared away.
+        Raises :class:`OSError` if the state is on a disk and has been removed.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Files that this machine, and every other that takes part in the run, sees under the same paths."""
+    """Files with the same paths on all machines of the run."""
 
     def open(self, path: str) -> BinaryIO:
         return Path(path).open("rb")
@@ -92,7 +91,7 @@ class Disk:
 
     def put(self, file: Path, path: str) -> None:
         target = Path(path)
-        if file.exists():  # else the run has ended, and what was cleared away must not be made again
+        if file.exists():  # otherwise the run has ended, and removed files must not be created again
             target.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.replace(file, target)
@@ -121,7 +120,7 @@ class Disk:
 
     @contextmanager
     def scratch(self, state: str) -> Iterator[Path]:
-        """Within the state, so that a worker that is killed leaves nothing elsewhere and files need not be copied."""
+        """Return a folder in the state, so that a killed worker leaves nothing elsewhere and files are not copied."""
         folder = Path(state, "scratch")
         folder.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as folder_made:
@@ -130,7 +129,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A file system of pyarrow; an object appears there when all of it has been sent."""
+    """A file system of pyarrow; an object appears there when it has been sent completely."""
 
     filesystem: Any = field(repr=False)  # it may hold credentials
 
@@ -163,9 +162,9 @@ class Remote:
                 out.write(block)
             out.close()
             if self.size(path) != size:
-                raise OSError(errno.EIO, "the storage holds less than what was sent")
+                raise OSError(errno.EIO, "the storage has fewer bytes than were sent")
         except BaseException:
-            # Closing a stream half-way would leave half an object, and so would forgetting it.
+            # Closing or dropping an unfinished stream would leave half an object.
             with suppress(OSError):
                 out.close()
             self.delete([path])
@@ -194,12 +193,12 @@ class Remote:
 
     @contextmanager
     def scratch(self, state: str) -> Iterator[Path]:
-        """In this machine's folder for temporary files: an object is made in one piece from a file."""
+        """Return a temporary folder of this machine, since an object is sent in one piece from a file."""
         with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as folder_made:
             yield Path(folder_made)
 
     def files(self, folder: str) -> Iterator[tuple[str, int]]:
-        """(path below the folder, bytes) of each file below it."""
+        """Return (path below the folder, size in bytes) of each file below a folder."""
         from pyarrow.fs import FileSelector
 
         for info in self.filesystem.get_file_info(FileSelector(folder, recursive=True)):
@@ -215,21 +214,21 @@ class Stored:
     path: str
 
     def open(self, mode: str) -> BinaryIO:
-        """Its bytes; the mode is always ``rb``."""
+        """Open the file; the mode is always ``rb``."""
         return self.storage.open(self.path)
 
 
 def is_uri(where: str | Path) -> bool:
-    """Whether it is a URI with a scheme rather than a path."""
+    """Tell whether ``where`` is a URI with a scheme, and not a path."""
     return _SCHEME.match(str(where)) is not None
 
 
 def locate_storage(where: str | Path) -> tuple[Storage, str]:
-    """The storage of a path or URI, and the path in it.
+    """Return the storage of a path or URI, and the path in it.
 
     Raises:
-        UsageError: no storage has this scheme, or it cannot be reached. The message shows no more than the scheme,
-            since a URI may hold a key.
+        UsageError: no storage has this scheme, or it cannot be reached. The message shows only the scheme, since a URI
+            may contain a key.
         MissingExtra: pyarrow is not installed.
     """
     scheme_match = _SCHEME.match(str(where))
@@ -245,7 +244,7 @@ def locate_storage(where: str | Path) -> tuple[Storage, str]:
         filesystem, path = FileSystem.from_uri(str(where))
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise UsageError(
-            f"a {scheme}:// URI cannot be opened ({type(error).__name__}): is the bucket there, are credentials and "
-            "region set, and does the installed pyarrow know the scheme?"
+            f"a {scheme}:// URI cannot be opened ({type(error).__name__}): does the bucket exist, are credentials and "
+            "region set, and does the installed pyarrow support the scheme?"
         ) from None
     return Remote(filesystem), path.rstrip("/")

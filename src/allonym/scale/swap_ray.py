@@ -1,15 +1,14 @@
-"""Swapping on Ray: actors that embed, fit and draw what one machine would, to the last bit.
+"""Swapping on Ray: actors embed, fit and draw with the same bits as one machine.
 
 >>> with allonym.scale.swap_workers(8) as spread:                                       # doctest: +SKIP
 ...     corpus = allonym.swap.load("calls/", protect="company", spread=spread)
 ...     releases = allonym.swap.search(corpus, seed=1, spread=spread)
 
-Shards of the matrix of embeddings lie in Ray's object store, a run of neighbours for each actor. An iteration of EM
-sends the parameters to all. Each actor adds up what it can of its own shards (r, B, C, log-likelihood), then neighbours
-hand on what is left, two by two; what comes to the caller is one sum, added along the tree that
-:mod:`allonym.swap.rows` fixes, which does not know of actors. Documents, texts to be embedded, starts of mixtures and
-draws of exchanges go to whichever actor is free. An actor that dies begins again and repeats its calls: nothing that it
-computed is kept in it.
+Shards of the embedding matrix are in Ray's object store, with consecutive shards for each actor. An iteration of EM
+sends the parameters to all actors. Each actor sums over its own shards (r, B, C, log-likelihood), then the partial sums
+are combined in pairs along the tree of :mod:`allonym.swap.rows`, which does not depend on actors. Documents, texts to
+embed, starts of mixtures and draws of exchanges go to whichever actor is free. An actor that dies is restarted and
+repeats its calls, since it keeps no results.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from allonym.scale.cluster import connect_ray, count_processors
 from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, one_thread
 
 TRIES = 3
-"""How often a call is repeated whose actor died."""
+"""Number of times that a call is repeated after its actor died."""
 WAIT = 600.0
-"""Seconds that a worker may take to start, on a cluster that has to make room first."""
+"""Seconds that a worker may take to start, for example on a cluster that has to free resources first."""
 AHEAD = 8
-"""Items per actor that may be begun before the first of them is done."""
-_COMMON = 2  # what items share, of the last so many kinds, stays in an actor
+"""Number of items per actor that may be started before the first of them is finished."""
+_COMMON = 2  # an actor caches this number of shared values
 
 _END: Any = object()
 Nodes = list[tuple[int, int, Any]]
@@ -40,14 +39,14 @@ Nodes = list[tuple[int, int, Any]]
 
 @contextmanager
 def swap_workers(count: int | None = None) -> Iterator[Workers]:
-    """Workers for the argument ``spread`` of :func:`allonym.swap.load`, :func:`allonym.swap.search` and their like.
+    """Return workers for the argument ``spread`` of :func:`allonym.swap.load`, :func:`allonym.swap.search` and others.
 
-    They are on the cluster that the caller is connected to, else the one that ``RAY_ADDRESS`` names, else one of this
-    machine, which ends with them. All that they are sent stays in memory there; a cluster of somebody else's may write
-    its object store to disk where memory is short.
+    They are on the cluster that the caller is connected to, else the one in ``RAY_ADDRESS``, else one of this machine,
+    which ends with them. Their data stays in memory there, but an external cluster may write its object store to disk
+    if memory is short.
 
     Args:
-        count: actors, of one processor each; by default as many as there are processors.
+        count: number of actors, of one processor each; by default the number of processors.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -80,8 +79,7 @@ class Workers:
         return (ThisProcess, ())  # a worker works alone
 
     def check(self) -> None:
-        """Raises :class:`UsageError` where a worker computes other bits than this process, and an error where one does
-        not start."""
+        """Raise :class:`UsageError` if a worker computes other bits than this process, or does not start."""
         own_fingerprint = compute_fingerprint()
         answers = [a.fingerprint.remote() for a in self.actors]
         late = self.ray.wait(answers, num_returns=len(answers), timeout=WAIT)[1]
@@ -96,29 +94,29 @@ class Workers:
         if differ:
             raise UsageError(
                 f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind "
-                "of processor, or another NumPy), so that the result would hang on who computed what"
+                "of processor, or another NumPy), so the result would depend on the assignment"
             )
 
     def close(self) -> None:
-        """End the actors. What is asked for later, such as vectors of a release's texts, is done in this process."""
+        """End the actors. Later requests, such as vectors of a release's texts, are computed in this process."""
         for actor in self.actors:
             self.ray.kill(actor)
         self.actors = []
 
     def place(self, shards: Sequence[Shard]) -> PlacedShards:
-        """The shards in Ray's object store, each actor's run of them as one object. A single shard stays here."""
+        """Put the shards in Ray's object store, those of each actor as one object. A single shard stays here."""
         return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place(shards)
 
     def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
-        """``work(common, item)`` of each item, in their order, by whichever actor is free."""
+        """Yield ``work(common, item)`` of each item, in order, computed by whichever actor is free."""
         if not self.actors:
             yield from ThisProcess().each(work, common, items)
             return
-        box = [self.put(common)]  # in a box it is a name, which an actor looks up once
+        box = [self.put(common)]  # inside a container it stays a reference, which an actor resolves once
         source = iter(items)
         waiting: deque[Any] = deque()
         busy: dict[Any, Any] = {}
-        free = deque(self.actors * 2)  # one item is worked on, one lies ready
+        free = deque(self.actors * 2)  # one item is being computed, one is waiting
         while True:
             while free and len(waiting) < AHEAD * len(self.actors) and (item := next(source, _END)) is not _END:
                 actor = free.popleft()
@@ -134,21 +132,21 @@ class Workers:
                 yield self.get_results([waiting.popleft()])[0]
 
     def put(self, value: Any) -> Any:
-        """A name for a value in the object store."""
+        """Put a value in the object store, and return its reference."""
         try:
             return self.ray.put(value)
         except self.ray.exceptions.RayError as error:
-            raise DataError(f"Ray's object store cannot take it ({type(error).__name__})") from None
-        except (TypeError, AttributeError) as error:  # what pickle raises; its message may show what it could not
+            raise DataError(f"Ray's object store rejects it ({type(error).__name__})") from None
+        except (TypeError, AttributeError) as error:  # errors of pickle, whose message may show the value
             raise UsageError(
                 f"{type(value).__name__} cannot be sent to another process ({type(error).__name__})"
             ) from None
 
     def get_results(self, references: Sequence[Any]) -> list[Any]:
-        """What calls returned.
+        """Return the results of calls.
 
         Raises:
-            AllonymError: what a call raised, or its actor died again and again.
+            AllonymError: a call raised it, or its actor died repeatedly.
         """
         try:
             results = self.ray.get(list(references))
@@ -197,10 +195,10 @@ class _OnRay:
 
 
 class _Worker:
-    """The actor. What it keeps only saves it from opening the same again."""
+    """The actor. It keeps only a cache of opened values."""
 
     def __init__(self) -> None:
-        warnings.simplefilter("ignore")  # they may quote what a package was given
+        warnings.simplefilter("ignore")  # warnings of packages may quote their input
         self._pinned = one_thread()
         self._pinned.__enter__()  # for good
         self._common: dict[str, Any] = {}
@@ -209,19 +207,19 @@ class _Worker:
         return compute_fingerprint()
 
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
-        """The nodes that this run of shards adds up to."""
+        """Return the sums over these shards, as nodes of the tree."""
         return _call_safely(
             lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_compute_results(group, call))))
         )
 
     def add(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
-        """The nodes that two runs add up to."""
+        """Return the sums of two runs of shards, as nodes of the tree."""
         if isinstance(left, _Failed):
             return left
         return right if isinstance(right, _Failed) else _merge_nodes(count, [*left, *right])
 
     def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
-        """What the work returns of each shard of this run."""
+        """Return the result of the work for each of these shards."""
         return _call_safely(lambda: list(_compute_results(group, call)))
 
     def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
@@ -239,7 +237,7 @@ class _Worker:
 
 
 class _Failed:
-    """What a call raised. As a value it passes through Ray, which would print an exception with all that it quotes."""
+    """An exception of a call, returned as a value, since Ray would print an exception with all that it quotes."""
 
     def __init__(self, error: AllonymError) -> None:
         self.error = error
