@@ -254,14 +254,14 @@ def dynamic_form() -> bytes:
     ("make", "why"),
     [
         (encrypted, "encrypted"),
-        (without_meaning, "page 1 has text in a font that does not tell its letters"),
+        (without_meaning, "page 1 has text in a font without a mapping to letters"),
         (without_end, "page 1 has forms that lie in one another without end"),
         (bomb, "200 times"),
         (dynamic_form, "XFA"),
         (lambda: b"PK\x03\x04", "not a PDF"),
         (lambda: b"%PDF-1.7\nAda Brook\n%%EOF", "not a PDF that can be read|damaged|broken"),
         (lambda: made.bare(b"BT (Ada Brook) Tj ET"), "page 1 shows text without a font"),
-        (lambda: made.bare(b"BT /F9 12 Tf (Ada Brook) Tj ET"), "page 1 has content or a font that cannot be read"),
+        (lambda: made.bare(b"BT /F9 12 Tf (Ada Brook) Tj ET"), "page 1 has unreadable content or an unreadable font"),
     ],
 )
 def test_what_cannot_be_treated_is_refused_with_a_reason(make, why, tmp_path):

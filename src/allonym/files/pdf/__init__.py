@@ -30,16 +30,16 @@ from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Whatever other packages raise of a broken file is an error of that file, without their words, which quote it.
+    """Turn exceptions of other packages for a broken file into errors without their messages, which may quote it.
 
     Raises:
-        DataError: with the type alone.
+        DataError: with the type of the exception only.
     """
     try:
         yield
     except (AllonymError, MemoryError):
         raise
-    except Exception as error:  # pikepdf, PDFium and pdfminer raise what they meet, each of its own kind
+    except Exception as error:  # pikepdf, PDFium and pdfminer raise exceptions of many types
         raise DataError(f"the PDF is broken, or made in a way that is not read ({type(error).__name__})") from None
 
 
@@ -48,14 +48,14 @@ def _parse_pdf(chunk: Chunk, job: Job) -> Parsed:
     file = _File(chunk.data, job)
     units = [*file.units, *file.others]
     texts = [u.text for u in units] + [s.text for s in file.slots]
-    # What stands before the first part is no part's separator.
+    # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
     return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.count_changes()))
 
 
 class _File:
-    """A PDF on its way: what it says, and how it is written with other texts."""
+    """A PDF being anonymised: its text, and a function that writes it with other texts."""
 
     def __init__(self, data: bytes, job: Job) -> None:
         policy = job.policy
@@ -79,7 +79,7 @@ class _File:
             self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
 
     def count_changes(self) -> Counter[str]:
-        """What is treated beside text."""
+        """Return the counts of content other than text."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
         are_pictures_kept = self._images == "keep"
         return Counter({f"pictures {'kept' if are_pictures_kept else 'left out'}": inside} if inside else {})
@@ -96,7 +96,7 @@ class _File:
 
     @_translate_errors()
     def render(self, parts: tuple[str, ...]) -> bytes:
-        """The file with other texts. It can be called once."""
+        """Return the file with other texts. It can be called only once."""
         unit_count, others = len(self.units), len(self.others)
         new_texts = parts if unit_count + others + len(self.slots) else ()
         new_patches = make_patches(self.units, new_texts[:unit_count])
@@ -128,13 +128,13 @@ class _File:
         return self._save_bytes()
 
     def _decide_pictures(self, key: Any) -> str:
-        """What becomes of the pictures that a content stream draws."""
+        """Decide how to treat the pictures that a content stream draws."""
         if any(p.stream == key and p.page in self.scans for p in self.content.pictures):
             return "drop"
         return "keep" if self._images == "keep" else "box"
 
     def _paint_over_pictures(self, gone: Sequence[Glyph]) -> dict[int, Any]:
-        """The pages that are pictures, painted over."""
+        """Paint over the pages that are pictures."""
         if not self.scans:
             return {}
         rendered = scans.Rendered(self.pdf)
@@ -192,14 +192,14 @@ class _File:
 
 
 def _strip_pictures(pdf: Any) -> None:
-    """Leave out what cameras and programs write into JPEG pictures: places, times, names, previews."""
+    """Remove the metadata of JPEG pictures: places, times, names, previews."""
     import pikepdf
 
     for thing in pdf.objects:
         if isinstance(thing, pikepdf.Stream) and thing.get("/Filter") in ("/DCTDecode", ["/DCTDecode"]):
             stripped_data = strip_metadata(thing.read_raw_bytes())
             if stripped_data is None:
-                raise RefusedContent("a picture is no whole JPEG, so what is told beside it cannot be left out")
+                raise RefusedContent("a picture is not a complete JPEG, so its metadata cannot be removed")
             thing.write(stripped_data, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
 
 

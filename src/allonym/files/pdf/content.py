@@ -1,4 +1,4 @@
-"""Content streams interpreted: every character with its text, its place on the page and its bytes in the stream."""
+"""Interpret content streams: every character with its text, its position on the page and its bytes in the stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from allonym.files.pdf.fonts import Font, read_font
 from allonym.files.pdf.objects import MAX_DEPTH, key_of
 
 MAX_STEPS = 5_000_000
-"""Operators and characters that a file may run in all: forms that call forms grow without end."""
+"""Greatest number of operators and characters of a file, since forms that call forms may grow without end."""
 
 Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -23,7 +23,7 @@ _COLOURS = (1, 3, 4)
 
 
 def multiply_matrices(a: Matrix, b: Matrix) -> Matrix:
-    """First ``a``, then ``b``."""
+    """Return the matrix that applies ``a`` and then ``b``."""
     return (
         a[0] * b[0] + a[1] * b[2],
         a[0] * b[1] + a[1] * b[3],
@@ -36,7 +36,7 @@ def multiply_matrices(a: Matrix, b: Matrix) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How text is set: the font's name in the resources, its size, the spacings, and the width's scale."""
+    """The text state: the font's name in the resources, its size, the spacings, and the horizontal scale."""
 
     font: str
     size: float
@@ -50,17 +50,17 @@ class Glyph:
     """A character as it is drawn.
 
     Attributes:
-        text: what it says; None where that cannot be told.
-        stream, op, item, start, end: whose bytes it is: the stream's key, the operator, the string within it.
-        back: the number that takes its place in a TJ array, so that all after it stays.
-        x, y: where it begins, in the page's units; ``dx``, ``dy``: from there to where the next one begins.
-        ux, uy: upwards, as long as the font is high.
+        text: its text; None if unknown.
+        stream, op, item, start, end: its bytes: the stream's key, the operator, the string, the offsets in it.
+        back: the number that replaces it in a TJ array, so that later text keeps its position.
+        x, y: its origin, in the page's units; ``dx``, ``dy``: from there to the origin of the next one.
+        ux, uy: the upward vector, as long as the font's height.
         page: from 0.
-        plane: what it is seen with: ``""`` for what is shown, else the layer's key or ``invisible``.
-        style: the standard font most alike.
-        colour: operands and operator of its colour; None where that has no simple name.
-        span: number of the /ActualText it stands in; -1: none.
-        setting: how it is set; None where that has no names, or lines go down.
+        plane: ``""`` for visible text, else the layer's key or ``invisible``.
+        style: the most similar standard font.
+        colour: operands and operator of its colour; None if it is not a simple one.
+        span: number of its /ActualText; -1: none.
+        setting: its text state; None if it has no names, or lines are vertical.
     """
 
     text: str | None = field(repr=False)
@@ -96,7 +96,7 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image where it is drawn: the unit square under ``matrix``."""
+    """An image: it is drawn on the unit square under ``matrix``."""
 
     page: int
     matrix: Matrix
@@ -112,7 +112,7 @@ class Picture:
 
 @dataclass(slots=True)
 class Source:
-    """A content stream: its object (a page's is None), its operators, and where these look names up."""
+    """A content stream: its object (None for a page), its operators, and its resources."""
 
     thing: Any
     ops: list[Any]
@@ -136,14 +136,14 @@ class _State:
 
 
 class Content:
-    """What the pages of a file draw.
+    """The content of the pages of a file.
 
     Attributes:
         sources: content streams by key; a page's key is ``("page", number)``.
         glyphs: in the order in which they are drawn, page by page.
         pictures: the images.
         spans: the /ActualText of marked content, by number.
-        shapes: how many lines and areas each page draws.
+        shapes: number of lines and areas on each page.
     """
 
     def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
@@ -177,7 +177,7 @@ class Content:
         self._beside.append((self._page, self._read_beside, resources))
 
     def _read_beside(self, resources: Any) -> None:
-        """Patterns, masks and forms that no operator names may hold text, too."""
+        """Read patterns, masks and forms that no operator names, since they may contain text."""
         for thing in _off_page(self._pike, resources):
             if key_of(thing) not in self._drawn:
                 self._draw_form(thing, resources, _State(), "invisible", ())
@@ -190,7 +190,7 @@ class Content:
             if isinstance(error, RefusedContent):
                 raise
             raise RefusedContent(
-                f"page {number + 1} has content or a font that cannot be read ({type(error).__name__})"
+                f"page {number + 1} has unreadable content or an unreadable font ({type(error).__name__})"
             ) from None
 
     # Running
@@ -340,7 +340,7 @@ class Content:
         for name in ("/ActualText", "/Alt", "/E"):
             if name in properties:
                 self.spans.append(str(properties[name]))
-                # An inner text stands for less than an outer one, and both are read.
+                # An inner text stands for less than the outer one; both are read.
                 return plane, len(self.spans) - 1
         return plane, span
 
@@ -400,7 +400,7 @@ def _read_matrix(args: Sequence[Any]) -> Matrix:
 
 
 def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> None:
-    """Colours that have a simple name: grey, RGB, CMYK, also where a profile stands behind them."""
+    """Set a simple colour: grey, RGB or CMYK, also with a profile."""
     if op == "cs":
         state.space, state.colour = str(args[0]), (0.0,)
         return
@@ -416,7 +416,7 @@ def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> 
 
 
 def _off_page(pike: Any, resources: Any) -> Iterator[Any]:
-    """The content streams that resources name: forms, patterns of tiles, masks."""
+    """Yield the content streams in resources: forms, tiling patterns, masks."""
     if not isinstance(resources, pike.Dictionary):
         return
     for thing in (resources.get("/XObject") or {}).values():

@@ -1,7 +1,7 @@
-"""Fonts of a PDF: a string's bytes to characters, each with its Unicode text and its advance.
+"""Fonts of a PDF: decode a string's bytes to characters, each with its Unicode text and its advance.
 
-A character whose text cannot be told (no /ToUnicode, an encoding of the font's own) has the text None. The tables of
-encodings, glyph names, standard widths and CMaps are pdfminer.six's.
+A character with an unknown text (no /ToUnicode, a private encoding of the font) has the text None. The tables of
+encodings, glyph names, standard widths and CMaps are those of pdfminer.six.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Sign:
 
     Attributes:
         start, end: half-open bytes of the string.
-        text: what it says; None where that cannot be told.
+        text: its text; None if unknown.
         width: its advance for a font of size 1, along the line.
         space: whether word spacing is added to it.
     """
@@ -38,11 +38,11 @@ class Sign:
 
 
 class Font(ABC):
-    """A font as a page uses it.
+    """A font of a page.
 
     Attributes:
-        vertical: whether lines go down.
-        style: the standard font that looks most alike: its family and whether it is bold.
+        vertical: whether lines are vertical.
+        style: the most similar standard font: its family and whether it is bold.
     """
 
     def __init__(self, spec: Any) -> None:
@@ -52,7 +52,7 @@ class Font(ABC):
         self._cache: dict[bytes, list[Sign]] = {}
 
     def decode_string(self, data: bytes) -> list[Sign]:
-        """The characters of a string."""
+        """Return the characters of a string."""
         signs = self._cache.get(data)
         if signs is None:
             signs = self._split_signs(data)
@@ -73,7 +73,7 @@ class Font(ABC):
 
 
 class SimpleFont(Font):
-    """One byte is one character."""
+    """A font with one byte per character."""
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
@@ -94,7 +94,7 @@ class SimpleFont(Font):
 
 
 class CidFont(Font):
-    """A composite font: a CMap says how many bytes a character has."""
+    """A composite font, whose CMap defines the number of bytes per character."""
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
@@ -143,7 +143,7 @@ class CidFont(Font):
 
 
 def read_font(spec: Any) -> Font:
-    """The font that a dictionary describes. Raises ValueError, LookupError or TypeError where it is broken."""
+    """Return the font of a dictionary. Raises ValueError, LookupError or TypeError if it is broken."""
     from pdfminer.psparser import PSException
 
     try:
@@ -165,7 +165,7 @@ def _to_unicode(spec: Any) -> dict[int, str]:
 
 
 def _read_encoding(spec: Any) -> dict[int, str]:
-    """Code to text, as encoding, glyph names and, for a font with an encoding of its own, its program say."""
+    """Return the text of each code, from the encoding, the glyph names or, for a private encoding, the font program."""
     import pikepdf
     from pdfminer.encodingdb import EncodingDB
 
@@ -185,7 +185,7 @@ def _read_encoding(spec: Any) -> dict[int, str]:
         for item in encoding.Differences:
             if isinstance(item, pikepdf.Name):
                 text = glyph_text(str(item)[1:])
-                # pdfminer lets the base encoding's sign stand where a name is unknown, and that sign is not drawn.
+                # pdfminer keeps the base encoding's sign for unknown names, but that sign is not drawn.
                 table.pop(code, None)
                 if text is not None:
                     table[code] = text
@@ -226,7 +226,7 @@ def _built_in(spec: Any, descriptor: Any) -> dict[int, str]:
 
 
 _STANDARD_SIGNS = {32: " ", **dict.fromkeys((*range(33, 127), *range(160, 255)), "□")}
-"""The two standard fonts of signs: Greek letters, arrows, bullets; their text is told as a box, which is no letter."""
+"""The two standard symbol fonts: Greek letters, arrows, bullets. Their text is a box, which is not a letter."""
 
 
 def _as_text(name: Any) -> str:
@@ -234,7 +234,7 @@ def _as_text(name: Any) -> str:
 
 
 def glyph_text(name: str) -> str | None:
-    """What a glyph's name says; None where it says nothing (``g12``, ``C0_1``, ``.notdef``)."""
+    """Return the text of a glyph's name, or None for names without one (``g12``, ``C0_1``, ``.notdef``)."""
     from pdfminer.encodingdb import name2unicode
 
     if name in _BAD_NAMES:
@@ -242,12 +242,12 @@ def glyph_text(name: str) -> str | None:
     try:
         return name2unicode(name) or None
     except (LookupError, ValueError):
-        # A long word of letters names a sign of mathematics or decoration, such as "bracketleftbig".
+        # A long word of letters names a mathematical or decorative sign, such as "bracketleftbig".
         return "\u25a1" if len(name) > 5 and name.isalpha() else None
 
 
 def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
-    """Code to advance for size 1, and that of all other codes."""
+    """Return the advance of each code for size 1, and that of all other codes."""
     from pdfminer.fontmetrics import FONT_METRICS
 
     scale = 0.001
@@ -264,7 +264,7 @@ def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float],
 
 
 def standard_name(base: str) -> str:
-    """The standard font of a name such as ``/Arial,Bold``; Helvetica for all that look like none of them."""
+    """Return the standard font for a name such as ``/Arial,Bold``, by default Helvetica."""
     from pdfminer.fontmetrics import FONT_METRICS
 
     name = base.lstrip("/").rpartition("+")[2]
@@ -280,7 +280,7 @@ def standard_name(base: str) -> str:
 
 
 def _choose_standard_font(spec: Any) -> str:
-    """The standard font (upright) that a replacement is painted in."""
+    """Return the upright standard font for painting a replacement."""
     import pikepdf
 
     below = spec.get("/DescendantFonts")

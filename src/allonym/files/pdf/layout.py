@@ -1,7 +1,7 @@
-"""Characters in reading order: words, lines, columns and tables, from where they stand on the page.
+"""Characters in reading order: words, lines, columns and tables, from their positions on the page.
 
-Lines of a paragraph follow each other with a space, so that a name broken over two lines is one name; a word parted by
-a hyphen is one word. Cells of a table are parted by tabs. Columns are read one after the other.
+Lines of a paragraph are joined by a space, so that a name broken over two lines is one name; a word broken at a hyphen
+is one word. Cells of a table are separated by tabs. Columns are read one after the other.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from allonym.errors import RefusedContent
 from allonym.files.pdf.content import Glyph
 
 GAP = 0.2
-"""Gap between two characters that parts words, in font heights, beyond the usual gap of their line."""
+"""Gap between two characters that separates words, in font heights, beyond the usual gap of their line."""
 
 CELL = 1.2
-"""Gap that parts cells, in font heights."""
+"""Gap that separates cells, in font heights."""
 
 GUTTER = 0.7
-"""Gap that may part columns, in font heights; a justified line may have as wide ones between words."""
+"""Gap that may separate columns, in font heights; a justified line may have similar gaps between words."""
 
 LONG = 40
-"""Characters of a line that goes on in the next, where there are too few lines to tell."""
+"""Least number of characters of a line that continues in the next, if there are few lines for comparison."""
 
 _HYPHENS = "-\u2010\u00ad"
 
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """What the document has as one part: a character, or some that stand for one text.
+    """One part of the document: a character, or several with one text.
 
     Attributes:
-        text: what it says; never empty.
-        glyphs: the characters that vanish with it; the first is where it stands.
-        before: what parts it from the unit before, as a reader sees it.
+        text: its text; never empty.
+        glyphs: the characters that are removed with it; the first has its position.
+        before: the separator from the previous unit, as a reader sees it.
         line: number of its line in the file.
-        right: how far it is to where the lines of its paragraph or column end; 0 where these are too few to tell.
+        right: distance to the end of the lines of its paragraph or column; 0 if unknown.
         picture: whether it was read in a picture, so that it has no bytes.
     """
 
@@ -53,7 +53,7 @@ class Unit:
 
     @property
     def first(self) -> Glyph:
-        """Where it stands."""
+        """The character with its position."""
         return self.glyphs[0]
 
 
@@ -69,17 +69,17 @@ class _Run:
 
 
 def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
-    """All characters of a file as units, in the order in which people read them.
+    """Return all characters of a file as units, in reading order.
 
     Args:
-        glyphs: as they are drawn.
-        spans: the texts that marked content says to stand for its characters.
+        glyphs: the characters as drawn.
+        spans: the replacement texts of marked content.
 
     Returns:
-        The units, and those texts that are others than their characters say, each with all these characters.
+        The units, and the replacement texts that differ from their characters, each with these characters.
 
     Raises:
-        RefusedContent: the text of a page cannot be told.
+        RefusedContent: the text of a page is unknown.
     """
     planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
     twins: dict[int, list[Glyph]] = {}
@@ -102,7 +102,7 @@ def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list
 def _read_marked_text(
     glyphs: Sequence[Glyph], spans: Sequence[str], twins: dict[int, list[Glyph]]
 ) -> tuple[Sequence[Glyph], list[Unit]]:
-    """Replacement texts of marked content: read for characters that say nothing, else read beside them."""
+    """Read replacement texts of marked content: in place of characters without text, else in addition to them."""
     marked: dict[int, list[Glyph]] = defaultdict(list)
     for glyph in glyphs:
         if glyph.span >= 0:
@@ -129,19 +129,19 @@ def _keep_letters(text: str) -> str:
 
 
 def _angle_of(glyph: Glyph) -> int:
-    # Spaces of no width have no direction of their own; up is as good as along.
+    # Spaces without width have no direction; up is as good as along.
     if glyph.width > 1e-6:
         return round(math.degrees(math.atan2(glyph.dy, glyph.dx))) % 360
     return round(math.degrees(math.atan2(glyph.uy, glyph.ux)) - 90) % 360
 
 
 def _drop_twins(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
-    """The characters without those drawn twice at one place (bold, shadows), which vanish with the first."""
+    """Drop characters drawn twice at one position (bold, shadows); they are removed together with the first."""
     glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]] = {}
     for _, some in groupby(glyphs, key=lambda g: (g.page, g.stream, g.op)):
         shown = list(some)
         pairs = [(g, _find_twin(g, glyphs_by_place)) for g in shown if g.text and not g.text.isspace()]
-        # Another text may well have the same letter at one place.
+        # Another text may have the same letter at the same position.
         if pairs and all(twin is not None for _, twin in pairs):
             for glyph, twin in pairs:
                 twins.setdefault(id(twin), []).append(glyph)
@@ -155,7 +155,7 @@ def _drop_twins(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Itera
 
 
 def _find_twin(glyph: Glyph, glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
-    """The same character drawn before at the same place."""
+    """Return the same character drawn before at the same position."""
     step = max(glyph.size, 0.5)
     cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
     for i in (cx - 1, cx, cx + 1):
@@ -188,7 +188,7 @@ def _read_plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float
 def _group_runs(
     glyphs: list[Glyph], twins: dict[int, list[Glyph]], turned: Callable[[Glyph], tuple[float, float]]
 ) -> list[_Run]:
-    """Characters that are drawn one after the other, side by side."""
+    """Group characters that are drawn one after the other, side by side."""
     runs: list[_Run] = []
     for glyph in glyphs:
         x, y = turned(glyph)
@@ -207,7 +207,7 @@ def _group_runs(
 
 
 def _group_rows(runs: list[_Run]) -> list[list[_Run]]:
-    """Runs on one baseline, from top to bottom."""
+    """Group runs on one baseline, from top to bottom."""
     rows: list[list[_Run]] = []
     for run in sorted(runs, key=lambda r: (-r.y, r.x0)):
         for row in rows[-3:]:
@@ -222,7 +222,7 @@ def _group_rows(runs: list[_Run]) -> list[list[_Run]]:
 
 
 def _join_segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
-    """A row's runs joined where no gap of so many font heights parts them."""
+    """Join the runs of a row unless a gap of ``gap`` font heights separates them."""
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
         last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
@@ -235,7 +235,7 @@ def _join_segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
 
 
 def _split_regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
-    """Parts of a page that are read one after the other: what is above columns, each column, what is below."""
+    """Split a page into regions in reading order: above the columns, each column, below."""
     columns = _split_columns(segments) if depth < 8 else None
     if columns is None:
         yield segments
@@ -246,7 +246,7 @@ def _split_regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
 
 
 def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
-    """Above, left, right and below of the longest stretch of running text that a white gap parts."""
+    """Split at the longest white gap in running text: return the parts above, left, right and below."""
     if len(segments) < 6:
         return None
     edges = sorted({round(s.x1 / 4) for s in segments})
@@ -277,7 +277,7 @@ def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_
 
 
 def _is_running_text(band: list[_Run], x: float) -> bool:
-    """Whether both sides of ``x`` are lines of running text rather than cells of a table."""
+    """Tell whether both sides of ``x`` are lines of running text, and not cells of a table."""
     for side in ([s for s in band if s.x1 <= x], [s for s in band if s.x0 >= x]):
         rows: dict[int, list[_Run]] = defaultdict(list)
         for segment in side:
@@ -292,7 +292,7 @@ def _is_running_text(band: list[_Run], x: float) -> bool:
 
 
 def _trim_band(band: list[_Run], x: float) -> list[_Run]:
-    """The band without what a gap on both sides parts from it at its ends, such as a page's head or a small table."""
+    """Trim a band at its ends, where a gap separates for example a page's head or a small table."""
     pieces: list[list[_Run]] = [[]]
     for segment in band:
         if pieces[-1] and pieces[-1][-1].y - segment.y > 1.8 * min(segment.size, pieces[-1][-1].size):
@@ -319,7 +319,7 @@ def _is_cell(left: _Run, right: _Run) -> bool:
 
 
 def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
-    """The units of a region, row by row, each with what parts it from the one before."""
+    """Return the units of a region, row by row, each with its separator."""
     out: list[Unit] = []
     rows = [_join_segments(row, CELL) for row in _group_rows(region)]
     right = max((s.x1 for row in rows for s in row), default=0.0)
@@ -347,7 +347,7 @@ def _measure_distance(start: Glyph, glyph: Glyph) -> float:
 
 
 def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
-    """What parts a line from the one above: a space within a paragraph, nothing where a word is parted."""
+    """Return the separator of a line from the one above: a space in a paragraph, nothing in a broken word."""
     if len(above) != 1 or len(row) != 1:
         return "\n"
     upper, two = above[0], row[0]
@@ -364,14 +364,14 @@ def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: lis
         return ""
     if not right and len(upper.units) < LONG and not first.text[0].islower():
         return "\n"
-    # A line that could have taken the next word ends on purpose.
+    # A line with room for the next word ends on purpose.
     word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
     needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
     return "\n" if right and upper.x1 + needed <= right - 0.5 * two.size else " "
 
 
 def _split_words(segment: _Run) -> list[Unit]:
-    """The units of a line; a gap that is wider than the others parts words."""
+    """Return the units of a line; a gap that is wider than the others separates words."""
     units = segment.units
     if _on_grid(units):
         return units
@@ -389,7 +389,7 @@ def _split_words(segment: _Run) -> list[Unit]:
 
 
 def _on_grid(units: list[Unit]) -> bool:
-    """Whether letters of several widths stand at equal distances; then an empty place of the grid parts words."""
+    """Tell whether letters of different widths are equally spaced, so that an empty cell separates words."""
     steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
     usual = sorted(steps)[len(steps) // 2] if steps else 0.0
     equal = sum(abs(step - usual) < 0.02 * usual for step in steps)
@@ -406,13 +406,13 @@ def _on_grid(units: list[Unit]) -> bool:
 
 
 def _check_readable(units: Sequence[Unit]) -> None:
-    """Refuse signs whose text cannot be told inside of words; one that stands alone is a bullet or an ornament."""
+    """Refuse signs with an unknown text inside words; a sign alone is a bullet or an ornament."""
     for a, b in pairwise([*units, Unit(" ", [], " ")]):
         touching = not b.before and not b.text.isspace() and not a.text.isspace()
         if touching and (_is_obscure(a.text) or _is_obscure(b.text)) and _is_wordlike(a.text) and _is_wordlike(b.text):
             page = a.first.page + 1
             raise RefusedContent(
-                f"page {page} has text in a font that does not tell its letters; recognise the text first "
+                f"page {page} has text in a font without a mapping to letters; recognise the text first "
                 "(OCR), for example with: ocrmypdf --force-ocr"
             )
 

@@ -1,4 +1,4 @@
-"""A PDF opened with care: encryption, bombs and broken files are refused; its packages are an extra."""
+"""Open a PDF safely: encrypted files, bombs and broken files are refused. The packages are an extra."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from allonym.files.record import MAX_WHOLE, check_ratio
 MAX_OBJECTS = 2_000_000
 MAX_PAGES = 20_000
 MAX_DEPTH = 20
-"""How deep objects and forms may lie in one another."""
+"""Greatest depth of nested objects and forms."""
 
 
 def import_pikepdf() -> Any:
-    """The module pikepdf; :class:`MissingExtra` where one of the packages for PDF is not installed."""
+    """Import pikepdf; raise :class:`MissingExtra` if a package for PDF is not installed."""
     try:
         import pdfminer.pdffont  # noqa: F401
         import pikepdf
@@ -32,11 +32,11 @@ def import_pikepdf() -> Any:
 
 
 def open_pdf(data: bytes) -> Any:
-    """The file as a ``pikepdf.Pdf``, decrypted where its password is empty.
+    """Open a file as a ``pikepdf.Pdf``, decrypted if its password is empty.
 
     Raises:
-        RefusedContent: it needs a password.
-        DataError: it is no PDF, is damaged, or unpacks beyond measure.
+        RefusedContent: the file needs a password.
+        DataError: it is not a PDF, is damaged, or unpacks to too much.
     """
     pikepdf = import_pikepdf()
     if b"%PDF-" not in data[:1024]:
@@ -59,7 +59,7 @@ def open_pdf(data: bytes) -> Any:
 
 
 def _check_size(pdf: Any, size: int) -> None:
-    """Refuse what unpacks beyond measure before anything does."""
+    """Refuse a file that unpacks to too much, before unpacking."""
     pikepdf = import_pikepdf()
     total = 0
     for thing in pdf.objects:
@@ -74,15 +74,15 @@ def _check_size(pdf: Any, size: int) -> None:
 
 
 def _is_picture(stream: Any) -> bool:
-    """Whether a stream is a picture, which nothing here unpacks; one without a width may be content in disguise."""
+    """Tell whether a stream is a picture, which is not unpacked; one without a width may be disguised content."""
     return stream.get("/Subtype") == "/Image" and "/Width" in stream and "/Height" in stream
 
 
 def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
-    """Bytes that a stream with these filters grows to, at the widest.
+    """Return the greatest size of a stream with these filters in bytes.
 
     Raises:
-        DataError: more than ``MAX_WHOLE``.
+        DataError: it is more than ``MAX_WHOLE``.
     """
     most = len(raw)
     for index, name in enumerate(names):
@@ -97,13 +97,13 @@ def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
             if index + 1 < len(names):
                 raise RefusedContent(f"a part of the PDF is packed twice, with {name[1:]} first")
         else:
-            break  # a picture's, and nothing here unpacks these
+            break  # filters of pictures, which are not unpacked
         most = max(most, len(raw))
     return most
 
 
 def _inflate_data(raw: bytes) -> bytes:
-    """What zlib makes of the data, up to where they are damaged: qpdf reads as much."""
+    """Unpack data with zlib, up to the damaged part, as qpdf does."""
     unpacker = zlib.decompressobj()
     out = bytearray()
     while raw:
@@ -126,11 +126,11 @@ def _from_ascii(raw: bytes, name: str) -> bytes:
             return bytes.fromhex((digits + b"0" * (len(digits) % 2)).decode("ascii"))
         return base64.a85decode(plain.removeprefix(b"<~").partition(b"~")[0])
     except ValueError:
-        raise DataError(f"a part of the PDF is not what its filter {name[1:]} reads") from None
+        raise DataError(f"a part of the PDF does not fit its filter {name[1:]}") from None
 
 
 def _lzw_size(raw: bytes, early: int) -> int:
-    """Bytes that LZW data unpack to, with codes that grow so much early: the lengths of the table's entries tell."""
+    """Return the unpacked size of LZW data from the lengths of the table's entries."""
     lengths: list[int] = []
     size = before = bit_buffer = bits = 0
     for byte in raw:
@@ -152,13 +152,13 @@ def _lzw_size(raw: bytes, early: int) -> int:
 
 
 def key_of(thing: Any) -> tuple[int, int]:
-    """What tells an indirect object from others; (0, 0) for direct ones."""
+    """Return the key of an indirect object; (0, 0) for direct ones."""
     number, generation = thing.objgen
     return number, generation
 
 
 def to_miner(thing: Any, depth: int = 0) -> Any:
-    """A pikepdf object as pdfminer has it, everything in it direct."""
+    """Convert a pikepdf object to pdfminer's types, with all references resolved."""
     import pikepdf
     from pdfminer.pdftypes import PDFStream
     from pdfminer.psparser import LIT

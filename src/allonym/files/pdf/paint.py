@@ -1,5 +1,8 @@
-"""Replacements where text was: as large as there is room. They are set in the stream of the text, in its place and
-colour; where that cannot be, as on pages that are pictures, they are painted over the page."""
+"""Paint replacements in the place of text, as large as there is room.
+
+They are set in the stream of the text, in its position and colour. If that is not possible, as on pages that are
+pictures, they are painted over the page.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ LEAST_SIZE = 4.0
 """Font height in points below which a box is painted instead."""
 
 LEAST_SCALE = 0.5
-"""Share of its usual width to which a text is squeezed at most."""
+"""Least share of its usual width to which a text is compressed."""
 
 
 @dataclass(slots=True)
 class Gap:
-    """Where text was on one line: its first character, how long the gap is, the characters that made it, and how far it
-    is to where the paragraph's or column's lines end; 0: not known."""
+    """A gap in a line: its first character, its length, its characters, and the distance to the end of the lines of
+    the paragraph or column (0: unknown)."""
 
     first: Glyph
     width: float
@@ -33,14 +36,14 @@ class Gap:
 
 @dataclass(slots=True)
 class Patch:
-    """A replacement and the gaps that its edit left."""
+    """A replacement and the gaps of its edit."""
 
     text: str = field(repr=False)
     gaps: list[Gap]
 
 
 def make_patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
-    """What became of the units: one patch for each stretch that was replaced."""
+    """Return one patch for each replaced stretch of units."""
     out: list[Patch] = []
     going = False
     line = -1
@@ -64,18 +67,18 @@ def make_patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
 
 
 class Painter:
-    """Makes what is set into streams, and the operators that paint over pages.
+    """Makes the inserts of streams, and the operators that paint over pages.
 
     Attributes:
-        inserts: stream to place to what is set there.
-        ops: page to what is painted over it.
-        fonts: stream, or page, to the standard fonts that it needs.
+        inserts: inserts by stream and position.
+        ops: operators that paint over a page, by page.
+        fonts: required standard fonts, by stream or page.
 
     Args:
-        kept_glyphs: the characters that stay, which nothing may be painted over.
+        kept_glyphs: the remaining characters, which must not be painted over.
         boxes: left, bottom, right and top of each page.
         over: the pages that are only painted over.
-        closed: the streams that nothing can be set into.
+        closed: the streams that cannot have inserts.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class Painter:
         self.ops: dict[int, list[Any]] = defaultdict(list)
 
     def paint_all(self, patches_made: Sequence[Patch]) -> None:
-        """Paint replacements, none over another."""
+        """Paint replacements without overlaps."""
         for patch in patches_made:
             for gap in patch.gaps if patch.text else ():
                 self._kept[gap.first.page].append(gap.first)
@@ -103,7 +106,7 @@ class Painter:
             self._paint_patch(patch)
 
     def _paint_patch(self, patch: Patch) -> None:
-        """Paint a replacement into the first gap that takes it, else into the widest; a box where none does."""
+        """Paint a replacement into the first gap with enough room, else into the widest, or else paint a box."""
         text = " ".join(patch.text.split())
         if not text or not patch.gaps:
             return
@@ -122,7 +125,7 @@ class Painter:
                 break
         assert best is not None
         share, gap, room = best
-        # What is lost is shared out between height and width.
+        # The reduction is shared between height and width.
         squeeze = min(1.0, math.sqrt(share)) if share < 1 else 1.0
         size = gap.first.size * (squeeze if share < 0.8 else 1.0)
         scale = room / (wide * size) if 0 < share < 1 else 1.0
@@ -134,7 +137,7 @@ class Painter:
             self._add_text(gap.first, text, style, size, min(1.0, scale))
 
     def _set_text(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
-        """Set a text of this size and width into the stream; false where that cannot be done."""
+        """Set a text of this size and width into the stream; return false if that is not possible."""
         setting = glyph.setting
         if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
             return False
@@ -148,7 +151,7 @@ class Painter:
         return True
 
     def _measure_room(self, gap: Gap, width_needed: float) -> float:
-        """How far a text may go on behind its gap: to the next character on the line, or the page's margin."""
+        """Measure the room after a gap: to the next character on the line, or the page's margin."""
         first = gap.first
         if first.width <= 1e-6:
             return gap.width
@@ -226,7 +229,7 @@ def _format_number(value: float) -> Any:
 
 
 def text_width(text: str, style: str) -> float:
-    """How wide a text is in a standard font of height 1; 0 where the font has not all of its signs."""
+    """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
     from pdfminer.fontmetrics import FONT_METRICS
 
     try:
@@ -238,7 +241,7 @@ def text_width(text: str, style: str) -> float:
 
 
 def font_of(pdf: Any, style: str) -> Any:
-    """A standard font as an object of the file."""
+    """Return a standard font as an object of the file."""
     import pikepdf
 
     return pdf.make_indirect(

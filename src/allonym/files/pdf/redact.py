@@ -1,4 +1,4 @@
-"""Content streams written anew without the characters that are to go; all others stay where they stand."""
+"""Rewrite content streams without removed characters; all others keep their positions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KEPT = frozenset(
 _GREY = 0.88
 
 Gone = dict[int, dict[int, list[Glyph]]]
-"""Operator to string to the characters that go."""
+"""The characters to remove, by operator and string."""
 
 
 def gone_of(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
-    """The characters that go, by stream."""
+    """Group the characters to remove by stream."""
     out: dict[Any, Gone] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for glyph in glyphs:
         out[glyph.stream][glyph.op][glyph.item].append(glyph)
@@ -30,13 +30,13 @@ def gone_of(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A replacement that is set where the first character of a gap was.
+    """A replacement at the position of the first character of a gap.
 
     Attributes:
         text: in the font's encoding.
         font: name of the font in the resources.
         size, scale: of the font; 1 is its usual width.
-        width: how far it goes, in the units of the text.
+        width: its advance, in the units of the text.
     """
 
     text: bytes = field(repr=False)
@@ -47,12 +47,12 @@ class Insert:
 
 
 def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
-    """A content stream without the characters that go, without marks that hold text, and its states balanced.
+    """Rewrite a content stream without removed characters and without marks with text, with balanced states.
 
     Args:
         source: the stream.
-        gone: its characters that go.
-        inserts: operator, string and byte to what is set there.
+        gone: the characters to remove.
+        inserts: inserts by operator, string and byte.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
     """
     import pikepdf
@@ -134,7 +134,7 @@ def _replace_picture(instruction: Any, pictures: str, out: list[Any], add: Any) 
 def _remove_glyphs(
     shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert], add: Any
 ) -> None:
-    """Show a string or TJ array with gaps as wide as the characters that go, and what is set in them."""
+    """Show a string or TJ array with gaps as wide as the removed characters, and with the inserts."""
     import pikepdf
 
     items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
@@ -176,7 +176,7 @@ def _remove_glyphs(
 
 
 def _show_insert(insert: Insert, setting: Setting, add: Any) -> float:
-    """Show a replacement and set the text as before; returns what takes the place back in a TJ array."""
+    """Show a replacement and reset the text state; return the TJ number that moves back."""
     import pikepdf
 
     add([pikepdf.Name(insert.font), _format_number(insert.size)], "Tf")

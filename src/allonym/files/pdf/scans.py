@@ -1,6 +1,6 @@
-"""Pages that are pictures: their text is in the pixels, so it is read by OCR and painted over in the pixels.
+"""Pages that are pictures: their text is read by OCR and painted over in the pixels.
 
-A page that somebody's OCR has given an invisible text (``ocrmypdf`` does) is treated by it. One without any needs a
+A page with an invisible text of an earlier OCR (such as ``ocrmypdf``) is read by that text. A page without one needs a
 reader from the table :data:`allonym.registry.ocr`, or is refused.
 """
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 DPI = 200
-"""Dots per inch of a page that is written as a picture, and that an OCR is shown."""
+"""Resolution of a page as a picture, for OCR and for writing, in dots per inch."""
 
 LARGE = 0.5
-"""Share of a page that its pictures cover, from which on it may be a scan."""
+"""Least share of a page covered by pictures at which it may be a scan."""
 
 FEW = 24
-"""Letters that a scan may show as text beside its picture: a page number, a stamp."""
+"""Greatest number of letters of text on a scan beside its picture, such as a page number or a stamp."""
 
 DRAWN = 150
-"""Lines and areas of a page without any letter, from which on its letters may be drawn."""
+"""Least number of lines and areas on a page without letters at which its letters may be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that an OCR read: its text, its box in pixels from the left top corner, and the number of its line."""
+    """A word read by OCR: its text, its box in pixels from the top left corner, and the number of its line."""
 
     text: str = field(repr=False)
     left: float
@@ -48,14 +48,14 @@ class Word:
 
 Reader = Callable[["Image"], Iterable[Word]]
 
-"""Gives the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
+"""Returns the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
 
 
 def run_tesseract(image: Image) -> Iterator[Word]:
-    """The words that the command ``tesseract`` reads, in the languages it is set to by default.
+    """Return the words that the command ``tesseract`` reads in its default languages.
 
     Raises:
-        UsageError: there is no such command.
+        UsageError: the command is not installed.
         DataError: it failed.
     """
     command = shutil.which("tesseract")
@@ -79,13 +79,13 @@ def run_tesseract(image: Image) -> Iterator[Word]:
 
 
 def page_box(page: Any) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top of what is shown of a page, in its own units."""
+    """Return left, bottom, right and top of the visible part of a page, in its units."""
     box = [float(v) for v in page.cropbox]
     return min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])
 
 
 def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
-    """From the page as it is shown (from its left bottom corner) to its own units; its shown width and height."""
+    """Return the matrix from the shown page (from its bottom left corner) to its units, and its width and height."""
     x0, y0, x1, y1 = page_box(page)
     turn = int(page.obj.get("/Rotate", page.get("/Rotate", 0)) or 0) % 360
     if turn == 90:
@@ -98,7 +98,7 @@ def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
 
 
 def covered_share(pdf: Any, content: Content) -> dict[int, float]:
-    """Page to the share of it that pictures cover, overlaps counted twice."""
+    """Return the share of each page that pictures cover, counting overlaps twice."""
     out: dict[int, float] = {}
     for picture in content.pictures:
         left, bottom, right, top = page_box(pdf.pages[picture.page])
@@ -110,7 +110,7 @@ def covered_share(pdf: Any, content: Content) -> dict[int, float]:
 
 
 def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
-    """The pages that are pictures, each with whether an invisible text goes with it."""
+    """Return the pages that are pictures, each with whether it has an invisible text."""
     shown: dict[int, int] = {}
     unseen: dict[int, int] = {}
     for glyph in content.glyphs:
@@ -128,7 +128,7 @@ def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
 
 
 class Rendered:
-    """The pages of a file as pictures, each made when it is asked for."""
+    """The pages of a file as pictures, rendered lazily."""
 
     def __init__(self, pdf: Any) -> None:
         import pypdfium2
@@ -138,20 +138,20 @@ class Rendered:
         self._file: Any = pypdfium2.PdfDocument(data.getvalue())
 
     def page(self, number: int) -> Image:
-        """A page at ``DPI``, as it is shown."""
+        """Return a page at ``DPI``, as shown."""
         page = self._file[number]
         width, height = page.get_size()
-        # A page as large as a wall is not worth more dots than a sheet has.
+        # A very large page does not need more dots than a sheet of paper.
         scale = min(DPI / 72, 8000 / max(width, height, 1.0))
         return cast("Image", page.render(scale=scale).to_pil().convert("RGB"))
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
 
 def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) -> list[Unit]:
-    """What an OCR reads on a page, as units that stand where it read them."""
+    """Return the words that OCR reads on a page, as units with their positions."""
     matrix, width, height = shown_matrix(page)
     sx, sy = width / image.width, height / image.height
     out: list[Unit] = []
@@ -174,7 +174,7 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
 
 
 def painted_over(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
-    """The picture of a page with white boxes where the characters stand."""
+    """Return the picture of a page with white boxes over the characters."""
     from PIL import ImageDraw
 
     matrix, width, height = shown_matrix(page)
@@ -192,7 +192,7 @@ def painted_over(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
 
 
 def picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
-    """The picture as an image of the file, and the matrix that lays it over the page."""
+    """Return the picture as an image of the file, and the matrix that puts it over the page."""
     import pikepdf
 
     data = io.BytesIO()
@@ -214,6 +214,6 @@ def _transform_direction(m: Matrix, x: float, y: float) -> tuple[float, float]:
 
 
 def _invert_matrix(m: Matrix) -> Matrix:
-    # Of a turn and a shift the inverse turns back.
+    # The inverse of a rotation and a shift.
     a, b, c, d, e, f = m
     return (a, c, b, d, -(a * e + b * f), -(c * e + d * f))
