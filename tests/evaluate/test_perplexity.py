@@ -81,7 +81,7 @@ warnings.simplefilter("ignore")
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 import torch
-from allonym.evaluate.perplexity import perplexities
+from allonym.evaluate.perplexity import measure_perplexities
 folder = sys.argv[1]
 words = ["<s>", "<unk>", "the", "cat", "sat"]
 tok = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<unk>"))
@@ -91,7 +91,7 @@ torch.manual_seed(0)
 net = GPT2LMHeadModel(GPT2Config(vocab_size=5, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0))
 torch.nn.init.zeros_(net.transformer.wte.weight)
 net.save_pretrained(folder)
-print(json.dumps(perplexities(["the cat sat " * 9], ["the cat"], model=folder)))
+print(json.dumps(measure_perplexities(["the cat sat " * 9], ["the cat"], model=folder)))
 """
 
 

@@ -50,3 +50,24 @@ def test_only_people_by_name():
     assert done.unknown == 1
     places = restorer("Tom Ellery", "Thomas Ellery", replacement="Elm Road", label="STREET").restore("Elm Road")
     assert places.unknown == 1
+
+
+def test_keys_of_earlier_versions_are_the_same_referent():
+    known = Restorer(
+        Known("[PERSON_1]", original, "PERSON", "tag@1", entity)
+        for original, entity in [
+            ("Łukasz Nowak", "PERSON:łukasz nowak"),
+            ("Mr Nowak", "PERSON:łukasz nowak"),
+            ("Łukasz Nowak", "PERSON:lukasz nowak"),
+        ]
+    )
+    result = known.restore("[PERSON_1] came.")
+    assert (result.text, result.unknown) == ("Łukasz Nowak came.", 0)
+
+
+def test_other_keys_with_other_originals_are_several_referents():
+    known = Restorer(
+        Known("[PERSON_1]", original, "PERSON", "tag@1", entity)
+        for original, entity in [("Łukasz Nowak", "PERSON:łukasz nowak"), ("Anna Berg", "PERSON:anna berg")]
+    )
+    assert known.restore("[PERSON_1] came.").unknown == 1

@@ -17,7 +17,7 @@ from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
 from allonym.vault import Vault, new_secret, read_digests, read_secret, store
 from allonym.vault import digests as checking
-from allonym.vault.variants import forms_of, join_words, words_of
+from allonym.vault.variants import fold_word, forms_of, join_words, words_of
 
 SECRET = b"a secret only for the tests, 32b"
 KEY = bytes(range(32))
@@ -316,3 +316,18 @@ def test_a_damaged_file_is_refused(vault, tmp_path, change):
     with pytest.raises(VaultError) as caught:
         read_digests(path)
     assert "Ada" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "stored"),
+    [
+        ("김민수", "\u1100\u1175\u11b7\u1106\u1175\u11ab\u1109\u116e"),
+        ("Zoë", "zoe"),
+        ("ŁUKASZ", "lukasz"),
+        ("Strauß", "strauss"),
+        ("٤٢", "42"),
+        ("ｱﾝﾅ", "アンナ"),
+    ],
+)
+def test_words_are_folded_as_in_the_digests_of_earlier_versions(word, stored):
+    assert fold_word(word) == stored

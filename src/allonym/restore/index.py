@@ -78,7 +78,8 @@ class Row:
         fullest = max(
             distinct, key=lambda o: (len(normalize_surface(o)), has_case_of_replacement(o), "\n" not in o, -len(o))
         )
-        if len(set(self.entities)) > 1 and len({normalize_surface(o) for o in distinct}) > 1:
+        # Vaults of earlier versions know a person by an unfolded key ("łukasz"), and later ones by a folded one.
+        if len({fold(key) for key in self.entities}) > 1 and len({normalize_surface(o) for o in distinct}) > 1:
             return fullest if self.kind == PERSON and _is_one_person(distinct, fullest) else None
         return fullest
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from allonym.batch import RECORD_ERRORS
 from allonym.document import Document, Turn
-from allonym.errors import DataError, PlanMismatch, RefusedContent, RequestError
+from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
 from allonym.plan import Plan, apply_parts
@@ -145,7 +145,7 @@ def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[
             drafts = [piece for piece in parsed.pieces if isinstance(piece, Draft) and piece.counted]
             parsed_chunks.append((parsed, drafts))
             line += parsed.lines
-    except (DataError, RequestError):
+    except (DataError, MissingExtra, RequestError):
         raise
     except RECORD_ERRORS as error:
         raise DataError(f"the file cannot be read as {kind.name}: {type(error).__name__}") from None

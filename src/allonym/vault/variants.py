@@ -9,6 +9,7 @@ in Chinese, Japanese and Thai, a name within a sentence is not found.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -68,10 +69,14 @@ def words_of(text: str) -> list[Word]:
 
 
 def fold_word(word: str) -> str:
-    """Fold a word to letters and digits; one word stays one."""
+    """Fold a word to letters and digits; one word stays one.
+
+    The result is decomposed (NFKD), as in the digests of earlier versions: Hangul stands there in single Jamo.
+    """
     if word.isascii():
         return word.lower()
-    return "".join(filter(str.isalnum, fold(word, Level.SCRIPT, _UNFOLDED))) or word.lower()
+    folded = unicodedata.normalize("NFKD", fold(word, Level.SCRIPT, _UNFOLDED))
+    return "".join(filter(str.isalnum, folded)) or word.lower()
 
 
 def join_words(words: list[str]) -> str:
