@@ -22,7 +22,7 @@ from pathlib import Path
 import allonym
 from allonym.evaluate.harden import Hardening, harden
 from allonym.evaluate.known_subjects import rank_subjects, train_intruders
-from allonym.evaluate.surface import measure_removed_share
+from allonym.evaluate.surface import removed
 from allonym.intruder.linkage import Linkage
 from allonym.models.encoder import encode
 
@@ -76,7 +76,7 @@ def main() -> None:
     vectors = encode(original)
     plain = [_THEY.sub(" ", t) for t in original]
     for name, texts in versions.items():
-        gone = measure_removed_share(original, texts)
+        gone = removed(original, texts)
         half = [t.weighted for t in hardening.texts] if name == "hardened" else gone
         told: dict[str, object] = {
             "judge": by_class(found(original, texts, subjects, groups), groups),

@@ -112,9 +112,9 @@ def detect_with_key(document: Document, policy: Policy, key: bytes | str | None)
     """Run :func:`detect`; with a key, a detector that asks a language model may use its encrypted answers on disk."""
     if key is None or not policy.llm["cache"]:
         return detect(document, policy)
-    from allonym.llm import unlock_cache
+    from allonym.llm import unlocked
 
-    with unlock_cache(subkey(key, "llm cache")):
+    with unlocked(subkey(key, "llm cache")):
         return detect(document, policy)
 
 

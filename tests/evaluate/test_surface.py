@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError
-from allonym.evaluate import measure_removed_share, placeholders, ranks_of, similarity, surface
+from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
 from allonym.evaluate.surface import grade_level, list_words, reading_ease, word_ranks
 from allonym.pipeline import anonymize
 from allonym.text.placeholders import remove_placeholders
@@ -82,17 +82,17 @@ def test_tags_of_our_policies_are_known(policy):
 
 
 def test_share_removed_is_p3s():
-    assert measure_removed_share(["one two three four"], ["one [PERSON_1] four"]) == [0.5]
-    assert measure_removed_share(["Ann saw Bob"], ["Mary Jane saw Jim"]) == [pytest.approx(-1 / 3)]
-    assert math.isnan(measure_removed_share(["..."], ["x"])[0])
-    assert measure_removed_share([], []) == []
+    assert removed(["one two three four"], ["one [PERSON_1] four"]) == [0.5]
+    assert removed(["Ann saw Bob"], ["Mary Jane saw Jim"]) == [pytest.approx(-1 / 3)]
+    assert math.isnan(removed(["..."], ["x"])[0])
+    assert removed([], []) == []
 
 
 @given(st.lists(st.sampled_from(["word", "other", "third"]), min_size=1, max_size=30), st.data())
 def test_share_removed_counts_replaced_words(found, data):
     gone = data.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found)))
     after = [f"[PERSON_{i}]" if g else w for i, (w, g) in enumerate(zip(found, gone, strict=True))]
-    assert measure_removed_share([" ".join(found)], [" ".join(after)]) == [pytest.approx(sum(gone) / len(found))]
+    assert removed([" ".join(found)], [" ".join(after)]) == [pytest.approx(sum(gone) / len(found))]
 
 
 def test_ranks_of_a_file_and_of_wordfreq(tmp_path):

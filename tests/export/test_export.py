@@ -422,7 +422,7 @@ def test_with_a_vault_the_originals_have_digests(tmp_path, untagged, source):
         made = export_path(source, tmp_path / "out", SUMMARY, untagged, vault=vault, scope="calls")
         assert made.policy["vault"] and made.policy["keyed"]
         assert len(vault.digests("calls")) == 40
-        assert vault.digests().find_named("person7 example com")
+        assert vault.digests().named("person7 example com")
 
 
 def test_what_was_anonymised_before_is_taken_as_it_is_if_its_report_fits(tmp_path, untagged, source):

@@ -115,23 +115,23 @@ def test_looking_up_is_the_same_for_all_cases_and_diacritics():
 
 def test_capitals_languages_and_countries():
     poland, warsaw = one("Poland"), one("Warsaw", "city")
-    assert KB.find_related(poland, "capital") == (warsaw,)
+    assert KB.related(poland, "capital") == (warsaw,)
     assert KB.inverse(warsaw, "capital") == (poland,)
-    assert KB.find_related(poland, "language") == (one("Polish", "language"),)
+    assert KB.related(poland, "language") == (one("Polish", "language"),)
     assert poland in KB.inverse(one("Polish", "language"), "language")
-    assert [i.label for i in KB.find_related(one("Belgium"), "language")] == ["Dutch", "French", "German"]
-    assert KB.find_related(one("Poles", "nationality"), "country") == (poland,)
+    assert [i.label for i in KB.related(one("Belgium"), "language")] == ["Dutch", "French", "German"]
+    assert KB.related(one("Poles", "nationality"), "country") == (poland,)
     assert KB.inverse(poland, "country")[0].kind in KINDS
-    assert [i.label for i in KB.find_related(warsaw, "part_of")] == ["Masovia", "Poland"]
+    assert [i.label for i in KB.related(warsaw, "part_of")] == ["Masovia", "Poland"]
     assert warsaw in KB.inverse(one("Masovia"), "part_of")
-    assert [i.label for i in KB.find_related(one("Harvard University"), "city")] == ["Cambridge"]
+    assert [i.label for i in KB.related(one("Harvard University"), "city")] == ["Cambridge"]
     assert {"nationality", "city", "region"} <= {i.kind for i in KB.inverse(poland, "country")}
 
 
 def test_most_countries_have_a_capital_a_language_and_a_nationality():
     countries = KB.pool("country")
     for property in ("capital", "language"):
-        assert sum(bool(KB.find_related(c, property)) for c in countries) > 0.93 * len(countries)
+        assert sum(bool(KB.related(c, property)) for c in countries) > 0.93 * len(countries)
     assert sum(bool(KB.pool("nationality", country=c.country)) for c in countries) > 0.85 * len(countries)
 
 

@@ -88,8 +88,8 @@ def test_entities_labels_relations(tmp_path):
     assert kb.find("QUILLY") == kb.find("quillstadt") == (town_item,)
     assert kb.labels(town_item) == {("pl", ""): "Ćwilów", ("cs", ""): "Ćwilów", ("de", ""): "Quillstadt"}
     (country,) = kb.find("Quillland")
-    assert kb.find_related(country, "capital") == (town_item,) and kb.find_related(country, "part_of") == ()
-    assert kb.find_related(town_item, "part_of") == (country,)
+    assert kb.related(country, "capital") == (town_item,) and kb.related(country, "part_of") == ()
+    assert kb.related(town_item, "part_of") == (country,)
     assert kb.find("Quillstadt", language="pl") == (town_item,)
 
 

@@ -51,17 +51,17 @@ def test_relations(imported):
     kb, _ = imported
     germany = kb.item(183)
     assert germany.country == "DE"
-    assert labels(kb.find_related(germany, "capital")) == ["Berlin"]
-    assert labels(kb.find_related(germany, "language")) == ["German"]
-    assert labels(kb.find_related(kb.item(900010), "city")) == ["Munich"]
-    assert labels(kb.find_related(kb.item(270), "instance_of")) == ["city"]
-    assert labels(kb.find_related(kb.item(900012), "part_of")) == ["Quellbrunn Software", "Germany"]
+    assert labels(kb.related(germany, "capital")) == ["Berlin"]
+    assert labels(kb.related(germany, "language")) == ["German"]
+    assert labels(kb.related(kb.item(900010), "city")) == ["Munich"]
+    assert labels(kb.related(kb.item(270), "instance_of")) == ["city"]
+    assert labels(kb.related(kb.item(900012), "part_of")) == ["Quellbrunn Software", "Germany"]
 
 
 def test_regions_are_reached_through_districts(imported):
     kb, _ = imported
     assert (kb.item(1726).region, kb.item(64).region) == ("BY", "")
-    assert labels(kb.find_related(kb.item(1726), "part_of")) == ["Bavaria", "Germany"]
+    assert labels(kb.related(kb.item(1726), "part_of")) == ["Bavaria", "Germany"]
 
 
 def test_siblings_share_parents_and_pass_the_filters_of_the_paper(imported):
@@ -106,7 +106,7 @@ def test_what_wikidata_does_not_give_is_taken_from_the_shipped_base(imported, kb
     mine, _ = imported
     assert mine.names("first", "italian", "f") == kb.names("first", "italian", "f")
     (poles,) = mine.find("Poles", ["nationality"])
-    assert labels(mine.find_related(poles, "country")) == ["Poland"]
+    assert labels(mine.related(poles, "country")) == ["Poland"]
     assert mine.labels(poles)["de", "noun"] == "Pole"
     assert labels(mine.pool("street", country="PL")) == labels(kb.pool("street", country="PL"))
     assert {"Wikidata", "GeoNames", "Faker"} <= {source[0] for source in mine.sources()}

@@ -8,7 +8,7 @@ import pytest
 from tests.llm import server as at
 
 from allonym.errors import EndpointError, MissingExtra, PolicyError, UsageError
-from allonym.llm import Client, Recorded, Reply, Request, client_for, recording, unlock_cache
+from allonym.llm import Client, Recorded, Reply, Request, client_for, recording, unlocked
 from allonym.llm import client as client_module
 from allonym.llm.cache import Cache
 from allonym.policy import Policy
@@ -336,7 +336,7 @@ def test_a_kept_answer_needs_no_server_and_stands_nowhere_in_plain(server, tmp_p
     server.then = at.status(500)
     other = client_for({**said, "url": "http://127.0.0.1:9/v1", "json_mode": "none"}, b"k" * 32)
     again = other.ask(request())
-    assert (again.content, again.is_cached, first.is_cached) == (first.content, True, False)
+    assert (again.content, again.kept, first.kept) == (first.content, True, False)
     assert other.usage == {"requests": 1, "kept": 1, "retries": 0, "prompt_tokens": 0, "completion_tokens": 0}
     paths = [p for p in (tmp_path / "kept").rglob("*") if p.is_file()]
     assert len(paths) == 1
@@ -351,10 +351,10 @@ def test_another_question_is_asked_anew(server, tmp_path, changed):
     server.then = at.answer(FINE)
     said = settings(server, cache=str(tmp_path / "kept"))
     client_for(said, b"k" * 32).ask(request())
-    assert not client_for({**said, **changed}, b"k" * 32).ask(request()).is_cached
-    assert not client_for(said, b"K" * 32).ask(request()).is_cached
-    assert not client_for(said, b"k" * 32).ask(request("other")).is_cached
-    assert client_for(said, b"k" * 32).ask(request()).is_cached
+    assert not client_for({**said, **changed}, b"k" * 32).ask(request()).kept
+    assert not client_for(said, b"K" * 32).ask(request()).kept
+    assert not client_for(said, b"k" * 32).ask(request("other")).kept
+    assert client_for(said, b"k" * 32).ask(request()).kept
 
 
 def test_without_a_key_nothing_is_kept(server, tmp_path):
@@ -362,10 +362,10 @@ def test_without_a_key_nothing_is_kept(server, tmp_path):
     said = settings(server, cache=str(tmp_path / "kept"))
     client_for(said).ask(request())
     assert not (tmp_path / "kept").exists()
-    with unlock_cache(b"k" * 32):
+    with unlocked(b"k" * 32):
         client_for(said).ask(request())
     assert (tmp_path / "kept").exists()
-    assert client_for(said, b"k" * 32).ask(request()).is_cached
+    assert client_for(said, b"k" * 32).ask(request()).kept
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_what_cannot_be_used_is_not_kept(server, tmp_path, behaviour):
     server.then = behaviour
     one = client_for(settings(server, cache=str(tmp_path / "kept")), b"k" * 32)
     one.ask(request())
-    assert not one.ask(request()).is_cached
+    assert not one.ask(request()).kept
 
 
 def test_a_torn_file_is_not_there(tmp_path):
@@ -430,7 +430,7 @@ def test_recording_sends_nothing(server, tmp_path):
     one = client_for(said, b"k" * 32)
     one.ask(request("first"))
     with recording() as requests:
-        assert one.ask(request("first")).is_cached
+        assert one.ask(request("first")).kept
         with pytest.raises(Recorded):
             one.ask(request("second"))
         kinds = [type(r) for r in one.ask_all([request("first"), request("second"), request("third")])]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allonym import Policy, registry
 from allonym.document import Document, Span
-from allonym.evaluate import found_between, information_loss, measure_removed_share, second_reading, syntheticity
+from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
 from allonym.evaluate.generalising import split_words
 from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.surface import list_words
@@ -228,7 +228,7 @@ def test_measures_agree_whatever_the_placeholders_look_like() -> None:
     perplexities = [perplexity(original, a).after.value for a in anonymised.values()]
     assert max(perplexities) - min(perplexities) < 0.01
     for texts in anonymised.values():
-        assert measure_removed_share(original, texts) == measure_removed_share(original, anonymised["default"])
+        assert removed(original, texts) == removed(original, anonymised["default"])
         labels = [[span.label for span in spans] for spans in found_between(original[:4], texts[:4])]
         assert labels == [["PERSON", "CITY", "PERSON"]] * 4 or "LOCATION" in labels[0]
         assert [len(spans) for spans in found_between(original[:4], texts[:4])] == [3] * 4

@@ -42,8 +42,8 @@ def of(original: str, label: str = "PERSON") -> checking.Digests:
 
 def kinds(digests: checking.Digests, text: str) -> set[str]:
     words = [w.text for w in words_of(text)]
-    named = {kind for kind, _ in (*digests.find_named(" ".join(words)), *digests.find_named(join_words(words)))}
-    return named or ({"edited"} if digests.find_edited(join_words(words)) else set())
+    named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(join_words(words)))}
+    return named or ({"edited"} if digests.edited(join_words(words)) else set())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_one_letter_another_is_found_and_two_are_not(name, other, place, letter,
         "set": name[:i] + letter + name[i + 1 :],
         "two": other,
     }[what]
-    assert bool(of(name).find_edited(changed)) == near(name, changed)
+    assert bool(of(name).edited(changed)) == near(name, changed)
 
 
 @given(st.lists(st.text(st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=9), min_size=1, max_size=4))
@@ -141,10 +141,10 @@ def test_an_original_has_digests_as_soon_as_it_is_written(vault):
     write(vault, "calls", "", "Eve Farrow")
     assert rows(vault) == 3
     assert len(vault.digests()) == 3
-    assert {kind for kind, _ in vault.digests().find_named("ada brook")} == {"whole"}
-    assert vault.digests("calls").find_named("farrow")
-    assert not vault.digests("calls").find_named("ada brook")
-    assert not vault.digests("nowhere").find_named("farrow")
+    assert {kind for kind, _ in vault.digests().named("ada brook")} == {"whole"}
+    assert vault.digests("calls").named("farrow")
+    assert not vault.digests("calls").named("ada brook")
+    assert not vault.digests("nowhere").named("farrow")
 
 
 def test_the_same_original_counts_once_whatever_stands_for_it(vault):
@@ -160,8 +160,8 @@ def test_digests_go_when_their_originals_go(vault):
     write(vault, "letters", "cyd", "Cyd Dale")
     vault.purge(subject="ada")
     assert rows(vault) == 1
-    assert not vault.digests().find_named("brook")
-    assert vault.digests().find_named("dale")
+    assert not vault.digests().named("brook")
+    assert vault.digests().named("dale")
     vault.purge(scope="letters")
     assert rows(vault) == 0
 
@@ -194,7 +194,7 @@ def test_digests_stay_the_same_when_secret_and_data_key_change(vault):
     write(vault, "letters", "", "Cyd Dale")
     after = vault.digests()
     assert after.key == before.key
-    assert after.find_named("ada brook") and after.find_named("cyd dale")
+    assert after.named("ada brook") and after.named("cyd dale")
 
 
 def test_an_import_makes_digests_of_its_own(vault, tmp_path):
@@ -202,7 +202,7 @@ def test_an_import_makes_digests_of_its_own(vault, tmp_path):
     vault.export(tmp_path / "export", SECRET)
     with Vault.create(tmp_path / "other", SECRET) as other:
         other.import_(tmp_path / "export", SECRET)
-        assert other.digests().find_named("ada brook")
+        assert other.digests().named("ada brook")
         assert other.digests().key != vault.digests().key
 
 
@@ -212,7 +212,7 @@ def test_an_older_vault_gets_digests_when_it_is_opened(tmp_path):
         found = vault.digests("frozen")
         assert len(found) > 5 and rows(vault) >= len(found)
         for form in ("ada brook", "cyd dale", "2125550142", "leeds"):
-            assert found.find_named(form), form
+            assert found.named(form), form
 
 
 def test_a_vault_without_its_secret_tells_no_digests(vault, where):
@@ -243,8 +243,8 @@ def test_the_file_finds_what_the_vault_finds_and_holds_no_text(vault, tmp_path):
     assert vault.write_digests(path, actor="ops") == 2
     read, own = read_digests(path), vault.digests()
     assert (read.labels, read.longest, read.key) == (own.labels, own.longest, own.key)
-    assert read.find_named("zaphrandel") == own.find_named("zaphrandel") != ()
-    assert read.find_edited("brok") == own.find_edited("brok") != frozenset()
+    assert read.named("zaphrandel") == own.named("zaphrandel") != ()
+    assert read.edited("brok") == own.edited("brok") != frozenset()
     for name in ("zaphrandel", "quorby", "ada", "brook"):
         assert name not in path.read_text(encoding="ascii").lower()
     assert "Zaphrandel" not in repr(read) + repr(own) and read.key.hex() not in repr(read)
@@ -281,7 +281,7 @@ def test_many_originals_with_one_part_take_as_much_each_as_few():
     """The work for the last is that for the first: a list grows, it is not copied."""
     found = checking.unpack_digests(checking.pack_digests(KEY, "Ada Brook", "PERSON"), "test")
     digests = checking.Digests.of(KEY, [(found[0], found[2])] * 20_000, found[1])
-    assert len(digests.find_named("ada")) == 20_000 == len(digests.find_edited("brok"))
+    assert len(digests.named("ada")) == 20_000 == len(digests.edited("brok"))
 
 
 def test_a_file_that_exists_is_kept(vault, tmp_path):

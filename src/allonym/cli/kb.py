@@ -128,7 +128,7 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
         details = [d for d in (item.industry, item.region, item.country) if d]
         print_heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
         for property in (*HIERARCHY, "capital", "language", "city"):
-            related = base.find_related(item, property)
+            related = base.related(item, property)
             if related:
                 click.echo(f"  {property.replace('_', ' ')}: {join_names(related)}")
         labels = base.labels(item)

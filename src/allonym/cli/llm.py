@@ -102,13 +102,13 @@ def write(
     Example:
       allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
     """
-    from allonym.llm import Recorded, recording, unlock_cache
+    from allonym.llm import Recorded, recording, unlocked
     from allonym.llm.batches import format_batch_lines
     from allonym.pipeline import anonymize
 
     chosen, key, secret, _ = _open_client(policy, key_file)
     waiting = count = 0
-    with recording() as requests, unlock_cache(secret):
+    with recording() as requests, unlocked(secret):
         for document in read_documents(source, fields=field, format=format):
             count += 1
             try:

@@ -83,8 +83,8 @@ if TYPE_CHECKING:
     from allonym.evaluate.study import compare as compare
     from allonym.evaluate.study import evaluate as evaluate
     from allonym.evaluate.surface import Surface as Surface
-    from allonym.evaluate.surface import measure_removed_share as measure_removed_share
     from allonym.evaluate.surface import ranks_of as ranks_of
+    from allonym.evaluate.surface import removed as removed
     from allonym.evaluate.surface import surface as surface
     from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
     from allonym.evaluate.syntheticity import syntheticity as syntheticity
@@ -120,7 +120,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "second_reading": ("SecondReading", "second_reading"),
     "similarity": ("Similarity", "similarity"),
     "study": ("Comparison", "Evaluation", "compare", "evaluate"),
-    "surface": ("Surface", "ranks_of", "measure_removed_share", "surface"),
+    "surface": ("Surface", "ranks_of", "removed", "surface"),
     "syntheticity": ("Syntheticity", "syntheticity"),
     "tab": ("unigram_bits",),
 }

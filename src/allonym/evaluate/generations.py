@@ -247,8 +247,8 @@ class _Finder:
         self._frequency = frequency
         self._common = 10.0 ** (common - 9)
         self._known = 10.0 ** (_KNOWN - 9)
-        self._named = lru_cache(1 << 17)(digests.find_named)
-        self._edited = lru_cache(1 << 16)(digests.find_edited)
+        self._named = lru_cache(1 << 17)(digests.named)
+        self._edited = lru_cache(1 << 16)(digests.edited)
 
     def find_originals(self, text: str, words: list[Word]) -> list[_Match]:
         """Return the matches in a text in order, without overlaps."""

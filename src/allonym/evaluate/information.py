@@ -14,7 +14,7 @@ from allonym.evaluate.finetuned import Training
 from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.perplexity import measure_perplexities
 from allonym.evaluate.similarity import Similarity, measure_similarities, summarise_similarities
-from allonym.evaluate.surface import Change, Surface, measure_removed_share, ranks_of, surface, word_ranks
+from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
 from allonym.serial import Serialisable
 from allonym.stats.bayes import SCALE
 
@@ -112,7 +112,7 @@ def information_loss(
         if name == "surface":
             ranks = ranks_of() if ranks is None else ranks
             on_surface = surface(original, anonymised, ranks=ranks)
-            variables["share removed"] = measure_removed_share(original, anonymised)
+            variables["share removed"] = removed(original, anonymised)
             variables["frequency rank, original"] = word_ranks(original, ranks)
             variables["frequency rank, anonymised"] = word_ranks(anonymised, ranks)
         elif name == "similarity":

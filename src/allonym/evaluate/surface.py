@@ -25,9 +25,9 @@ __all__ = [
     "Surface",
     "grade_level",
     "list_words",
-    "measure_removed_share",
     "ranks_of",
     "reading_ease",
+    "removed",
     "surface",
     "word_ranks",
 ]
@@ -93,7 +93,7 @@ def list_words(text: str) -> list[str]:
     return COMPOUND.findall(remove_placeholders(text))
 
 
-def measure_removed_share(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
+def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
     """Return the share of words removed from each text: ``1 - words after / words before`` (P3 4.1.3.1).
 
     Placeholders do not count as words. The share is NaN for a text without words, and below 0 where pseudonyms made the

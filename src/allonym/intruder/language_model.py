@@ -164,7 +164,7 @@ def _read_guesses(reply: Reply) -> Guesses | None:
 def _read_name(reply: Reply) -> Guesses | None:
     """Read an answer that is no JSON but may be a name."""
     content = reply.content.strip()
-    return (content, "") if reply.is_complete and 0 < len(content) <= _LONGEST and "\n" not in content else None
+    return (content, "") if reply.whole and 0 < len(content) <= _LONGEST and "\n" not in content else None
 
 
 def _level_of(stage: str) -> int:

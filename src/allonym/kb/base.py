@@ -355,7 +355,7 @@ class KnowledgeBase:
         return {(language, form): text for language, form, text in rows}
 
     @_cache_results(8192)
-    def find_related(self, item: Item, property: str) -> tuple[Item, ...]:
+    def related(self, item: Item, property: str) -> tuple[Item, ...]:
         """Return the items that a relation leads to, the most important first.
 
         Args:

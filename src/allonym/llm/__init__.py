@@ -8,7 +8,7 @@ files of :mod:`.batches` can fill as well. :mod:`.decode` brings fictional names
 
 from __future__ import annotations
 
-from allonym.llm.client import Client, Recorded, Reply, Request, client_for, recording, unlock_cache
+from allonym.llm.client import Client, Recorded, Reply, Request, client_for, recording, unlocked
 from allonym.llm.decode import Located, decode
 
-__all__ = ["Client", "Located", "Recorded", "Reply", "Request", "client_for", "decode", "recording", "unlock_cache"]
+__all__ = ["Client", "Located", "Recorded", "Reply", "Request", "client_for", "decode", "recording", "unlocked"]

@@ -54,21 +54,21 @@ class Reply:
 
     Attributes:
         content: the model's words. Hidden from ``repr``.
-        is_complete: whether they were neither refused nor cut off.
+        whole: whether they were neither refused nor cut off.
         prompt_tokens, completion_tokens: as the endpoint counts them; 0 where it does not.
-        is_cached: whether the answer comes from the cache.
+        kept: whether the answer comes from the cache.
     """
 
     content: str = field(repr=False)
-    is_complete: bool = True
+    whole: bool = True
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    is_cached: bool = False
+    kept: bool = False
 
     @property
     def answer(self) -> Mapping[str, object] | None:
         """The JSON object in the content; None where it holds none or is not whole."""
-        return parse_answer(self.content) if self.is_complete else None
+        return parse_answer(self.content) if self.whole else None
 
 
 class Recorded(EndpointError):
@@ -80,7 +80,7 @@ _RECORDED: ContextVar[dict[str, Mapping[str, object]] | None] = ContextVar("reco
 
 
 @contextmanager
-def unlock_cache(key: bytes | None) -> Iterator[None]:
+def unlocked(key: bytes | None) -> Iterator[None]:
     """Set the key with which clients that get none, such as those of detectors, open their cache."""
     token = _CACHE_KEY.set(key)
     try:
@@ -109,7 +109,7 @@ def client_for(settings: Mapping[str, object], key: bytes | None = None) -> Clie
 
     Args:
         settings: ``policy.llm``.
-        key: for the cache, 32 bytes or more; by default the key of :func:`unlock_cache`. Without a key, nothing
+        key: for the cache, 32 bytes or more; by default the key of :func:`unlocked`. Without a key, nothing
             is stored.
 
     Raises:
@@ -212,7 +212,7 @@ class Client:
         data = self.cache.get(name) if self.cache else None
         if data is not None and (stored := _read_reply(data)) is not None:
             self._count(requests=1, kept=1)
-            return replace(stored, is_cached=True)
+            return replace(stored, kept=True)
         requests = _RECORDED.get()
         if requests is not None:
             requests[name] = self.body(request)

@@ -203,7 +203,7 @@ def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "
 def _list_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
     """Return the languages that are the first of a larger country."""
     countries = (c for c in kb.pool("country") if c.size >= _FAMILIAR)
-    first = {language for c in countries for language in kb.find_related(c, "language")[:1]}
+    first = {language for c in countries for language in kb.related(c, "language")[:1]}
     return tuple(sorted(i for i in first.intersection(kb.pool("language")) if " " not in i.label))
 
 
@@ -216,7 +216,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     home = _find_home(places, item)
     to = places.choose_country(home) if home else None
     country = find_country(kb, to) if to else None
-    spoken = kb.find_related(country, "language")[:1] if country is not None else ()
+    spoken = kb.related(country, "language")[:1] if country is not None else ()
     if spoken and " " in spoken[0].label:  # Norwegian Bokmål
         spoken = kb.find(spoken[0].label.partition(" ")[0], ("language",))[:1] or spoken
     if spoken == (item,):
@@ -237,7 +237,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
 def _find_home(places: PlaceMap, item: Item) -> str:
     """Return the country of a language: one of the document, else the one with its name, else the largest."""
     spoken = [c for c in places.kb.inverse(item, "language") if c.kind == "country"]
-    first = [c for c in spoken if places.kb.find_related(c, "language")[:1] == (item,)]
+    first = [c for c in spoken if places.kb.related(c, "language")[:1] == (item,)]
     for code in (places.main, *sorted(places.present)):
         if any(c.country == code for c in first):
             return code

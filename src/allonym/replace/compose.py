@@ -191,7 +191,7 @@ def make_plan(
     scope: str = "",
     notes: Iterable[str] = (),
     book: Book | None = None,
-    decided: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
+    given: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
 ) -> Plan:
     """Make the plan that replaces each mention of each entity as the policy says.
 
@@ -203,7 +203,7 @@ def make_plan(
         scope: name of the release; ``hash`` and ``shift_dates`` give other values in another scope.
         notes: remarks to keep in the plan, beside those of ``linked``.
         book: the scope's book of a vault: entities that it knows keep their replacements, and new ones are added.
-        decided: mention to replacement and operator where both are decided already, whatever the policy says, e.g.
+        given: mention to replacement and operator where both are decided already, whatever the policy says, e.g.
             ``("Acme", "swap@1")``. The sentence around it is adapted as everywhere.
 
     Raises:
@@ -222,7 +222,7 @@ def make_plan(
     if book is not None:
         book = with_older_keys(book, text)
     numbers = _Numbers(text, book)
-    slots = _make_slots(entities, policy, numbers, book is not None, decided)
+    slots = _make_slots(entities, policy, numbers, book is not None, given)
     _check_disjoint(text, slots)
     if exact and ("e1" in text or "E1" in text):
         slots = _add_tokens(text, slots)

@@ -85,7 +85,7 @@ def _get_countries(kb: KnowledgeBase) -> dict[str, Item]:
 def _has_language_of_its_name(kb: KnowledgeBase, code: str) -> bool:
     """Whether a country's people and its first language have the same name, as in Spain."""
     country = _get_countries(kb).get(code)
-    spoken = kb.find_related(country, "language")[:1] if country is not None else ()
+    spoken = kb.related(country, "language")[:1] if country is not None else ()
     peoples = kb.pool("nationality", country=code)
     return any(
         not p.region and find_plain_words(p.label)[:1] == find_plain_words(s.label)[:1] for p in peoples for s in spoken
@@ -109,28 +109,27 @@ def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> tuple[
         and (other in article) == (code in article)
         and item.size >= 6
         and any(
-            not set(find_plain_words(c.label)) & set(find_plain_words(item.label))
-            for c in kb.find_related(item, "capital")
+            not set(find_plain_words(c.label)) & set(find_plain_words(item.label)) for c in kb.related(item, "capital")
         )
         and len(kb.pool("city", country=other)) >= LEAST_CITIES
     ]
     home = find_country(kb, code)
     if home is None:
         return (tuple(fit),)
-    spoken, continent = kb.find_related(home, "language")[:1], kb.find_related(home, "part_of")[:1]
+    spoken, continent = kb.related(home, "language")[:1], kb.related(home, "part_of")[:1]
     near = [item for item in fit if abs(item.size - home.size) <= 1]
     familiar = [item for item in near if item.country in postcodes]
     if kb.pool("region", country=code):
         familiar = [item for item in familiar if kb.pool("region", country=item.country)] or familiar
-    neighbours = [item for item in familiar if set(continent) & set(kb.find_related(item, "part_of"))]
+    neighbours = [item for item in familiar if set(continent) & set(kb.related(item, "part_of"))]
     same_size = [item for item in neighbours if item.size == home.size]
     neighbours = same_size if len(same_size) > 2 else neighbours
     if _has_language_of_its_name(kb, code):
         best = [item for item in neighbours if _has_language_of_its_name(kb, item.country)]
     elif languages:
-        best = [item for item in neighbours if kb.find_related(item, "language")[:1] != spoken]
+        best = [item for item in neighbours if kb.related(item, "language")[:1] != spoken]
     else:
-        best = [item for item in familiar if set(spoken) & set(kb.find_related(item, "language")[:2])]
+        best = [item for item in familiar if set(spoken) & set(kb.related(item, "language")[:2])]
     if len(best) < 2:
         best += [item for item in neighbours if item not in best]
     if len(best) < 2:
@@ -145,7 +144,7 @@ def find_country(kb: KnowledgeBase, code: str) -> Item | None:
     if country is not None or not code:
         return country
     city = kb.pool("city", country=code)
-    return next((c for c in (kb.find_related(city[0], "country") if city else ()) if c.kind == "country"), None)
+    return next((c for c in (kb.related(city[0], "country") if city else ()) if c.kind == "country"), None)
 
 
 @lru_cache(maxsize=4096)
@@ -157,7 +156,7 @@ def find_region(kb: KnowledgeBase, country: str, region: str) -> Item | None:
 @lru_cache(maxsize=512)
 def _get_capitals(kb: KnowledgeBase, country: str) -> frozenset[int]:
     home = find_country(kb, country)
-    return frozenset(c.id for c in kb.find_related(home, "capital")) if home is not None else frozenset()
+    return frozenset(c.id for c in kb.related(home, "capital")) if home is not None else frozenset()
 
 
 def is_capital(kb: KnowledgeBase, country: str, id: int) -> bool:
@@ -460,7 +459,7 @@ class PlaceMap:
             there = goal.region if goal is not None and goal.kind == "region" and goal.country == to else ""
         pools: Pools = _list_city_pools(self.kb, to, there, size)
         if away is not None:
-            pools = (self.kb.find_related(away, "capital"), *pools)
+            pools = (self.kb.related(away, "capital"), *pools)
         return self.assign_item("city", f"{normalize_surface(label)}.{region}.{country}>{to}.{there}", pools, id)
 
     def assign_item(self, kind: str, key: str, pools: Pools, excluded: int = 0) -> Item | None:

@@ -70,7 +70,7 @@ class Recoding:
         if fact == "country":
             if item.kind == "country":
                 return item.label
-            countries = [c for c in self.knowledge.find_related(item, "country") if c.kind == "country"]
+            countries = [c for c in self.knowledge.related(item, "country") if c.kind == "country"]
             return countries[0].label if countries else item.country
         return item.industry if fact == "industry" else item.kind
 

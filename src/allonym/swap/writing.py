@@ -323,7 +323,7 @@ class _Writer:
                     values.append((value, spans))
         book = _Numbering(e.replacement for e in base if e.operator.startswith("tag@"))
         entities = self._list_entities(d, values, fixed)
-        plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, decided=fixed)
+        plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, given=fixed)
         return combine_edits(base, plan.edits, document.text)
 
     def _list_entities(

@@ -114,11 +114,11 @@ class Digests:
                         forms.setdefault(digest, []).append((kind, number))
         return cls(key, tuple(labels), longest, forms, edits)
 
-    def find_named(self, form: str) -> tuple[tuple[str, int], ...]:
+    def named(self, form: str) -> tuple[tuple[str, int], ...]:
         """Return kind and number of the originals that are known by a form: words with one blank between them."""
         return tuple(self._forms.get(digest_of(self.key, form), ()))
 
-    def find_edited(self, letters: str) -> frozenset[int]:
+    def edited(self, letters: str) -> frozenset[int]:
         """Return the numbers of the originals that become ``letters``, their letters and digits, by one letter too
         many, too few or another, or by none."""
         if not self._edits:

@@ -9,7 +9,7 @@ import allonym
 from allonym.detect.adapters import llm as adapter
 from allonym.document import Document
 from allonym.errors import EndpointError, PolicyError, UsageError
-from allonym.llm import unlock_cache
+from allonym.llm import unlocked
 from allonym.policy import Policy
 
 pytest.importorskip("httpx", reason="httpx is not installed")
@@ -169,7 +169,7 @@ def test_several_documents_and_empty_ones(server, detecting):
 def test_the_cache_of_a_run(server, detecting, tmp_path):
     server.then = at.answer(listed(("Quill", "ORGANIZATION")))
     policy = detecting('cache = "kept"')
-    with unlock_cache(b"k" * 32):
+    with unlocked(b"k" * 32):
         first = found(policy)
         server.then = at.status(500)
         assert found(policy) == first
