@@ -132,7 +132,7 @@ def phone(draw: random.Random) -> str:
 
 def planted(rows: list[dict[str, str]], size: Size, split: Split, draw: random.Random) -> list[Canary]:
     """Canaries, written into dialogues that will be trained on, as the second turn; never two in one."""
-    training = [row for row in rows if split.of(row["id"]) == "train"]
+    training = [row for row in rows if split.choose_split(row["id"]) == "train"]
     draw.shuffle(training)
     names = [f"{first} {last}" for first in FIRST for last in LAST]
     draw.shuffle(names)

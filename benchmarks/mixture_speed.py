@@ -38,7 +38,15 @@ from typing import Any
 import numpy as np
 
 from allonym.swap.density import sample_component
-from allonym.swap.em import LEAST, Limits, Parameters, compute_sums, maximise, run_em, select_large_components
+from allonym.swap.em import (
+    LEAST,
+    Limits,
+    Parameters,
+    compute_sums,
+    maximise_parameters,
+    run_em,
+    select_large_components,
+)
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 
 D = 384
@@ -106,7 +114,9 @@ def iterations(X: Any, start: Parameters, family: str, steps: int) -> float:
         now = start
         for _ in range(steps):
             sums = compute_sums(X, now, family)
-            now = maximise(sums.take(select_large_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name])
+            now = maximise_parameters(
+                sums.select_components(select_large_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name]
+            )
 
     return timed(work)[0] / steps
 
@@ -189,7 +199,9 @@ def large(n: int, rounds: int) -> dict[str, Any]:
     seconds, limits = [], []
     rate = product_rate()
     for _ in range(rounds):
-        took, now = timed(lambda: maximise(compute_sums(X, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"]))  # noqa: B023
+        took, now = timed(
+            lambda now=now: maximise_parameters(compute_sums(X, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"])
+        )
         after = product_rate()
         seconds.append(took)
         limits.append(work / max(rate, after))

@@ -43,7 +43,7 @@ from allonym.errors import AllonymError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.words import split_words
 from allonym.policy import Policy, check_operating_point
-from allonym.train.corpus import part_of
+from allonym.train.corpus import assign_parts
 from allonym.train.labelmap import LabelMap, default_map, read_map
 from allonym.train.records import read_objects
 
@@ -302,7 +302,7 @@ def chosen(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], list[T
     records = [r for _, r in read_objects(path) if r.get("text")]
     annotated = frozenset(g for r in records for m in read(r, stem, known, wanted).gold for g in m.groups)
     if args.part != "all":
-        parts = part_of(records)
+        parts = assign_parts(records)
         records = [r for i, r in enumerate(records) if parts[str(r.get("id", i))] == args.part]
     some = records[: args.limit or None]
     return annotated, [read(lowered(r) if args.lower else r, stem, known, wanted) for r in some]

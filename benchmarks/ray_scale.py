@@ -121,7 +121,7 @@ def one(source: Path, target: Path) -> None:
 
 
 def memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
-    from allonym.scale.partitions import usual_size
+    from allonym.scale.partitions import choose_slice_size
 
     rows = []
     print(f"{'documents':>10}{'source MB':>11}{'seconds':>9}{'driver peak MB':>16}{'driver CPU s':>14}{'slices':>8}")
@@ -132,7 +132,7 @@ def memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
         row = json.loads(done.stdout.splitlines()[-1])
         rows.append(row)
         large = (top / "in.jsonl").stat().st_size
-        row["slices"] = -(-large // usual_size(large))
+        row["slices"] = -(-large // choose_slice_size(large))
         told = f"{row['documents']:>10,}{large / 1e6:>11.1f}{row['seconds']:>9.1f}{row['peak_mb']:>16.1f}"
         print(f"{told}{row['driver_s']:>14.2f}{row['slices']:>8,}")
     first, last = rows[0], rows[-1]

@@ -42,7 +42,7 @@ import numpy as np
 from allonym import swap
 from allonym.document import Document, Entity, Span
 from allonym.plan import Plan, apply_edits, apply_edits_to_parts, digest
-from allonym.swap.categories import category_of
+from allonym.swap.categories import find_category
 from allonym.swap.checks import Changed, check_runs
 from allonym.swap.clusters import summarise_clusters
 from allonym.swap.corpus import Chunk, Corpus, Value
@@ -110,7 +110,7 @@ def named(corpus: Corpus) -> Iterator[tuple[str, int]]:
 
 def varies(label: str) -> bool:
     """Whether entities of a label get other names in copies: dates, numbers and addresses do not."""
-    return label == "COMPANY" or category_of(label, CATEGORIES) not in ("", *FIXED)
+    return label == "COMPANY" or find_category(label, CATEGORIES) not in ("", *FIXED)
 
 
 def varied(corpus: Corpus) -> Varied:

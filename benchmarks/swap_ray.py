@@ -39,7 +39,7 @@ from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import Ground, exchange
 from allonym.swap.fitting import make_rules
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
-from allonym.swap.rows import Rows, Spread, ThisProcess, one_thread
+from allonym.swap.rows import Rows, Spread, ThisProcess, limit_to_one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
 
@@ -116,14 +116,14 @@ def main() -> int:
     encoder.encode(texts[:1])
 
     def iterations(rows: Rows, start: Any) -> Any:
-        with one_thread():
+        with limit_to_one_thread():
             return run_em(rows, start, FAMILY, limits)
 
     def fit(spread: Spread) -> Any:
         numbers = (given.clusters // 2, given.clusters)
         return fit_all(X, numbers, (FAMILY,), restarts=2, max_iter=20, seed=1, spread=spread)
 
-    with one_thread():
+    with limit_to_one_thread():
         start = start_from_labels(X, np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"])
     corpus, near = named(given.chunks), drawn(given.chunks, given.d, given.clusters)
     ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
@@ -131,7 +131,7 @@ def main() -> int:
     ground.likeness()
 
     def sequence(spread: Spread | None) -> Any:
-        with one_thread():
+        with limit_to_one_thread():
             return exchange(corpus, labels, how, 1, vectors=near, ground=ground, spread=spread)
 
     whats = ("iterations", "fit", "items", "exchange")

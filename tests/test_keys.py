@@ -3,20 +3,22 @@
 import pytest
 
 from allonym.errors import UsageError
-from allonym.keys import Cipher, expand_key, require_key, stretch_passphrase, subkey
+from allonym.keys import Cipher, derive_operator_key, expand_key, require_key, stretch_passphrase
 
 KEY = b"0123456789abcdef"
 
 
 def test_derived_bytes_are_frozen():
-    assert subkey(KEY, "hash", "scope").hex()[:32] == "8cfa55cfd72283b9efc4bce9e8dd26be"
-    assert subkey("a passphrase of words", "hash").hex()[:32] == "260098dad0cadc6ef2719c4323a9e6a9"
+    assert derive_operator_key(KEY, "hash", "scope").hex()[:32] == "8cfa55cfd72283b9efc4bce9e8dd26be"
+    assert derive_operator_key("a passphrase of words", "hash").hex()[:32] == "260098dad0cadc6ef2719c4323a9e6a9"
     assert expand_key(KEY, b"name").hex()[:32] == "96639c7cd6fe33915912b95370d60d9b"
     assert stretch_passphrase("words", b"salt", 2**14).hex()[:32] == "ee90fdb485e2834cf658b0d8bc70423c"
 
 
 def test_keys_of_two_purposes_or_scopes_differ():
-    assert len({subkey(KEY, purpose, scope) for purpose in ("hash", "encrypt") for scope in ("", "a")}) == 4
+    assert (
+        len({derive_operator_key(KEY, purpose, scope) for purpose in ("hash", "encrypt") for scope in ("", "a")}) == 4
+    )
 
 
 @pytest.mark.parametrize("key", [None, b"short", "short", 12])

@@ -88,7 +88,7 @@ def run_records(
         key: secret of the keyed operators.
         vault: stores originals and replacements; these documents are one transaction of it.
         scope: name of the project or release.
-        findings: the result of :func:`find_records` for these documents; by default they are searched here.
+        findings: the result of :func:`detect_records` for these documents; by default they are searched here.
 
     Returns:
         For each document its result, or why it failed.
@@ -103,27 +103,29 @@ def run_records(
     documents = list(documents)
     if key is None and vault is not None:
         key = vault.operator_key
-    findings = find_records(documents, policy, key) if findings is None else findings
+    findings = detect_records(documents, policy, key) if findings is None else findings
     if vault is None:
-        return [_replace_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)]
+        return [
+            _anonymize_found_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)
+        ]
     subjects = [_run_guarded(document, lambda d: subject_of(d, policy)) for document in documents]
     outcomes: list[Outcome] = []
     with vault.book(scope) as book:
         for document, subject, spans in zip(documents, subjects, findings, strict=True):
             book.about(subject if isinstance(subject, str) else "")
             spans = subject if isinstance(subject, Failure) else spans
-            outcomes.append(_replace_record(document, spans, policy, key, scope, book))
+            outcomes.append(_anonymize_found_record(document, spans, policy, key, scope, book))
     return outcomes
 
 
-def find_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Findings]:
+def detect_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Findings]:
     """Run :func:`allonym.pipeline.detect_with_key` on each document; a failure takes the place of its findings."""
     from allonym.pipeline import detect_with_key
 
     return [_run_guarded(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
 
 
-def _replace_record(
+def _anonymize_found_record(
     document: Document, findings: Findings, policy: Policy, key: Key, scope: str, book: Book | None
 ) -> Outcome:
     from allonym.pipeline import replace_found
@@ -321,10 +323,10 @@ def _start_worker(task: Callable[[Any, Any], Any], context: Any) -> None:
     _task = (task, context)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     warnings.simplefilter("ignore")  # they may quote what a package was given
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _follow_parent() -> None:
+def _exit_with_parent() -> None:
     # A parent killed outright cannot end its workers, and they would wait for work for ever.
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()

@@ -55,7 +55,7 @@ def expand_key(key: bytes, purpose: bytes) -> bytes:
     return hmac.digest(key, purpose, "sha256")
 
 
-def subkey(key: bytes | str | None, operator: str, scope: str = "") -> bytes:
+def derive_operator_key(key: bytes | str | None, operator: str, scope: str = "") -> bytes:
     """Derive 64 bytes for one operator and scope from the caller's secret.
 
     Raises:

@@ -15,7 +15,7 @@ from allonym.detect.explanation import explain_candidates
 from allonym.detect.selection import select_findings
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.link import Linked, link
 from allonym.plan import Anonymized as Anonymized
 from allonym.plan import Plan, Report, apply_edits, apply_edits_to_parts
@@ -114,7 +114,7 @@ def detect_with_key(document: Document, policy: Policy, key: bytes | str | None)
         return detect(document, policy)
     from allonym.llm import unlocked
 
-    with unlocked(subkey(key, "llm cache")):
+    with unlocked(derive_operator_key(key, "llm cache")):
         return detect(document, policy)
 
 

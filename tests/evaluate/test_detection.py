@@ -17,10 +17,10 @@ from allonym.document import Span, merge_intervals
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
 from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences, measure_agreement
-from allonym.evaluate.classes import Classes, find_meanings
+from allonym.evaluate.classes import Classes, find_taxonomy_labels
 from allonym.evaluate.leaks import contains_surface
 from allonym.evaluate.matching import Mention, select_disjoint, select_touching
-from allonym.evaluate.tab import _lie_within, is_masked
+from allonym.evaluate.tab import _mark_contained_spans, is_masked
 from allonym.pipeline import anonymize
 from allonym.stats.resampling import Draws
 from allonym.stats.samples import bootstrap
@@ -185,9 +185,9 @@ def test_annotators_are_pooled():
 
 
 def test_what_labels_mean():
-    assert find_meanings("EMAIL") == {"EMAIL_ADDRESS"}
-    assert find_meanings("GPE") >= {"CITY", "COUNTRY"}
-    assert find_meanings("zork") == frozenset()
+    assert find_taxonomy_labels("EMAIL") == {"EMAIL_ADDRESS"}
+    assert find_taxonomy_labels("GPE") >= {"CITY", "COUNTRY"}
+    assert find_taxonomy_labels("zork") == frozenset()
     kinds = Classes([], label_map={"zork": ["EMAIL_ADDRESS"]}).find_kind
     assert [kinds(name) for name in ("PER", "LOC", "what", "PERCENT", "zork")] == [
         "direct", "quasi", "quasi", "none", "direct",
@@ -543,5 +543,5 @@ def test_places_are_looked_up_as_if_all_were_tried(marks, places):
     for a, n in places:
         wanted = [(x, y) for x, y in cover if x < a + n and a < y]
         assert list(select_touching((a, a + n), cover)) == wanted
-    inside = _lie_within([(a, a + n) for a, n in places], own)
+    inside = _mark_contained_spans([(a, a + n) for a, n in places], own)
     assert inside.tolist() == [any(x <= a and a + n <= y for x, y in own) for a, n in places]

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.marking import Mark, Marked, label_of, marks_from, marks_to, read_marks, tag_of, write_marks
+from allonym.evaluate.marking import Mark, Marked, get_tag, marks_from, marks_to, parse_tag, read_marks, write_marks
 from allonym.labels import TAXONOMY
 
 TAGS = sorted(
-    {tag_of(label.name, partial=p) for label in TAXONOMY for p in (False, True)} - {"PERSON_NAME_PARTIAL_PARTIAL"}
+    {get_tag(label.name, partial=p) for label in TAXONOMY for p in (False, True)} - {"PERSON_NAME_PARTIAL_PARTIAL"}
 )
 SIGNS = st.characters(codec="utf-8") | st.sampled_from("()[] \n_")
 
@@ -24,7 +24,7 @@ def marked_texts(draw: st.DrawFn) -> Marked:
         pieces += [between, inside]
         start = at + len(between)
         at = start + len(inside)
-        label, partial = label_of(draw(st.sampled_from(TAGS)))
+        label, partial = parse_tag(draw(st.sampled_from(TAGS)))
         marks.append(Mark(start, at, label, partial))
     pieces.append(draw(st.text(SIGNS, max_size=8)))
     return Marked("c", "".join(pieces), tuple(marks))
@@ -65,8 +65,8 @@ def test_text_without_tags_is_its_own_reading(text: str) -> None:
 
 def test_every_tag_names_a_type() -> None:
     for tag in TAGS:
-        label, partial = label_of(tag)
-        assert tag_of(label, partial=partial) == tag
+        label, partial = parse_tag(tag)
+        assert get_tag(label, partial=partial) == tag
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_a_rejected_mark_is_not_written_and_a_tag_in_the_text_cannot_be() -> Non
 
 def test_names_in_errors_and_reprs() -> None:
     with pytest.raises(UnknownNameError, match="EMAIL"):
-        label_of("EMAI")
+        parse_tag("EMAI")
     with pytest.raises(ValueError, match=r"3\.\.3"):
         Mark(3, 3, "URL")
     assert "Green" not in repr(Marked("c", "Green", (Mark(0, 5, "PERSON", item="Green"),), {"who": "Green"}))
-    assert tag_of("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"
+    assert get_tag("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"

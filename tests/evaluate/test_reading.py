@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.reading import read_pairs, value_of
+from allonym.evaluate.reading import get_metadata_value, read_pairs
 
 SECRET = "Zaphrandel"
 
@@ -193,7 +193,7 @@ def test_any_order_of_the_second_file_gives_the_same_pairs(tmp_path_factory, tex
     ],
 )
 def test_values(meta, key, value):
-    assert value_of(meta, key) == value
+    assert get_metadata_value(meta, key) == value
 
 
 def test_pairs_are_frozen(both):

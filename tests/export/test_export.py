@@ -192,16 +192,18 @@ UNITS = st.lists(st.text(max_size=8), max_size=30)
 @given(UNITS, st.integers(0, 9))
 def test_a_split_depends_on_the_document_alone(units, seed):
     split = Split((0.6, 0.2, 0.2), seed)
-    assert [split.of(unit) for unit in units] == [Split((0.6, 0.2, 0.2), seed).of(unit) for unit in units]
+    assert [split.choose_split(unit) for unit in units] == [
+        Split((0.6, 0.2, 0.2), seed).choose_split(unit) for unit in units
+    ]
 
 
 def test_shares_are_about_those_asked_for_and_a_key_draws_otherwise():
     names = [f"call {i}" for i in range(5000)]
-    drawn = [Split().of(name) for name in names]
+    drawn = [Split().choose_split(name) for name in names]
     for name, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
         assert abs(drawn.count(name) / len(names) - share) < 0.02  # four standard deviations and more
     for other in (Split(seed=1), Split(key=b"a key only for the tests, 32 byte")):
-        assert 0.5 < sum(a == other.of(n) for a, n in zip(drawn, names, strict=True)) / len(names) < 0.8
+        assert 0.5 < sum(a == other.choose_split(n) for a, n in zip(drawn, names, strict=True)) / len(names) < 0.8
     assert "tests" not in repr(Split(key=b"a key only for the tests, 32 byte"))
 
 

@@ -438,7 +438,7 @@ def test_part_file_is_invisible_until_it_is_finished(tmp_path):
     part = PartFile(tmp_path / "a")
     part.write(b"xyz")
     assert not (tmp_path / "a").exists()
-    part.cut(1)
+    part.truncate_to(1)
     part.write(b"w")
     part.finish()
     assert (tmp_path / "a").read_bytes() == b"xw" and part.length == 2

@@ -28,7 +28,7 @@ def test_the_best_classes_come_first_and_ties_go_to_the_first(monkeypatch):
     model = Complement().fit(sparse.vstack([x, sparse.csr_matrix((1, 30))]).tocsr(), np.append(y, 6))
     empty = sparse.csr_matrix((1, 30))
     monkeypatch.setattr("allonym.intruder.complement._ROOM", 20)  # two rows at a time
-    order, scores = model.top(sparse.vstack([x, empty]).tocsr(), 4)
+    order, scores = model.rank_top_classes(sparse.vstack([x, empty]).tocsr(), 4)
     table = model.scores(x)
     wanted = np.argsort(-table, axis=1, kind="stable")[:, :4]
     assert np.array_equal(order[:50], wanted)

@@ -70,7 +70,7 @@ def test_it_is_ridge_regression_on_tf_idf():
 
 def test_character_features_are_those_within_words():
     reader = Reader(characters=(3, 5))
-    counts = reader.counts(["goat boat", "goat"], "characters")
+    counts = reader.count_features(["goat boat", "goat"], "characters")
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     theirs = tfidf.fit_transform(["goat boat", "goat"])
     ours = Weights(counts).of(counts)

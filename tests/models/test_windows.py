@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.models.make_tiny import VOCABULARY
 
-from allonym.models.windows import LENGTH, OVERLAP, Words, breaks_of, cut_ranges, cut_windows, read_words
+from allonym.models.windows import LENGTH, OVERLAP, Words, cut_ranges, cut_windows, rate_word_borders, read_words
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
 from allonym.models.words import SHAPES, split_words
 
@@ -105,7 +105,7 @@ def test_a_sentence_too_long_is_cut_with_an_overlap() -> None:
     ],
 )
 def test_breaks(text: str, wanted: str) -> None:
-    assert "|".join(map(str, breaks_of(text, split_words(text)))) == wanted
+    assert "|".join(map(str, rate_word_borders(text, split_words(text)))) == wanted
 
 
 @given(TEXT)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.plan import apply
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
@@ -48,7 +48,9 @@ def test_hash_depends_on_name_key_and_scope_only():
 
 
 def test_purposes_and_scopes_have_keys_of_their_own():
-    keys = {subkey(k, p, s) for k in (KEY, OTHER, KEY.decode()) for p in ("hash", "encrypt") for s in ("", "a")}
+    keys = {
+        derive_operator_key(k, p, s) for k in (KEY, OTHER, KEY.decode()) for p in ("hash", "encrypt") for s in ("", "a")
+    }
     assert len(keys) == 12
     assert all(len(k) == 64 for k in keys)
 

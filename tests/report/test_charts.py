@@ -3,7 +3,7 @@ import re
 import pytest
 
 from allonym.report.bars import draw_bars
-from allonym.report.bubbles import draw_bubbles, find_step
+from allonym.report.bubbles import draw_bubbles, find_darkness_step
 from allonym.report.charts import draw_chart
 from allonym.report.plots import Axis, Bar, Bars, Bubble, Bubbles, Chart, Group, Guide, Point, Series
 from allonym.report.svg import COLOURS, draw_shape, format_coordinate
@@ -102,7 +102,7 @@ def test_few_bubbles(bubbles):
 
 @pytest.mark.parametrize(("level", "wanted"), [(0, 1), (1, 7), (0.5, 4), (-1, 1), (2, 7), (float("nan"), 1)])
 def test_steps_of_darkness(level, wanted):
-    assert find_step(level) == wanted
+    assert find_darkness_step(level) == wanted
 
 
 @pytest.mark.parametrize(("at", "above"), [((1.0, 0.0), True), ((0.0, 0.0), False), ((1.0, 1.0), False)])

@@ -144,7 +144,7 @@ def read(text: str) -> Reading:
 
 def test_every_kind_of_block_is_drawn():
     kinds = {b.kind for b in everything("a").blocks()}
-    assert kinds == set(module._list_kinds())
+    assert kinds == set(module._list_block_kinds())
     assert read(html(everything("a")))
 
 

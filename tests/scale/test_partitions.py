@@ -13,7 +13,7 @@ from allonym.files.items import list_items
 from allonym.files.journal import journal_path
 from allonym.files.record import Tally, Treated
 from allonym.scale import anonymize_on_ray, files
-from allonym.scale.partitions import MANY, Schedule, group_files, read_treated, usual_size, write_treated
+from allonym.scale.partitions import MANY, Schedule, choose_slice_size, group_files, read_treated, write_treated
 
 WHAT = [
     ("", "out"),
@@ -323,4 +323,4 @@ def test_what_a_part_keeps_comes_back(tmp_path):
     [(0, 1 << 16), (10**6, 1 << 16), (1 << 27, 1 << 19), (1 << 33, 1 << 20), (1 << 41, 1 << 23), (1 << 50, 1 << 24)],
 )
 def test_slices_are_small_where_there_is_little_and_few_where_there_is_much(total, size):
-    assert usual_size(total) == size
+    assert choose_slice_size(total) == size

@@ -50,8 +50,8 @@ def accounts(place: Database) -> Accounts:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Moves the clock of the accounts by seconds; what is remembered for moments is then forgotten."""
     moved = [0]
-    now = database_module.now
-    monkeypatch.setattr(module, "now", lambda: now() + moved[0])
+    now = database_module.get_unix_time
+    monkeypatch.setattr(module, "get_unix_time", lambda: now() + moved[0])
 
     def by(seconds: int) -> None:
         moved[0] += seconds
@@ -341,15 +341,15 @@ def test_a_bucket_fills_again(monkeypatch):
     moment = [0.0]
     monkeypatch.setattr("allonym.server.guard.time", type("clock", (), {"monotonic": staticmethod(lambda: moment[0])}))
     rate = Rate(2.0, 4.0)
-    assert [rate.allows("a") for _ in range(5)] == [True] * 4 + [False]
-    assert rate.allows("b")
+    assert [rate.acquire_token("a") for _ in range(5)] == [True] * 4 + [False]
+    assert rate.acquire_token("b")
     moment[0] = 0.5
-    assert [rate.allows("a") for _ in range(2)] == [True, False]
-    rate.give_back("a")
-    assert rate.allows("a", take=False) and rate.allows("a") and not rate.allows("a", take=False)
+    assert [rate.acquire_token("a") for _ in range(2)] == [True, False]
+    rate.return_token("a")
+    assert rate.acquire_token("a", take=False) and rate.acquire_token("a") and not rate.acquire_token("a", take=False)
     moment[0] = 1000.0
-    assert [rate.allows("a") for _ in range(5)].count(True) == 4
-    assert all(Rate(0.0, 1.0).allows("a") for _ in range(50))
+    assert [rate.acquire_token("a") for _ in range(5)].count(True) == 4
+    assert all(Rate(0.0, 1.0).acquire_token("a") for _ in range(50))
     for n in range(20_000):
-        rate.allows(str(n))
+        rate.acquire_token(str(n))
     assert len(rate._buckets) <= 10_000

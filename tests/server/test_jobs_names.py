@@ -83,7 +83,10 @@ def test_reports_and_messages_show_names_and_no_path(tmp_path):
     )
     task = Task(Folder(tmp_path / "ab12"), Spec("evaluate", "raw.txt", "ann", sent, {}))
     told = {"ids": ["file-00001.txt", "file-00001.txt:7", "file-1", 3], "more": ({"file-00001.txt": None},)}
-    assert task.show_names(told) == {"ids": ["raw.txt", "raw.txt:7", "file-1", 3], "more": [{"file-00001.txt": None}]}
+    assert task.replace_stored_names(told) == {
+        "ids": ["raw.txt", "raw.txt:7", "file-1", 3],
+        "more": [{"file-00001.txt": None}],
+    }
     place = task.folder.get_inputs("anonymised")
     assert task.clean_message(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
     assert (

@@ -253,7 +253,7 @@ def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch
         monkeypatch.setenv("ALLONYM_VAULT_KEY", (tmp_path / "data" / "secret").read_text().strip())
         with services(tmp_path / "other", database_url=where, vault_url=str(tmp_path / "vault.sqlite")) as other:
             id = submit(other.jobs)
-            one.jobs.forget_user(ANN.id)
+            one.jobs.remove_user_jobs(ANN.id)
             other.jobs.start()
             until(lambda: not (tmp_path / "other" / "jobs" / id).exists())
 

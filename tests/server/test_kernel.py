@@ -161,14 +161,14 @@ def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
     lane, unwanted = Kernel(1, RULES)._lanes[0], threading.Event()
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(lane.ask(who, (), unwanted)))
+    asking = threading.Thread(target=lambda: answers.append(lane.call_in_process(who, (), unwanted)))
     asking.start()
     while lane._process is None or lane._process.pid is None:
         time.sleep(0.001)
     loading = lane._process.pid
-    lane.drop(unwanted)
+    lane.abandon_answer(unwanted)
     asking.join()
-    assert answers == [None] and lane.ask(who, (), threading.Event()) == loading
+    assert answers == [None] and lane.call_in_process(who, (), threading.Event()) == loading
     lane.close()
 
 

@@ -159,7 +159,7 @@ def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.F
     for one in sorted(operators._merge_findings(found), key=lambda f: (-(f.score or 0.0), f.start)):
         taken = merge_intervals((o.start, o.end) for o in out)
         out += [replace(one, start=a, end=b) for a, b in subtract_intervals((one.start, one.end), taken)]
-    assert operators._cut_findings(found) == sorted(out, key=lambda f: f.start)
+    assert operators._cut_overlaps(found) == sorted(out, key=lambda f: f.start)
 
 
 def test_many_findings_are_cut(program: Any) -> None:

@@ -87,12 +87,12 @@ def test_they_are_blind_to_each_other_until_both_are_done(queue):
     save(queue, "ann", QUILL)
     save(queue, "ben", Reading(), done=False)
     with pytest.raises(RequestError, match="both reviewers must be done first") as error:
-        queue.get_both("calls", "one")
+        queue.get_item_and_seats("calls", "one")
     assert code(error) == (409, "NotYet")
     assert queue.get_reading("calls", "one", who("ben")).reading == Reading()
     assert queue.get_reading("calls", "one", who("cleo")).version == 0
     save(queue, "ben", Reading(), version=1)
-    _, seats = queue.get_both("calls", "one")
+    _, seats = queue.get_item_and_seats("calls", "one")
     assert [seats[n].reading for n in (1, 2)] == [QUILL, Reading()]
 
 
@@ -138,7 +138,7 @@ def test_a_removed_users_seat_is_free_where_they_had_not_ended(queue):
     save(queue, "ann", QUILL, done=False)
     save(queue, "ben", QUILL)
     for name in ("ann", "ben"):
-        queue.forget_user(who(name).id)
+        queue.free_user_seats(who(name).id)
     assert save(queue, "cleo", QUILL)[1] == "done"
     with pytest.raises(RequestError, match="two others"):
         save(queue, "dora", QUILL)
@@ -200,11 +200,11 @@ def test_the_riskiest_come_first(queue):
 
 def test_what_is_there_stays(queue):
     save(queue, "ann", QUILL)
-    assert queue.find_stored("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
+    assert queue.are_documents_stored("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
     add(queue, "one")
     assert queue.get_reading("calls", "one", who("ann")).version == 1
     with pytest.raises(RequestError, match=r"documents\[0\]: its id is another document's"):
-        queue.find_stored("calls", ["one"], ["another text"])
+        queue.are_documents_stored("calls", ["one"], ["another text"])
 
 
 def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):

@@ -119,7 +119,7 @@ def test_links_expire_and_can_be_withdrawn(reviewer, anybody, study, monkeypatch
     item = anybody.get(opened).json()["items"][0]["token"]
     anybody.post(opened, json={"answers": [answer(item)]})
     with monkeypatch.context() as later:
-        later.setattr(studies, "now", lambda: 2**33)
+        later.setattr(studies, "get_unix_time", lambda: 2**33)
         assert anybody.get(opened).status_code == anybody.get(unopened).status_code == 404
         assert [i["state"] for i in reviewer.get(study).json()["invitations"]] == ["expired", "expired"]
         invited(reviewer, study, 3)  # the page that nobody opened is free again; the other one holds an answer

@@ -12,12 +12,12 @@ from allonym.link import link
 from allonym.swap.categories import (
     CATEGORIES,
     DEFAULT,
-    category_of,
-    check_categories,
+    find_category,
     group_values,
-    list_labels,
+    list_detector_labels,
     make_key,
     normalise_key,
+    parse_categories,
     remove_common,
     remove_possessive,
 )
@@ -32,7 +32,7 @@ def values(marked, categories=CATEGORIES, bounds=None):
 
 
 def test_the_default_is_what_p1_did():
-    assert check_categories() == dict(DEFAULT)
+    assert parse_categories() == dict(DEFAULT)
     assert DEFAULT["Event"] == "change" and DEFAULT["Date"] == "fixed"
     assert [c for c, state in DEFAULT.items() if state == "swap"] == [
         "Organization",
@@ -44,14 +44,14 @@ def test_the_default_is_what_p1_did():
 
 
 def test_names_alone_are_swapped_and_their_case_does_not_matter():
-    assert check_categories(["organization", "TERM"]) == {"Organization": "swap", "Term": "swap"}
+    assert parse_categories(["organization", "TERM"]) == {"Organization": "swap", "Term": "swap"}
 
 
 def test_a_label_is_a_category_by_its_own_name():
-    assert check_categories({"WORK_OF_ART": "swap"}) == {"WORK_OF_ART": "swap"}
+    assert parse_categories({"WORK_OF_ART": "swap"}) == {"WORK_OF_ART": "swap"}
     own = TAXONOMY.extend([Label("SHIP", None, "quasi", 2)])
-    assert check_categories(["SHIP"], own) == {"SHIP": "swap"}
-    assert category_of("SHIP", ["SHIP"], own) == "SHIP"
+    assert parse_categories(["SHIP"], own) == {"SHIP": "swap"}
+    assert find_category("SHIP", ["SHIP"], own) == "SHIP"
 
 
 @pytest.mark.parametrize(
@@ -65,26 +65,26 @@ def test_a_label_is_a_category_by_its_own_name():
 )
 def test_wrong_categories_are_told(given, error, says):
     with pytest.raises(error, match=says):
-        check_categories(given)
+        parse_categories(given)
 
 
 def test_the_narrowest_category_takes_a_label():
-    assert category_of("US_STATE", ["Location", "REGION"]) == "REGION"
-    assert category_of("US_STATE", ["Location", "CITY"]) == "Location"
-    assert category_of("US_STATE", ["Person"]) == ""
-    assert category_of("TIME", ["Date"]) == "Date"
+    assert find_category("US_STATE", ["Location", "REGION"]) == "REGION"
+    assert find_category("US_STATE", ["Location", "CITY"]) == "Location"
+    assert find_category("US_STATE", ["Person"]) == ""
+    assert find_category("TIME", ["Date"]) == "Date"
 
 
 def test_labels_to_look_for_are_those_that_fall_into_a_category():
-    names = list_labels(CATEGORIES)
+    names = list_detector_labels(CATEGORIES)
     assert {"CITY", "TICKER", "DURATION", "TERM"} <= set(names)
-    assert all(category_of(name, CATEGORIES) for name in names)
-    assert not [a.name for a in TAXONOMY if a.name not in names and category_of(a.name, CATEGORIES)]
+    assert all(find_category(name, CATEGORIES) for name in names)
+    assert not [a.name for a in TAXONOMY if a.name not in names and find_category(a.name, CATEGORIES)]
 
 
 def test_every_state_is_allowed():
     for state in STATES:
-        assert check_categories({"Product": state}) == {"Product": state}
+        assert parse_categories({"Product": state}) == {"Product": state}
 
 
 def test_values_of_a_chunk():
@@ -167,7 +167,7 @@ def test_every_mention_inside_a_chunk_is_in_one_value(words, size):
     found = group_values(document, link(document, spans).entities, bounds, CATEGORIES)
     assert len(found) == len(bounds)
     told = sorted(s for chunk in found for v in chunk for s in v.spans)
-    assert told == [s for s in spans if category_of(s.label, CATEGORIES)]
+    assert told == [s for s in spans if find_category(s.label, CATEGORIES)]
     for chunk, (a, b) in zip(found, bounds, strict=True):
         assert len({(v.category, v.key) for v in chunk}) == len(chunk)
         assert all(a <= s.start and s.end <= b for v in chunk for s in v.spans)

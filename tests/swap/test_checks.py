@@ -6,7 +6,7 @@ from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder import Item
 from allonym.plan import Plan, digest
-from allonym.swap.checks import Changed, check_runs, make_item
+from allonym.swap.checks import Changed, check_runs, make_intruder_item
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 
 FIRMS = {
@@ -58,11 +58,11 @@ def exchanged(corpus, pairs):
 
 def test_what_an_intruder_sees():
     corpus = firm_corpus()
-    assert make_item(corpus, 0) == Item(
+    assert make_intruder_item(corpus, 0) == Item(
         corpus.chunks[0].text, ("slatewing", "norhaven port"), ("Slatewing", "Norhaven Port")
     )
     run = exchanged(corpus, [(0, 12)])
-    assert make_item(corpus, 0, run) == Item(
+    assert make_intruder_item(corpus, 0, run) == Item(
         run.texts[0], ("butterlane", "norhaven port"), ("Butterlane", "Norhaven Port")
     )
 
@@ -72,9 +72,9 @@ def test_what_a_fall_back_took_does_not_stand_there():
     gone = corpus.chunks[0].text.replace("Slatewing", "Zephyrblade").replace("Norhaven Port", "Norhaven Portal")
     at_ = gone.index("Zephyrblade")
     run = Changed({0: gone}, {}, {0: ((at_, at_ + 11, "Product", "pseudonym"),)})
-    assert make_item(corpus, 0, run) == Item(gone, (), ("Zephyrblade",))
+    assert make_intruder_item(corpus, 0, run) == Item(gone, (), ("Zephyrblade",))
     kept = Changed({0: corpus.chunks[0].text.upper()}, {})
-    assert make_item(corpus, 0, kept).entities == ("slatewing", "norhaven port")
+    assert make_intruder_item(corpus, 0, kept).entities == ("slatewing", "norhaven port")
 
 
 def test_checks():

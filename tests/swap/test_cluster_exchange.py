@@ -18,7 +18,7 @@ def pairs(rules: Rules, seed: int = 0, vectors: np.ndarray | None = None) -> tup
     counts = np.array([len(c.values) for c in corpus.chunks])
     matcher = Matcher(Frame(ground, rules, 0, vectors, (ground.classes,), counts), np.random.default_rng(seed))
     slots = [Slot(i, v) for i, places in enumerate(ground.slots["Person"]) for v in places]
-    return slots, list(matcher.pairs(slots))
+    return slots, list(matcher.iterate_slot_pairs(slots))
 
 
 RULES = lifted(("Person",), fit=0.5)

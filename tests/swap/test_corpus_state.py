@@ -20,8 +20,8 @@ def fail():
 
 
 def test_values_are_made_once(tmp_path):
-    made = State(tmp_path / "state").numbers("one", lambda: [1, 0.1, float("nan"), ["x"]])
-    again = State(tmp_path / "state").numbers("one", fail)
+    made = State(tmp_path / "state").load_or_compute("one", lambda: [1, 0.1, float("nan"), ["x"]])
+    again = State(tmp_path / "state").load_or_compute("one", fail)
     assert str(made) == str(again) == "[1, 0.1, nan, ['x']]"
 
 
@@ -29,7 +29,7 @@ def test_values_are_made_once(tmp_path):
 def test_a_torn_file_is_made_again(tmp_path, torn):
     state = State(tmp_path)
     (tmp_path / "one.json").write_bytes(torn)
-    assert state.numbers("one", lambda: 3) == 3
+    assert state.load_or_compute("one", lambda: 3) == 3
 
 
 def test_another_version_computes_again(monkeypatch):
@@ -41,7 +41,7 @@ def test_another_version_computes_again(monkeypatch):
 
 def test_only_the_owner_may_read(tmp_path):
     state = State(tmp_path / "state")
-    state.numbers("one", lambda: 1)
+    state.load_or_compute("one", lambda: 1)
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "state" / "one.json").stat().st_mode) == 0o600
 
@@ -54,7 +54,7 @@ def test_a_file_is_no_folder(tmp_path):
 
 def test_clear_leaves_nothing(tmp_path):
     state = State(tmp_path / "state")
-    state.numbers("one", lambda: 1)
+    state.load_or_compute("one", lambda: 1)
     (tmp_path / "state" / "vectors").mkdir()
     (tmp_path / "state" / "vectors" / "vectors.sqlite").write_text("", encoding="utf-8")
     state.clear()

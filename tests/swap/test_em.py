@@ -17,9 +17,9 @@ from allonym.swap.em import (
     compute_sums,
     draw_kmeans_labels,
     draw_random_labels,
-    find_duplicates,
+    find_duplicate_components,
     iterate_log_joint,
-    maximise,
+    maximise_parameters,
     run_em,
     run_stepwise_em,
     select_large_components,
@@ -41,7 +41,7 @@ def some(family="spcauchy", n=700, d=6, seed=3):
 def test_weighted_points(case):
     X, weight = np.array(case["X"]), np.array(case["weights"])
     now = Parameters(np.ones(1), np.array([case["start_mu"]], float), np.array([case["start_rho"]]))
-    now = maximise(compute_sums(X, now, case["family"], weight), case["family"], CAP)
+    now = maximise_parameters(compute_sums(X, now, case["family"], weight), case["family"], CAP)
     assert now.means[0] == pytest.approx(case["one_mm_step"]["mu"], rel=1e-9)
     assert now.rhos[0] == pytest.approx(case["one_mm_step"]["rho"], rel=1e-9)
     end = run_em(X, now, case["family"], Limits(500, 1e-15, 0, CAP), weight)
@@ -149,9 +149,9 @@ def test_a_high_least_size_does_not_end_in_one_component():
 def test_equal_components_are_found_and_merged():
     means = np.eye(4)[[0, 1, 0, 2, 1]]
     now = Parameters(np.full(5, 0.2), means, np.array([0.5, 0.5, 0.5 + 1e-4, 0.5, 0.9]))
-    assert find_duplicates(now).tolist() == [0, 1, 0, 3, 4]
+    assert find_duplicate_components(now).tolist() == [0, 1, 0, 3, 4]
     sums = Sums(-1.0, np.arange(5.0), np.arange(5.0) + 1, np.outer(np.arange(5.0), np.ones(4)))
-    one = sums.merge(find_duplicates(now))
+    one = sums.merge(find_duplicate_components(now))
     assert one.size.tolist() == [2, 1, 3, 4]
     assert one.shrunk.tolist() == [4, 2, 4, 5]
     assert one.pull[:, 0].tolist() == [2, 1, 3, 4]
@@ -161,7 +161,7 @@ def test_equal_starts_are_merged():
     X, _, _ = some()
     now = Parameters(np.full(2, 0.5), np.eye(6)[[0, 0]], np.array([0.5, 0.5]))
     run = run_em(X, now, "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
-    alone = run_em(X, now.take(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
+    alone = run_em(X, now.select_components(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
     assert run.merged == 1 and len(run.parameters.rhos) == 1
     assert run.trace[-1] == pytest.approx(alone.trace[-1], rel=1e-9)
 

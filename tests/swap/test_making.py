@@ -21,7 +21,7 @@ from tests.swap.elsewhere import Elsewhere
 import allonym
 from allonym.errors import UnknownNameError
 from allonym.plan import apply
-from allonym.swap.making import derive_key, estimate_changed_words
+from allonym.swap.making import derive_fallback_key, estimate_changed_words
 from allonym.swap.settings import Settings
 from allonym.swap.utility import STAND_IN
 
@@ -178,10 +178,10 @@ def test_who_draws_does_not_count(found):
 
 
 def test_keys_of_fall_backs_follow_from_the_corpus_and_the_seed():
-    keys = {derive_key(corpus(), 1), derive_key(corpus(), 2), derive_key(corpus(seed=9), 1)}
+    keys = {derive_fallback_key(corpus(), 1), derive_fallback_key(corpus(), 2), derive_fallback_key(corpus(seed=9), 1)}
     assert len(keys) == 3
     assert all(len(k) == 32 for k in keys)
-    assert derive_key(corpus(), 1) in keys
+    assert derive_fallback_key(corpus(), 1) in keys
 
 
 def test_pseudonyms_without_a_key_are_the_same_every_time(found):

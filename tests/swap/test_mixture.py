@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.swap.density import FAMILIES, log_density, mean_cosine, sample_mixture
+from allonym.swap.density import FAMILIES, compute_mean_cosine, log_density, sample_mixture
 from allonym.swap.mixture import SphericalMixture, compute_criteria
 
 FOLDER = Path(__file__).parent / "golden"
@@ -82,7 +82,7 @@ def test_predictions_agree_with_one_another():
     for k in range(3):
         found = fit.component_log_density(X, np.full(len(X), k))
         assert found == pytest.approx(logs[:, k] - np.log(fit.weights_[k]), rel=1e-9, abs=1e-9)
-    assert fit.cosines_ == pytest.approx(mean_cosine(fit.rhos_, 8, "spcauchy"))
+    assert fit.cosines_ == pytest.approx(compute_mean_cosine(fit.rhos_, 8, "spcauchy"))
     assert fit.predict(X[:1] * 17.0) == fit.predict(X[:1])  # any length
 
 

@@ -59,7 +59,7 @@ def test_pairs_run_out_only_where_none_is_valid(misses: int, seed: int, n: int, 
                 pairs.forbid(*pair)
                 dead.add((min(pair), max(pair)))
             else:
-                pairs.use(*pair)
+                pairs.remove_chunks(*pair)
                 used |= set(pair)
     finally:
         partners.MISSES = before
@@ -102,28 +102,28 @@ def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Candida
 def test_candidates_are_of_other_classes_and_mostly_near() -> None:
     one, rows = nearest()
     pool = one.pool(range(400))
-    found = one.list_for(0, pool, dice())
+    found = one.draw_partners_for(0, pool, dice())
     assert len(found) == partners.TRIES
     assert all(j % 3 != 0 for j in found)
     assert np.mean(rows[found] @ rows[0]) > 0.5 > np.mean(rows @ rows[0])
     pool.discard(found[0])
-    assert found[0] not in one.list_for(0, pool, dice())
+    assert found[0] not in one.draw_partners_for(0, pool, dice())
 
 
 def test_candidates_keep_the_least_cosine_and_the_number_of_entities() -> None:
     one, rows = nearest(weighted=False, min_cosine=0.7)
-    found = one.list_for(0, one.pool(range(400)), dice())
+    found = one.draw_partners_for(0, one.pool(range(400)), dice())
     assert found
     assert min(rows[found] @ rows[0]) >= 0.7
     assert one.are_near(0, found[0])
     assert not one.are_near(0, int(np.argmin(rows @ rows[0])))
     like, _ = nearest(weighted=False, count_penalty=50.0)
-    assert all(j % 5 == 0 for j in like.list_for(0, like.pool(range(400)), dice())[:20])
+    assert all(j % 5 == 0 for j in like.draw_partners_for(0, like.pool(range(400)), dice())[:20])
 
 
 def test_many_candidates_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partners, "SAMPLE", 100)
     one, _ = nearest()
-    found = one.list_for(0, one.pool(range(400)), dice())
+    found = one.draw_partners_for(0, one.pool(range(400)), dice())
     assert 0 < len(found) <= partners.TRIES
     assert len(set(found)) == len(found)

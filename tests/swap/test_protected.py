@@ -5,11 +5,17 @@ import pytest
 from allonym.document import Document, Span
 from allonym.policy import Policy
 from allonym.replace import make_plan
-from allonym.swap.protected import add_protected_rule, find_protected, get_kind, insert_protected, strip_name
+from allonym.swap.protected import (
+    add_protected_rule,
+    find_protected_label,
+    find_protected_spans,
+    insert_protected,
+    list_core_words,
+)
 
 
 def named(text: str, value: str, *aliases: str, kind: str = "COMPANY") -> list[str]:
-    return [text[s.start : s.end] for s in find_protected(Document("d", text), value, kind, "COMPANY", aliases)]
+    return [text[s.start : s.end] for s in find_protected_spans(Document("d", text), value, kind, "COMPANY", aliases)]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +116,12 @@ def test_other_values_are_found_as_they_are() -> None:
     ],
 )
 def test_the_key_tells_the_kind(key: str, kind: str) -> None:
-    assert get_kind(key) == kind
+    assert find_protected_label(key) == kind
 
 
 def test_bare_names() -> None:
-    assert strip_name("The Travelling Companies, Inc.") == ["travelling"]
-    assert strip_name("Inc") == ["inc"]
+    assert list_core_words("The Travelling Companies, Inc.") == ["travelling"]
+    assert list_core_words("Inc") == ["inc"]
 
 
 def test_tags_come_from_the_key() -> None:
@@ -127,7 +133,7 @@ def test_tags_come_from_the_key() -> None:
     assert policy.taxonomy.lineage(label) == (label, "ORGANIZATION")
     assert policy.taxonomy.get(label).kind == "direct"
     text = "Seen at Saint Orlo's."
-    spans = find_protected(Document("d", text), "Saint Orlo", "ORGANIZATION", label)
+    spans = find_protected_spans(Document("d", text), "Saint Orlo", "ORGANIZATION", label)
     from allonym.link import link
 
     plan = make_plan(Document("d", text), link(Document("d", text), spans, policy.taxonomy), policy)

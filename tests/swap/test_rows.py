@@ -14,7 +14,7 @@ from allonym.swap.density import sample_mixture
 from allonym.swap.em import compute_shard_sums as expected
 from allonym.swap.em import draw_random_labels, start_from_labels
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.rows import Rows, ThisProcess, Tree, add_along_tree, count_threads, one_thread
+from allonym.swap.rows import Rows, ThisProcess, Tree, add_along_tree, count_threads, limit_to_one_thread
 from allonym.swap.selection import fit_all
 
 
@@ -86,7 +86,7 @@ def test_threads_change_no_bit(dtype, monkeypatch):
         given_ = SphericalMixture(6, restarts=3, shard_size=200, batch_size=batch, max_iter=20)
         fits = []
         for threads in (1, 3):
-            with one_thread():
+            with limit_to_one_thread():
                 rows = Rows(given_.rows(X).X, given_.rows(X).weight, 200, ThisProcess(threads))
                 fits.append(SphericalMixture(**given_.get_params()).fit_rows(rows))
         same(*fits)
@@ -129,8 +129,8 @@ def test_one_thread_is_for_all_until_the_last_leaves():
     with threadpool_limits(2, user_api="blas"):
         before = now()
         first, second = ExitStack(), ExitStack()
-        first.enter_context(one_thread())
-        second.enter_context(one_thread())
+        first.enter_context(limit_to_one_thread())
+        second.enter_context(limit_to_one_thread())
         first.close()
         assert now() == {1} and count_threads() == 2
         second.close()

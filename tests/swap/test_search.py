@@ -486,7 +486,7 @@ def test_releases_are_compared_on_one_scale():
     assert not light.misleading and heavy.misleading
     assert light.utility < heavy.utility  # the ratio beside its stand-in: the heavier one would look better
     draws = {("A",): [(light,)], ("B",): [(heavy,)]}
-    together = searching.unify_scale(draws, 4, 8)
+    together = searching.unify_utility_scale(draws, 4, 8)
     assert together["A",][0][0].utility == math.exp(-5 / 32) > together["B",][0][0].utility == math.exp(-16 / 32)
     assert together["A",][0][0].flags
-    assert searching.unify_scale({("A",): [(light,)]}, 4, 8) == {("A",): [(light,)]}
+    assert searching.unify_utility_scale({("A",): [(light,)]}, 4, 8) == {("A",): [(light,)]}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from allonym.document import Span
-from allonym.swap.categories import label_of, remove_possessive
+from allonym.swap.categories import get_category_label, remove_possessive
 from allonym.swap.corpus import Value
 from allonym.swap.surfaces import adjust_articles, fit_donor, is_initialism, remove_legal_form
 
@@ -22,7 +22,7 @@ def marked(text: str, category: str) -> tuple[str, Value]:
     plain, spans, at = "", [], 0
     for match in re.finditer("«(.*?)»", text):
         plain += text[at : match.start()]
-        spans.append(Span(len(plain), len(plain) + len(match[1]), label_of(category)))
+        spans.append(Span(len(plain), len(plain) + len(match[1]), get_category_label(category)))
         plain += match[1]
         at = match.end()
     plain += text[at:]

@@ -77,7 +77,11 @@ def test_every_tag_of_every_preset_is_recognised(name: str) -> None:
     placeholders = {(p.start, p.end): p for p in find_placeholders(result.text)}
     assert not [result.text[a:b] for a, b, _, _ in spans if (a, b) not in placeholders]
     reader = Reader()
-    covered = [(a, b) for a, b in reader.spans(result.text) if any(a < end and start < b for start, end, _, _ in spans)]
+    covered = [
+        (a, b)
+        for a, b in reader.find_word_spans(result.text)
+        if any(a < end and start < b for start, end, _, _ in spans)
+    ]
     assert not covered
     ours = [p for key, p in placeholders.items() if key in {(a, b) for a, b, _, _ in spans}]
     related = [p for p, (_, _, label, _) in zip(ours, spans, strict=True) if _agree(policy, p.label, label)]
@@ -122,7 +126,7 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
         assert list_words(result.text) == list_words(bare)
         assert all(is_placeholder(result.text[a:b]) for a, b, _, _ in spans)
         assert Reader(tags=False).read(result.text, "words").spans.tolist() == [
-            list(span) for span in Reader().spans(result.text)
+            list(span) for span in Reader().find_word_spans(result.text)
         ]
     assert sum(w.label is not None for w in split_words(result.text)) >= len(spans) or operator == "mask"
     escaped = result.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

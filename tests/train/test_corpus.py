@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.train.corpus import Recipe, Source, join_records, load_corpus, own_lists, part_of
+from allonym.train.corpus import Recipe, Source, assign_parts, join_records, load_corpus, make_training_lists
 from allonym.train.examples import ALL
 from allonym.train.records import read_objects
 
@@ -29,7 +29,7 @@ def documents(n: int, sentences: int = 2) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("n", [30, 299, 300, 3000])
 def test_a_third_is_for_judging(n: int) -> None:
-    parts = part_of(documents(n, 1))
+    parts = assign_parts(documents(n, 1))
     counts = Counter(parts.values())
     slack = 1 if n < 300 else 0.05 * n
     assert abs(counts["test"] - n / 3) <= slack
@@ -42,7 +42,7 @@ def test_the_order_of_records_does_not_matter(n: int, sentences: int, rng: Any) 
     records = documents(n, sentences)
     shuffled = list(records)
     rng.shuffle(shuffled)
-    assert part_of(records) == part_of(shuffled)
+    assert assign_parts(records) == assign_parts(shuffled)
 
 
 @given(st.lists(KEYS, max_size=40))
@@ -77,13 +77,13 @@ def test_sentences_of_universal_dependencies_stay_together() -> None:
 
 
 def one_part(records: list[dict[str, Any]], groups: list[str]) -> bool:
-    parts = part_of(records)
+    parts = assign_parts(records)
     assert set(parts) == {r["id"] for r in records}
     return len({(group, parts[r["id"]]) for group, r in zip(groups, records, strict=True)}) == len(set(groups))
 
 
 def test_large_corpora_keep_their_parts_when_they_grow() -> None:
-    some, more = part_of(documents(400)), part_of(documents(500))
+    some, more = assign_parts(documents(400)), assign_parts(documents(500))
     assert some.items() <= more.items()
 
 
@@ -202,7 +202,7 @@ def test_packed_files(tmp_path: Path) -> None:
 
 
 def test_own_lists_hold_names_in_lower_case() -> None:
-    lists = own_lists()
+    lists = make_training_lists()
     assert lists.places and lists.terms
     for some in (lists.first, lists.last, *lists.places.values(), *lists.terms.values()):
         assert len(some) > 50

@@ -49,7 +49,7 @@ def test_it_learns_and_its_model_is_read_again(tmp_path, features, capfd):
 def test_spans_are_told_in_words():
     record = make_record("", "1", "Ada-Cyd Brook ran.", [(0, 5, "A"), (4, 13, "B"), (14, 17, "C"), (17, 18, "D")])
     borders = split_words(record["text"])
-    assert list(mitie_backend._on_words(record, borders)) == [(2, 4, "B"), (4, 5, "C"), (5, 6, "D")]
+    assert list(mitie_backend._align_spans_to_words(record, borders)) == [(2, 4, "B"), (4, 5, "C"), (5, 6, "D")]
 
 
 def test_without_features_it_says_what_is_needed(tmp_path, monkeypatch):
@@ -84,9 +84,13 @@ def test_wordrep_gets_the_training_text_or_the_folder(tmp_path):
     assert build_features(wordrep, target, texts, RECORDS).read_text(encoding="utf-8") == "plain text"
     options = Options(wordrep=wordrep)
     assert (
-        mitie_backend._features(RECORDS[:1], tmp_path / "new", options, resume=False).read_text() == RECORDS[0]["text"]
+        mitie_backend._find_or_build_features(RECORDS[:1], tmp_path / "new", options, resume=False).read_text()
+        == RECORDS[0]["text"]
     )
-    assert mitie_backend._features(RECORDS, tmp_path / "new", options, resume=True).read_text() == RECORDS[0]["text"]
+    assert (
+        mitie_backend._find_or_build_features(RECORDS, tmp_path / "new", options, resume=True).read_text()
+        == RECORDS[0]["text"]
+    )
 
 
 @pytest.mark.parametrize("lines", ["echo Ada >&2; exit 4\n", "exit 0\n"])
@@ -112,7 +116,7 @@ def test_nothing_to_learn(tmp_path, features):
 
 def test_standard_output_comes_back_after_a_failure(capfd):
     def train():
-        with mitie_backend._quiet():
+        with mitie_backend._suppress_output():
             os.write(1, b"hidden")
             raise KeyError
 

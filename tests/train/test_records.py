@@ -17,9 +17,9 @@ from allonym.train.records import (
     SUFFIXES,
     corpus_readers,
     keep_outermost,
+    list_spans,
     make_record,
     read_records,
-    spans_of,
     write_jsonl,
 )
 
@@ -406,4 +406,4 @@ def test_outermost_spans_are_disjoint_and_no_shorter_than_what_they_beat(spans):
 
 def test_spans_of_a_record_are_sorted():
     record = make_record("", "1", TEXT, reversed(SPANS))
-    assert spans_of(record) == [Span(*span) for span in SPANS]
+    assert list_spans(record) == [Span(*span) for span in SPANS]

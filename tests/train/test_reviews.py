@@ -19,7 +19,7 @@ from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import reviews  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
-from allonym.train.reviews import base_folder, from_reviews, review_options  # noqa: E402
+from allonym.train.reviews import base_folder, review_options, train_on_reviews  # noqa: E402
 
 CITIES = ("York", "Bank", "May", "London")
 QUICK = {"epochs": 3, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
@@ -46,7 +46,7 @@ def one_thread(monkeypatch):
 
 
 def train(out: Path, records: Any = RECORDS, dev: Any = (), **options: Any) -> dict[str, Any]:
-    return from_reviews(records, dev, out, base=TINY, options=review_options({**QUICK, **options}))
+    return train_on_reviews(records, dev, out, base=TINY, options=review_options({**QUICK, **options}))
 
 
 def covered(folder: Path) -> float:
@@ -74,7 +74,7 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
     for name in "ab":
         train(tmp_path / name, epochs=1)
     assert (tmp_path / "a" / "tagger.onnx").read_bytes() == (tmp_path / "b" / "tagger.onnx").read_bytes()
-    made = from_reviews(
+    made = train_on_reviews(
         RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=review_options({**QUICK, "epochs": 1})
     )
     assert made["base"] == "a"
@@ -108,7 +108,7 @@ def test_what_cannot_be_trained(tmp_path):
         train(tmp_path / "x", strange)
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="not a tagger that can be trained further"):
-        from_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=review_options(QUICK))
+        train_on_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=review_options(QUICK))
 
 
 def test_a_base_is_a_name_or_a_folder(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Span
 from allonym.models.words import split_words
-from allonym.train.score import Counts, Score, score_spans, score_texts, side_by_side, tag_words
+from allonym.train.score import Counts, Score, score_spans, score_texts, tabulate_scores, tag_words
 
 TEXT = "Ada Brook met Cyd Dale in Elmford"
 GOLD = [Span(0, 9, "PER"), Span(14, 22, "PER"), Span(26, 33, "LOC")]
@@ -79,7 +79,7 @@ def test_parts_add_up(pairs):
 
 def test_the_table_has_a_row_for_each_b_and_i():
     one, two = score_spans(GOLD, GOLD, split_words(TEXT)), score_spans(GOLD, [Span(0, 3, "ORG")], split_words(TEXT))
-    head, rows = side_by_side({"one": one, "two": two})
+    head, rows = tabulate_scores({"one": one, "two": two})
     assert head == ["measure", "one", "two"]
     assert [row[0] for row in rows] == [
         "accuracy",

@@ -13,8 +13,8 @@ from allonym.train.search import (
     Importance,
     Parameter,
     Trial,
-    parallel_plot,
     parse_space,
+    plot_trials,
     rank_importance,
     read_space,
     search_parameters,
@@ -112,12 +112,12 @@ def test_trials_as_csv():
 def test_the_plot_is_drawn_the_same_each_time(tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("a.svg", "b.svg", "c.png"):
-        parallel_plot(TRIALS, SPACE, tmp_path / name)
+        plot_trials(TRIALS, SPACE, tmp_path / name)
     drawn = (tmp_path / "a.svg").read_bytes()
     assert drawn == (tmp_path / "b.svg").read_bytes()
     assert drawn.count(b"<path") > len(TRIALS)
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-    parallel_plot(TRIALS[:1], SPACE, tmp_path / "one.svg")
+    plot_trials(TRIALS[:1], SPACE, tmp_path / "one.svg")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_plot_is_drawn_the_same_each_time(tmp_path):
     ],
 )
 def test_places(parameter, value, place):
-    assert parameter.place(value) == pytest.approx(place)
+    assert parameter.scale_to_unit(value) == pytest.approx(place)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

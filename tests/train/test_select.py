@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from allonym.errors import UsageError
 from allonym.train.records import make_record
-from allonym.train.select import choose_records, cut_records, group_documents, measure_density, size_of, split_records
+from allonym.train.select import (
+    choose_records,
+    cut_records,
+    group_documents,
+    measure_density,
+    measure_size,
+    split_records,
+)
 
 
 def record(id, text="Ada ran home .", spans=((0, 3, "PER"),), doc_id=""):
@@ -69,9 +76,9 @@ def test_shares_must_make_sense(parts):
 
 def test_the_ratio_counts_outermost_entities_per_word():
     nested = record("1", "Ada Brook ran home", [(0, 9, "PER"), (0, 3, "FIRST"), (14, 18, "LOC")])
-    size = size_of([nested])
+    size = measure_size([nested])
     assert (size.words, size.entities, size.ratio) == (4, 2, 0.5)
-    assert size_of([record("2", "", ())]).ratio == 0
+    assert measure_size([record("2", "", ())]).ratio == 0
 
 
 def test_choosing_as_p3_did():

@@ -12,7 +12,7 @@ from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.policy import Policy, Rule
 from allonym.replace.alignment import LENGTH
-from allonym.train.parallel import Pair, hold_out, pairs
+from allonym.train.parallel import Pair, pairs, split_pairs
 
 KEY = b"a key only for the tests, 32 byte"
 FIRST = "Ada Ben Cleo Dan Eva Finn Gwen Hugo Iris Jack Kate Liam".split()
@@ -47,10 +47,10 @@ def test_tags_are_nothing_to_learn():
 
 def test_no_document_is_on_both_sides():
     found = [Pair(str(i), str(i), (), i // 3) for i in range(30)]
-    train, held = hold_out(found, 0.2, 1)
+    train, held = split_pairs(found, 0.2, 1)
     assert len(held) == 6 and len(train) == 24
     assert not {p.document for p in train} & {p.document for p in held}
-    assert hold_out(found[:3], 0.2, 1) == (found[:3], [])
+    assert split_pairs(found[:3], 0.2, 1) == (found[:3], [])
 
 
 # With torch

@@ -6,7 +6,7 @@ import pytest
 
 from allonym.document import Span
 from allonym.train.records import make_record
-from allonym.train.unify import label_of, list_covered_labels, relabel_spans, unify_labels
+from allonym.train.unify import list_covered_labels, relabel_spans, unify_label, unify_labels
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from allonym.train.unify import label_of, list_covered_labels, relabel_spans, un
     ],
 )
 def test_a_name_becomes_the_label_that_covers_all_it_may_mean(name, label):
-    assert label_of(name) == label
+    assert unify_label(name) == label
 
 
 TEXT = "Ada Brook of Elmford wrote Dawn."

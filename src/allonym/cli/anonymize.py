@@ -22,7 +22,7 @@ from allonym.cli.options import (
     vault_options,
 )
 from allonym.cli.progress import show_progress
-from allonym.cli.reading import read_documents, tell_terminal
+from allonym.cli.reading import print_terminal_note, read_documents
 from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
@@ -160,14 +160,14 @@ def anonymize(
     if dry_run:
         if key is None and vault:
             key = open_vault(vault, secret_file, secret_env, secret_keyring).operator_key
-        _dry_run(source, chosen, key, scope, field, format, show=show)
+        _report_dry_run(source, chosen, key, scope, field, format, show=show)
         return
-    to = target or output or _standard_output(source, format)
+    to = target or output or _choose_standard_output(source, format)
     if to == "-" and (resume or overwrite):
         raise click.UsageError("--resume and --overwrite require a TARGET")
 
     if source == "-":
-        tell_terminal()
+        print_terminal_note()
     shared: dict[str, Any] = {
         "key": key,
         "scope": scope,
@@ -235,7 +235,7 @@ def _check_runner(
         raise click.UsageError("--runner ray requires a SOURCE and a TARGET that are files, folders or URIs")
 
 
-def _standard_output(source: str, format: str | None) -> str:
+def _choose_standard_output(source: str, format: str | None) -> str:
     """Return "-", the target where none is named; raise for a source that standard output cannot show."""
     from allonym.files import format_of
 
@@ -247,7 +247,7 @@ def _standard_output(source: str, format: str | None) -> str:
     return "-"
 
 
-def _dry_run(
+def _report_dry_run(
     source: str,
     chosen: Policy,
     key: bytes | str | None,

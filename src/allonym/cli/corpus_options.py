@@ -21,7 +21,7 @@ def parse_shares(ctx: click.Context, param: click.Parameter, value: str) -> tupl
     return train, dev, test
 
 
-def columns_of(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
+def parse_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
     try:
         token, tag = (int(number) for number in value.split(","))
     except ValueError:
@@ -29,7 +29,7 @@ def columns_of(ctx: click.Context, param: click.Parameter, value: str) -> tuple[
     return token, tag
 
 
-def settings_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def parse_settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     out: dict[str, str] = {}
     for value in values:
         name, equals, setting = value.partition("=")
@@ -47,7 +47,7 @@ def reading_options(command: F) -> F:
             default="0,-1",
             show_default=True,
             metavar="TOKEN,TAG",
-            callback=columns_of,
+            callback=parse_columns,
             help="With --format conll: columns of the token and the tag, from 0; -1 is the last.",
         ),
         click.option(
@@ -135,7 +135,7 @@ def data_options(command: F) -> F:
                 "--set",
                 "settings",
                 multiple=True,
-                callback=settings_of,
+                callback=parse_settings,
                 metavar="NAME=VALUE",
                 help="Any option of the backend, such as dropout=0.2. Repeatable.",
             ),

@@ -102,15 +102,15 @@ def detect(
             for row in rows:
                 click.echo(json_line({"document": name, **row} if name else row))
         elif rows:
-            _print_table(name, _without_twins(rows) if explain else rows, explain=explain)
+            _print_table(name, _drop_twin_rows(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
         print_note("nothing found")
 
 
 def _write_page(listed: list[Document], policy: Policy, path: Path) -> None:
-    from allonym.report.display import check_name, display, save_page
+    from allonym.report.display import check_page_name, display, save_page
 
-    check_name(path)
+    check_page_name(path)
     if not listed:
         raise click.UsageError("there is no text to show")
     views = [display(document, policy=policy) for document in listed]
@@ -158,7 +158,7 @@ def _explain_outcome(decision: Decision, policy: Policy) -> str:
     return f"{winner.label} at {winner.start}-{winner.end} by {winner.source} is {decision.reason}"
 
 
-def _without_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drop_twin_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Drop rows of a rule that also matched the same characters without unmasking them."""
     plain = {(r["start"], r["end"], r["label"], r["rule"]) for r in rows}
     return [

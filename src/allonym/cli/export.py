@@ -250,7 +250,11 @@ def _write_set(
             format=format,
             split=Split.parse(split, seed=seed, key=key if opened is None else opened.operator_key),
             group=group,
-            risk=_measure_marked_risk(annotated) if annotated else _second_reading if risk_sample else None,
+            risk=_measure_marked_risk(annotated)
+            if annotated
+            else _estimate_second_reading_risk
+            if risk_sample
+            else None,
             sample=risk_sample,
             workers=workers,
             overwrite=overwrite,
@@ -275,7 +279,7 @@ def _read_report(path: Path) -> Mapping[str, Any]:
     return read
 
 
-def _second_reading(original: Sequence[str], anonymised: Sequence[str]) -> Mapping[str, Any]:
+def _estimate_second_reading_risk(original: Sequence[str], anonymised: Sequence[str]) -> Mapping[str, Any]:
     """Estimate the risk as if everything that a second reading proposes had been missed."""
     try:
         from allonym.evaluate import second_reading

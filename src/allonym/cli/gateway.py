@@ -64,13 +64,13 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         import uvicorn
 
         from allonym.server.gateway import create_app, load
-        from allonym.server.gateway.settings import digest_of
+        from allonym.server.gateway.settings import digest_client_key
         from allonym.server.listening import listen
     except ImportError:
         raise MissingExtra("the gateway", "gateway") from None
     if new_key:
         key = "agw_" + token_urlsafe(32)
-        click.echo(f'key: {key}\nkey_sha256 = "{digest_of(key)}"')
+        click.echo(f'key: {key}\nkey_sha256 = "{digest_client_key(key)}"')
         return
     settings = load(config, **options)
     vault = _open_vault(settings)

@@ -157,7 +157,7 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
 
 def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
     """Return the policy, the key, the cache's key, and the client, all of which a batch needs."""
-    from allonym.keys import require_key, subkey
+    from allonym.keys import derive_operator_key, require_key
     from allonym.llm import client_for
     from allonym.policy import Policy
 
@@ -165,5 +165,5 @@ def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | st
     key = require_key(read_key(key_file), "llm")
     if not chosen.llm["cache"]:
         raise UsageError(f"policy {chosen.name}: llm.cache, the folder for answers, is required for batches")
-    secret = subkey(key, "llm cache")
+    secret = derive_operator_key(key, "llm cache")
     return chosen, key, secret, client_for(chosen.llm, secret)

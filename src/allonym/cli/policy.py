@@ -136,7 +136,7 @@ def _print_policy(loaded_policy: Policy, *, every: bool) -> None:
             + (f", named as in {loaded_policy.names}" if loaded_policy.names else ""),
         )
     )
-    if keyed := _list_keyed(loaded_policy, looked):
+    if keyed := _list_keyed_operators(loaded_policy, looked):
         facts.append(("needs a key", f"for {', '.join(keyed)}; or a vault"))
     if loaded_policy.subject or loaded_policy.consistent != "scope":
         facts.append(
@@ -181,7 +181,7 @@ def _describe_detectors(loaded_policy: Policy) -> dict[str, dict[str, Any]]:
     return {name: convert_value(table) for name, table in loaded_policy.tables.items()}
 
 
-def _list_keyed(loaded_policy: Policy, looked: list[str]) -> list[str]:
+def _list_keyed_operators(loaded_policy: Policy, looked: list[str]) -> list[str]:
     from allonym.replace.mention import get_operator, traits_of
 
     return sorted({op for op in (loaded_policy.rule(n).operator for n in looked) if traits_of(get_operator(op)).keyed})

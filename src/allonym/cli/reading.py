@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from allonym.policy import Policy
 
 
-def tell_terminal() -> None:
+def print_terminal_note() -> None:
     """Note that standard input is read from a terminal, where the program would seem to hang."""
     if sys.stdin.isatty():
         print_note("reading from the terminal; Ctrl-D ends the text")
@@ -22,7 +22,7 @@ def tell_terminal() -> None:
 
 def stdin_bytes() -> bytes:
     """Read all of standard input."""
-    tell_terminal()
+    print_terminal_note()
     return sys.stdin.buffer.read()
 
 
@@ -50,5 +50,5 @@ def read_documents(
     from allonym.files import read_documents
 
     if source == "-":
-        tell_terminal()
+        print_terminal_note()
     yield from read_documents(source, fields=fields, format=format, named=named, policy=policy)

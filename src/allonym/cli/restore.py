@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from allonym.cli.options import key_option, open_vault, read_key, vault_options
-from allonym.cli.reading import decode_text, stdin_bytes, tell_terminal
+from allonym.cli.reading import decode_text, print_terminal_note, stdin_bytes
 from allonym.cli.terminal import print_note, write_output
 from allonym.errors import DataError, UsageError
 
@@ -141,11 +141,11 @@ def _get_login() -> str:
 
 def _list_files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
     """Return the files of a folder with their targets."""
-    from allonym.files.restoring import files_to_restore
+    from allonym.files.restoring import list_files_to_restore
 
     if output is None:
         raise UsageError(f"{source} is a folder: -o FOLDER is required")
-    return files_to_restore(source, output, overwrite=overwrite)
+    return list_files_to_restore(source, output, overwrite=overwrite)
 
 
 def _restore_folder(
@@ -177,7 +177,7 @@ def _read_stream(source: str) -> Iterator[str]:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     if source == "-":
-        tell_terminal()
+        print_terminal_note()
     first = True
     with sys.stdin.buffer if source == "-" else Path(source).open("rb") as file:
         while True:

@@ -105,9 +105,9 @@ def seq2seq(
     *sources, target = texts
     out = Path(target)
     pairs_read = _read_pairs(sources, policy, read_key(key_file), field, format, quiet=quiet)
-    from allonym.train.parallel import hold_out
+    from allonym.train.parallel import split_pairs
 
-    train, dev_pairs = hold_out(pairs_read, dev, seed)
+    train, dev_pairs = split_pairs(pairs_read, dev, seed)
     print_note(f"{len(train)} passages for training, {len(dev_pairs)} for evaluation", label="pairs:")
     chosen = lr if lr is not None else PRETRAINED_LR if model else SCRATCH_LR
     options = training.Options(epochs=epochs, steps=steps, lr=chosen, batch=batch, seed=seed, device=device)

@@ -217,7 +217,7 @@ def swap(
     if (intruder or background) and not check:
         raise click.UsageError("--intruder and --background require --check")
     from allonym.swap import Run
-    from allonym.swap.categories import check_categories
+    from allonym.swap.categories import parse_categories
     from allonym.swap.run import STAGES
     from allonym.swap.settings import Settings
 
@@ -234,7 +234,7 @@ def swap(
     }
     changes: dict[str, object] = {name: value for name, value in options.items() if value is not None}
     if categories:
-        changes |= {f"categories.{name}": state for name, state in check_categories(categories).items()}
+        changes |= {f"categories.{name}": state for name, state in parse_categories(categories).items()}
     rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
     run = Run(
         source=source,

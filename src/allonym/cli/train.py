@@ -163,7 +163,7 @@ def ner(
     if from_reviews is not None:
         from allonym.cli import train_reviews
 
-        report["backends"]["tagger"], scores = train_reviews.from_reviews(
+        report["backends"]["tagger"], scores = train_reviews.train_and_score_reviews(
             record_parts,
             out / "tagger",
             base=base or "english",
@@ -239,9 +239,9 @@ def _split_parts(
 
 
 def _count_records(records: Sequence[Record]) -> dict[str, int]:
-    from allonym.train.select import group_documents, size_of
+    from allonym.train.select import group_documents, measure_size
 
-    size = size_of(records)
+    size = measure_size(records)
     return {
         "documents": len(group_documents(records)),
         "records": len(records),
@@ -294,9 +294,9 @@ def _epoch_line(name: str, row: Mapping[str, Any]) -> str:
 
 
 def _show_scores(scores: Mapping[str, Score]) -> None:
-    from allonym.train.score import side_by_side
+    from allonym.train.score import tabulate_scores
 
-    head, rows = side_by_side(scores)
+    head, rows = tabulate_scores(scores)
     print_table(head, rows, right=tuple(range(1, len(head))))
 
 
@@ -556,7 +556,7 @@ def _write_search(trials: Sequence[Any], space: Sequence[Any], out: Path, seed: 
     best = max(trials, key=lambda trial: (trial.score, -trial.number))
     _write_json(out / "best.json", {"score": best.score, "trial": best.number, "options": dict(best.values)})
     for suffix in ("png", "svg"):
-        searching.parallel_plot(trials, space, out / f"parallel.{suffix}")
+        searching.plot_trials(trials, space, out / f"parallel.{suffix}")
     rows = [
         (
             row.name,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Parts = tuple[list["Record"], list["Record"], list["Record"]]
 
 
-def from_reviews(
+def train_and_score_reviews(
     parts: Parts,
     out: Path,
     *,
@@ -53,7 +53,7 @@ def from_reviews(
     except ImportError:
         raise MissingExtra("training the tagger", "train") from None
     folder = reviews.base_folder(base)
-    options = reviews.review_options({"seed": seed, **_in_kind(settings)})
+    options = reviews.review_options({"seed": seed, **_convert_options(settings)})
     rows: list[dict[str, Any]] = []
 
     def print_step(row: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def from_reviews(
         report(row)
 
     began = time.monotonic()
-    trained_model = reviews.from_reviews(
+    trained_model = reviews.train_on_reviews(
         parts[0],
         parts[1],
         out,
@@ -87,7 +87,7 @@ def from_reviews(
     return summary, scores
 
 
-def _in_kind(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the options from strings to their types."""
     from allonym.train.backends import make_options
 

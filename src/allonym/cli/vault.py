@@ -67,7 +67,7 @@ def init(
     """
     from allonym.vault import Vault
 
-    secret = _new_secret(new_secret_file, secret_file, secret_env, secret_keyring)
+    secret = _make_or_read_secret(new_secret_file, secret_file, secret_env, secret_keyring)
     try:
         Vault.create(where, secret, keep_days=keep_days, actor=actor).close()
     except BaseException:
@@ -105,7 +105,7 @@ def info(
         contents = opened.info()
         shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in contents.scopes}
     if as_json:
-        click.echo(json_line(_as_dict(contents, shared)))
+        click.echo(json_line(_describe_contents(contents, shared)))
         return
     retention = f"{contents.keep_days} days" if contents.keep_days else "until purged"
     print_table(
@@ -157,7 +157,7 @@ def rotate(
     """
     with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
         # The new secret is safe on disk before it is in force, and stays there whatever happens.
-        new = _new_secret(new_secret_file, to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
+        new = _make_or_read_secret(new_secret_file, to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
         opened.rotate(new, data=data, actor=actor)
     if new_secret_file is not None:
         print_note(
@@ -383,7 +383,7 @@ def audit(
     print_table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
 
 
-def _new_secret(
+def _make_or_read_secret(
     new_file: Path | None, file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
 ) -> Secret:
     """Return a new secret, written to its file, or the one that the options name.
@@ -415,7 +415,7 @@ def _new_secret(
     return read_secret(line, str(new_file))
 
 
-def _as_dict(contents: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
+def _describe_contents(contents: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
     scopes = [
         {"scope": o.name, "known": o.known, "assigned": o.assigned, "subjects": o.subjects, "expired": o.expired}
         | {"shared": shared.get(o.name)}

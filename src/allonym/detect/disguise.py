@@ -126,7 +126,7 @@ class Layer:
     ends: tuple[int, ...]
     below: tuple[tuple[int, int], ...]
 
-    def character(self, position: int) -> tuple[int, int]:
+    def locate_character(self, position: int) -> tuple[int, int]:
         i = bisect_right(self.starts, position) - 1
         if i < 0:
             return position, position + 1
@@ -155,7 +155,7 @@ class View:
         if not 0 <= start < end <= len(self.text):
             raise ValueError(f"a span of the view needs 0 <= start < end <= {len(self.text)}, got {start}..{end}")
         for layer in reversed(self._layers):
-            start, end = layer.character(start)[0], layer.character(end - 1)[1]
+            start, end = layer.locate_character(start)[0], layer.locate_character(end - 1)[1]
         return start, end
 
 
@@ -355,7 +355,7 @@ def _join_spaced(text: str) -> list[Change]:
         while address and address.replace(" ", "").rpartition(".")[2].lower() not in TOP_DOMAINS:
             address = address[:-2]
         if len(address.partition("@")[2]) > 5:
-            changes += _without_blanks(text, start, start + len(address))
+            changes += _drop_blanks(text, start, start + len(address))
     reach = changes[-1][1] if changes else 0
     for _, (start, end) in find_matches(_AT, text):
         address = text[start:end]
@@ -369,11 +369,11 @@ def _join_spaced(text: str) -> list[Change]:
             while stop < len(address) and dots < keep:
                 stop += 1
                 dots += stop < len(address) and address[stop] == "."
-            changes += _without_blanks(text, start, start + len(address[:stop].rstrip()))
+            changes += _drop_blanks(text, start, start + len(address[:stop].rstrip()))
     return sorted(changes)
 
 
-def _without_blanks(text: str, start: int, end: int) -> list[Change]:
+def _drop_blanks(text: str, start: int, end: int) -> list[Change]:
     return [(i, i + 1, "") for i in range(start, end) if text[i] == " "]
 
 

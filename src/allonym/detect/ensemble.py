@@ -79,12 +79,12 @@ class Ensemble:
         for member, spans in spans_by_member.items():
             for span in spans:
                 groups.setdefault(self._taxonomy.lineage(span.label)[-1], {}).setdefault(member, []).append(span)
-        return sorted({span for group in groups.values() for span in self._count_group(group)})
+        return sorted({span for group in groups.values() for span in self._select_agreed_spans(group)})
 
     def _mode_for(self, label: str) -> str:
         return next((self._modes[name] for name in self._taxonomy.lineage(label) if name in self._modes), self._mode)
 
-    def _count_group(self, group: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
+    def _select_agreed_spans(self, group: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
         spans = [span for spans in group.values() for span in spans]
         debated = [span for span in spans if self._mode_for(span.label) != "union"]
         yield from (span for span in spans if self._mode_for(span.label) == "union")

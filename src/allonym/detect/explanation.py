@@ -16,7 +16,7 @@ _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that is shown
 
 
 @lru_cache(maxsize=64)
-def _without_thresholds(policy: Policy) -> Policy:
+def _remove_thresholds(policy: Policy) -> Policy:
     return policy.with_threshold(0.0, _LEAST_PROBABILITY)
 
 
@@ -26,7 +26,7 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     findings = set(select_findings(document, policy, candidates))
     superseded = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
     losses: dict[Span, Loss] = {}
-    for span in {*candidates, *find_candidates(document, _without_thresholds(policy))} - findings:
+    for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:
         if span in superseded:
             losses[span] = "superseded"
         elif span.source == TAGGER or span.score < policy.threshold_for(span.label):

@@ -126,7 +126,7 @@ class _Set:
         self._set.Compile()
         return self
 
-    def present(self, data: bytes | memoryview) -> list[int]:
+    def find_matching_patterns(self, data: bytes | memoryview) -> list[int]:
         """The numbers of the patterns that match somewhere in ``data``; all numbers where the set ran out of memory."""
         matched = self._set.Match(data)
         if matched is None:
@@ -192,9 +192,9 @@ class Ruleset:
 
     def _select_present(self, data: bytes | memoryview) -> list[_Compiled]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
-        present = [self._rules[i] for present in self._sets for i in present.present(data)]
+        present = [self._rules[i] for present in self._sets for i in present.find_matching_patterns(data)]
         if any(compiled.gated for compiled in present):
-            near = set(self._contexts.present(data))
+            near = set(self._contexts.find_matching_patterns(data))
             present = [compiled for compiled in present if not compiled.gated or compiled.context_index in near]
         return present
 

@@ -25,7 +25,7 @@ _NEVER = 2.0  # a score that no finding reaches
 
 
 @lru_cache(maxsize=64)
-def needed_scores(policy: Policy) -> dict[str, float]:
+def compute_needed_scores(policy: Policy) -> dict[str, float]:
     """Label to the least score that counts; over 1 for labels that the policy does not look for."""
     names = [label.name for label in policy.taxonomy]
     return {name: policy.threshold_for(name) if policy.looks_for(name) else _NEVER for name in names}
@@ -38,9 +38,9 @@ def select_findings(document: Document, policy: Policy, candidates: Iterable[Spa
         UnknownNameError: a candidate's label is not in the policy's taxonomy.
     """
     text = document.text
-    findings = _drop_superseded(text, _drop_weak(candidates, needed_scores(policy)), policy)
+    findings = _drop_superseded(text, _drop_weak(candidates, compute_needed_scores(policy)), policy)
     tagged = [span for span in findings if span.source == TAGGER]
-    person_score = needed_scores(policy)["PERSON"]
+    person_score = compute_needed_scores(policy)["PERSON"]
     if tagged:
         findings += repeat_names(text, tagged, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:

@@ -208,7 +208,7 @@ def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[
         for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
             strong = "name" in text[slice(*cue)].lower()
             source = "speakers:introduction" if strong else "speakers:hotword"
-            single = strong or _is_sure_after(text, name[1])
+            single = strong or _ends_name_surely(text, name[1])
             yield from _trim_name(text, name, 0.8 if strong else 0.7, source, single=single)
     if 2 in present:
         for _, cue, name, after in find_matches(_INTRODUCED, text, data):
@@ -258,7 +258,7 @@ def _split_header(text: str, start: int, end: int) -> Iterator[Span]:
         start += len(part) + 2
 
 
-def _is_sure_after(text: str, end: int) -> bool:
+def _ends_name_surely(text: str, end: int) -> bool:
     return text[end : end + 1] in (".", ",", "?", "!", "'", "\n", "") or text[end : end + 6] in (
         " with ",
         " from ",

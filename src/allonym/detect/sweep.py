@@ -17,18 +17,18 @@ class Reach:
         self._starts = [start for start, _ in borders]
         self._ends = list(accumulate((end for _, end in borders), max))
 
-    def end_from(self, position: int) -> int:
+    def find_furthest_end(self, position: int) -> int:
         """The furthest end of the spans that start at or before ``position``; 0 where none does."""
         count = bisect_right(self._starts, position)
         return self._ends[count - 1] if count else 0
 
     def contains(self, start: int, end: int) -> bool:
         """Whether one of the spans holds all of ``start:end``."""
-        return self.end_from(start) >= end
+        return self.find_furthest_end(start) >= end
 
     def touches(self, start: int, end: int) -> bool:
         """Whether one of the spans shares a character with ``start:end``."""
-        return self.end_from(end - 1) > start
+        return self.find_furthest_end(end - 1) > start
 
 
 def pair_overlaps(spans: Sequence[Span], others: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:

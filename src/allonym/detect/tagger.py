@@ -190,14 +190,14 @@ def _find_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[
 
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for position in (*_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
+    for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
         word = bisect_left(starts, position)
         if word < len(out):
             out[word] = True
     return out
 
 
-def _line_ends(text: str) -> list[int]:
+def _find_entity_line_ends(text: str) -> list[int]:
     """The line ends that also end an entity: all except those inside text that was wrapped at a column."""
     out: list[int] = []
     start = 0
@@ -251,7 +251,7 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
     """Join touching name parts to one ``PERSON``; a given name after a family name, or a turn, begins another."""
     out: list[Span] = []
     parts: list[str] = []
-    ends = sorted((*_line_ends(text), *turns)) if "\n" in text else []
+    ends = sorted((*_find_entity_line_ends(text), *turns)) if "\n" in text else []
     for span in findings:
         if span.label not in NAME_PARTS:
             out.append(span)

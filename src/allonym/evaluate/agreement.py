@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from allonym.evaluate.matching import Found, Mention, assign_spans, list_overlaps, list_tokens, select_disjoint
+from allonym.evaluate.matching import (
+    Found,
+    Mention,
+    find_covering_spans,
+    list_overlaps,
+    list_word_spans,
+    select_disjoint,
+)
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
@@ -121,11 +128,11 @@ def measure_agreement(
     column_of = {pair: k for k, pair in enumerate(pairs)}
     words = 0
     for row, i in enumerate(shared_by):
-        places = list_tokens(texts[i])
+        places = list_word_spans(texts[i])
         words += len(places)
         marks_by = {name: select_disjoint(readings[i][name]) for name in sorted(readings[i])}
         values = {
-            name: [classes[marks[k].name] if k >= 0 else none for k in assign_spans(places, marks)]
+            name: [classes[marks[k].name] if k >= 0 else none for k in find_covering_spans(places, marks)]
             for name, marks in marks_by.items()
         }
         units = list(zip(*values.values(), strict=True))

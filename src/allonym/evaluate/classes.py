@@ -26,7 +26,7 @@ NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
 
 @lru_cache(maxsize=65536)
-def find_meanings(label: str, source: str = "") -> frozenset[str]:
+def find_taxonomy_labels(label: str, source: str = "") -> frozenset[str]:
     """Return the labels of the taxonomy that a label may stand for; empty where it is not known.
 
     >>> sorted(meaning("EMAIL")), meaning("PERSON"), meaning("zork")
@@ -41,11 +41,11 @@ def find_meanings(label: str, source: str = "") -> frozenset[str]:
         if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):
             return frozenset(foreign)
     bare = _strip_separators(label)
-    return frozenset(_bare_names().get(bare) or _find_by_beginning(bare))
+    return frozenset(_map_bare_names().get(bare) or _find_by_beginning(bare))
 
 
 @cache
-def _bare_names() -> dict[str, tuple[str, ...]]:
+def _map_bare_names() -> dict[str, tuple[str, ...]]:
     return {_strip_separators(label.name): (label.name,) for label in TAXONOMY}
 
 
@@ -67,7 +67,7 @@ def _strip_separators(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
-def find_group(label: str) -> str:
+def find_top_label(label: str) -> str:
     """Return the label at the top of the taxonomy above a label."""
     return TAXONOMY.lineage(label)[-1]
 
@@ -132,7 +132,7 @@ class Classes:
         self._of: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def _find_meanings(self, label: str, source: str) -> frozenset[str]:
-        return self._map[label] if label in self._map else find_meanings(label, source)
+        return self._map[label] if label in self._map else find_taxonomy_labels(label, source)
 
     def find_kind(self, label: str, source: str = "") -> str:
         """Return the kind of identifier that a label means: ``direct``, ``quasi`` or ``none``.
@@ -148,7 +148,7 @@ class Classes:
         if label in self._map and not meant:
             return ""
         if self.compare == "group":
-            groups = {find_group(meaning) for meaning in meant}
+            groups = {find_top_label(meaning) for meaning in meant}
             return groups.pop() if len(groups) == 1 else label
         return label
 
@@ -181,16 +181,16 @@ class Classes:
                 ranked.append((min(nearness), len(targets), name))
         return tuple(name for _, _, name in sorted(ranked))
 
-    def name_beyond(self, label: str) -> str:
+    def name_class_beyond_gold(self, label: str) -> str:
         """Return the name of a finding's class where no class of the gold fits."""
         if self.compare == "group":
-            groups = {find_group(meaning) for meaning in self._find_meanings(label, "")}
+            groups = {find_top_label(meaning) for meaning in self._find_meanings(label, "")}
             return groups.pop() if len(groups) == 1 else label
         return label
 
     def joins_name_parts(self, name: str) -> bool:
         """Whether adjacent first and last names are one mention of this class."""
-        return name not in NAME_PARTS and any(find_group(m) == "PERSON" for m in self._meant.get(name, ()))
+        return name not in NAME_PARTS and any(find_top_label(m) == "PERSON" for m in self._meant.get(name, ()))
 
 
 _FAR = 50
@@ -203,4 +203,4 @@ def _count_steps(low: str, high: str) -> int:
 
 
 def _measure_group(compare: Compare, label: str, name: str) -> int:
-    return 1 if compare == "group" and find_group(label) == name else _FAR
+    return 1 if compare == "group" and find_top_label(label) == name else _FAR

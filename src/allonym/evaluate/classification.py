@@ -19,7 +19,7 @@ from allonym.evaluate.classifiers import (
     MODELS,
     Ints,
     average_splits,
-    find_obstacle,
+    explain_obstacle,
     measure_macro_f1,
     open_learner,
     split_stratified,
@@ -121,7 +121,7 @@ def utility_loss(
     names, y = np.unique([str(labels[i]) for i in labelled], return_inverse=True)
     sizes = Counter(y.tolist())
     owners = None if groups is None else np.unique([str(groups[i]) for i in labelled], return_inverse=True)[1]
-    reason = find_obstacle(sizes)
+    reason = explain_obstacle(sizes)
     if not reason and owners is not None and len(set(owners.tolist())) < 4:
         reason = "four groups at least are required"
     name = describe_model(model, training)

@@ -54,7 +54,7 @@ class _WordLearner:
         from sklearn.svm import LinearSVC
 
         if self._counts is None:
-            return np.full(len(test), most_frequent(y), np.int64)
+            return np.full(len(test), find_most_frequent_class(y), np.int64)
         learnt = self._counts[train + version * self._size]
         columns = np.flatnonzero(learnt.getnnz(axis=0) >= min(2, len(train)))
         columns = columns if len(columns) else np.arange(learnt.shape[1])
@@ -92,12 +92,12 @@ class _NetworkLearner:
         return self._classifier.predict(learnt, y, judged, derive_seed(self._seed, train))
 
 
-def most_frequent(y: Ints) -> int:
+def find_most_frequent_class(y: Ints) -> int:
     """Return the most frequent class, the first of several."""
     return int(Counter(y.tolist()).most_common(1)[0][0])
 
 
-def find_obstacle(sizes: Counter[Any]) -> str:
+def explain_obstacle(sizes: Counter[Any]) -> str:
     """Return why classes of these sizes cannot be learnt and tested; empty where they can."""
     if not sizes:
         return "no text has a label"

@@ -120,8 +120,8 @@ def construct_loss(
     test = compare_unpaired if independent else compare_paired
     rows = []
     for part in (WORDS, *PARTS):
-        b = [_count_of_part(c, part) for c in before]
-        a, m = [_count_of_part(c, part) for c, _ in after], [_count_of_part(c, part) for _, c in after]
+        b = [_get_part_count(c, part) for c in before]
+        a, m = [_get_part_count(c, part) for c, _ in after], [_get_part_count(c, part) for _, c in after]
         if not (any(b) or any(a) or any(m)):
             continue
         rows.append(
@@ -224,7 +224,7 @@ def _count_parts(
         return list(report_progress(counts, advance, len(pairs)))
 
 
-def _count_of_part(counts: Mapping[str, int], part: str) -> float:
+def _get_part_count(counts: Mapping[str, int], part: str) -> float:
     if part != WORDS:
         return float(counts.get(part, 0))
     return float(sum(n for p, n in counts.items() if p != "PUNCT"))

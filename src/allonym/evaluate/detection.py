@@ -187,7 +187,9 @@ def detection(
     labels = Counter(span.label for spans in findings for span in spans)
     classes, document, documents = marked.classes, *_number_documents(gold)
     beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.map_finding(label)}
-    names = Names(classes.names, tuple(sorted({classes.name_beyond(label) for label in beyond} - {*classes.names})))
+    names = Names(
+        classes.names, tuple(sorted({classes.name_class_beyond_gold(label) for label in beyond} - {*classes.names}))
+    )
     scale = weights or unigram_bits(language)
     counted = Tally.empty(names)
     levels = {level: np.zeros((documents, names.any + 1, 4), np.int64) for level in LEVELS}

@@ -200,7 +200,7 @@ def document_risk(
     judged = np.array([i for i, f in enumerate(identified) if f is not None], np.int64)
     y = np.array([bool(identified[i]) for i in judged.tolist()], np.int64)
     weights: tuple[tuple[str, float], ...] = ()
-    if reason := _find_obstacle(intruder, y):
+    if reason := _explain_obstacle(intruder, y):
         risks = _rank_documents(traits[:, : len(TRAITS)])
     else:
         home = _assign_folds(anonymised, y, judged, folds, seed)
@@ -272,7 +272,7 @@ class _Logistic:
         return odds
 
 
-def _find_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
+def _explain_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
     """Return why nothing can be calibrated; empty where it can."""
     if intruder is None:
         return "no subjects are known, so no intruder can be asked; documents are only ranked"

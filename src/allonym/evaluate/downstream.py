@@ -20,9 +20,9 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.classifiers import (
     MODELS,
     average_splits,
-    find_obstacle,
+    explain_obstacle,
+    find_most_frequent_class,
     measure_macro_f1,
-    most_frequent,
     open_learner,
     split_stratified,
 )
@@ -213,7 +213,7 @@ class _Experiment:
         """Judge classifiers that learnt each version on the originals of the test side."""
         labels = [target[0] for target in self.targets[0]]
         sizes = Counter(labels)
-        if reason := find_obstacle(sizes):
+        if reason := explain_obstacle(sizes):
             return _explain_missing("classify", len(labels), len(sizes), reason)
         y = np.unique(labels, return_inverse=True)[1]
         learner = open_learner(self.model, self.texts, self.training, self.seed)
@@ -225,7 +225,7 @@ class _Experiment:
             ratio = len(tested) / len(train)
             for version in (0, 1):
                 scores[r, version] = _judge_classes(y[tested], learner.predict(train, y[train], tested, version))
-            floor[r] = _judge_classes(y[tested], np.full(len(tested), most_frequent(y[train])))
+            floor[r] = _judge_classes(y[tested], np.full(len(tested), find_most_frequent_class(y[train])))
             self.report(r + 1)
         names = _MEASURES["classify"]
         floors = {name: average_splits(floor[:, i], ratio) for i, name in enumerate(names)}

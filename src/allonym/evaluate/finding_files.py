@@ -12,7 +12,7 @@ from allonym.errors import DataError
 from allonym.evaluate.findings import found_in_plans
 from allonym.evaluate.reading import read_pairs
 from allonym.plan import digest, read_plan_rows
-from allonym.train.records import Record, read_records, spans_of, text_of
+from allonym.train.records import Record, list_spans, read_records, read_text_file
 
 __all__ = ["read_anonymised", "read_findings", "read_plans"]
 
@@ -38,7 +38,7 @@ def read_findings(path: Path | str, gold: Sequence[Record], format: str | None =
     for number, (index, record) in enumerate(zip(order, gold, strict=True), 1):
         if records[index]["text"] != record["text"]:
             raise DataError(f"{path}: text {number} is not that of the gold; anonymised texts go with --anonymised")
-        out.append(spans_of(records[index]))
+        out.append(list_spans(records[index]))
     return out
 
 
@@ -73,7 +73,7 @@ def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
     Raises:
         DataError: a line is no plan, or a text has none.
     """
-    plans = {plan.digest: plan for _, plan in read_plan_rows(text_of(Path(path)), path)}
+    plans = {plan.digest: plan for _, plan in read_plan_rows(read_text_file(Path(path)), path)}
     lacking = [number for number, text in enumerate(texts, 1) if digest(text) not in plans]
     if lacking:
         raise DataError(f"{path}: {len(lacking)} of {len(texts)} texts have no plan, the first is number {lacking[0]}")
@@ -82,7 +82,7 @@ def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
 
 def _read_masks(path: Path) -> dict[str, list[Any]] | None:
     try:
-        value = json.loads(text_of(path))
+        value = json.loads(read_text_file(path))
     except (json.JSONDecodeError, RecursionError):
         return None
     if not isinstance(value, dict) or not all(isinstance(places, list) for places in value.values()):

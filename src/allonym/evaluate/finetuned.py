@@ -113,13 +113,13 @@ class Classifier:
     def __init__(self, model: str, training: Training | None = None) -> None:
         self._folder = Path(model.removeprefix(CLASSIFIER))
         self._training = training or Training()
-        with _seed_quietly(CLASSIFIER, 0):
+        with _use_seeded_torch(CLASSIFIER, 0):
             self._tokenizer, network = _open_network(self._folder, CLASSIFIER, ignore_mismatched_sizes=True)
         self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
 
     def read(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each text, cut to what the network takes."""
-        with _seed_quietly(CLASSIFIER, 0):
+        with _use_seeded_torch(CLASSIFIER, 0):
             return [_encode_text(self._tokenizer, text, self._room) for text in texts]
 
     def predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
@@ -133,7 +133,7 @@ class Classifier:
         classes, place = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             return np.full(len(judged), classes[0], np.int64)
-        with _seed_quietly(CLASSIFIER, seed) as torch:
+        with _use_seeded_torch(CLASSIFIER, seed) as torch:
             _, network = _open_network(
                 self._folder, CLASSIFIER, num_labels=len(classes), ignore_mismatched_sizes=True,
                 problem_type="single_label_classification",
@@ -161,7 +161,7 @@ class Writer:
     def __init__(self, model: str, training: Training | None = None) -> None:
         self._folder = Path(model.removeprefix(WRITER))
         self._training = training or Training()
-        with _seed_quietly(WRITER, 0):
+        with _use_seeded_torch(WRITER, 0):
             self._tokenizer, network = _open_network(self._folder, WRITER)
         self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
 
@@ -175,7 +175,7 @@ class Writer:
         """
         how, pieces = self._training, self._tokenizer
         most = min(self._room, how.written)
-        with _seed_quietly(WRITER, seed) as torch:
+        with _use_seeded_torch(WRITER, seed) as torch:
             _, network = _open_network(self._folder, WRITER)
             examples = [
                 (source, list(pieces(text_target=summary, truncation=True, max_length=most)["input_ids"]))
@@ -214,7 +214,7 @@ def _import_libraries(what: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _seed_quietly(prefix: str, seed: int) -> Iterator[Any]:
+def _use_seeded_torch(prefix: str, seed: int) -> Iterator[Any]:
     """Yield torch with a seed; its state, warnings and the messages of transformers are restored afterwards."""
     torch, hub = _import_libraries(_KINDS[prefix][1])
     log = hub.utils.logging

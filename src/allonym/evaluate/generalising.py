@@ -90,7 +90,7 @@ def list_choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
 
 def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
     stem, many = _to_singular(word.low)
-    kind = _nouns_by_word().get(word.low) or _nouns_by_word().get(stem)
+    kind = _map_words_to_nouns().get(word.low) or _map_words_to_nouns().get(stem)
     if kind is None:
         if word.part == "PROPN":
             inside = (
@@ -179,7 +179,7 @@ def _words_in_group(group: str, name: str) -> frozenset[str]:
 
 
 @cache
-def _nouns_by_word() -> Mapping[str, str]:
+def _map_words_to_nouns() -> Mapping[str, str]:
     """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
     out: dict[str, str] = {}
     for kind, listed in _read_table()["classes"].items():

@@ -279,7 +279,7 @@ class _Finder:
                 hits += self._named(letters)
                 hits += self._named(take_tail(letters)) if take_tail(letters) else ()
             hits = [hit for hit in hits if hit[0] != "initials"]
-            if len(letters) in _INITIALS and _are_capitals(text, words[first:last]):
+            if len(letters) in _INITIALS and _are_initials(text, words[first:last]):
                 hits += [hit for hit in self._named(letters) if hit[0] == "initials"]
             least = LEAST_NUMBER if numeric else LEAST_EDITED
             if (
@@ -308,7 +308,7 @@ class _Finder:
         return [_Match(first, last, kind, label, numbers, common, expected, size)]
 
 
-def _are_capitals(text: str, words: list[Word]) -> bool:
+def _are_initials(text: str, words: list[Word]) -> bool:
     """Whether words are written as initials: one word in capitals, or single capitals."""
     surfaces = [text[w.start : w.end] for w in words]
     return all(s.isupper() for s in surfaces) and (len(surfaces) == 1 or all(len(s) == 1 for s in surfaces))
@@ -351,15 +351,15 @@ class _Count:
             self._holding[frozenset(holding)] += 1
         return out
 
-    def share_holding(self, labels: set[str]) -> Estimate:
+    def estimate_share_holding(self, labels: set[str]) -> Estimate:
         """Return the share of the texts that hold one of these labels."""
         return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
 
     def make_row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
         """Return the counts of some labels."""
         labels_of = self._finder.digests.labels
-        outputs = self.share_holding(labels)
-        base = other.share_holding(labels) if other.texts else none("no baseline")
+        outputs = self.estimate_share_holding(labels)
+        base = other.estimate_share_holding(labels) if other.texts else none("no baseline")
         return LabelLeaks(
             name,
             originals,

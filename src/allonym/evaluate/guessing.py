@@ -102,7 +102,11 @@ def person_guesses(
 
     after = judge_version(anonymised, 0)
     first = judge_version(original, n) if before else None
-    change = difference(_list_identified(first), _list_identified(after)) if first else _explain_missing()
+    change = (
+        difference(_list_identified_scores(first), _list_identified_scores(after))
+        if first
+        else _make_missing_estimate()
+    )
     return PersonGuesses(after, first, change)
 
 
@@ -151,19 +155,19 @@ def attribute_guesses(
 
     after = judge_version(anonymised, 0)
     first = judge_version(original, n) if before else None
-    change = difference(_list_right(first), _list_right(after)) if first else _explain_missing()
+    change = difference(_list_right_scores(first), _list_right_scores(after)) if first else _make_missing_estimate()
     return AttributeGuesses(after, first, change)
 
 
-def _list_identified(study: PeopleStudy) -> list[float]:
+def _list_identified_scores(study: PeopleStudy) -> list[float]:
     return [float(row.identified) for row in study.results.rows]
 
 
-def _list_right(results: AttributeResults) -> list[float]:
+def _list_right_scores(results: AttributeResults) -> list[float]:
     return [float(s[:1] == (1.0,)) for text_scores in results.scores for s in text_scores.values()]
 
 
-def _explain_missing() -> Estimate:
+def _make_missing_estimate() -> Estimate:
     return none("the original texts were not sent")
 
 

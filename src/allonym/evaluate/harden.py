@@ -198,16 +198,16 @@ def harden(
     ways: list[list[_Step]] = []
     for i in range(n):
         mine = [a[i] for a in attackers]
-        originals_at = _read_originals(plans[i]) if plans else {}
+        originals_at = _map_originals(plans[i]) if plans else {}
         ways.append(_harden_text(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, originals_at))
         if advance is not None:
             advance(i + 1, n)
-    stops = [_find_step(way, lead) for way in ways]
+    stops = [_find_step_below_lead(way, lead) for way in ways]
     if least_similar is not None:
-        stops = _similar_enough(original, ways, stops, least_similar)
+        stops = _select_similar_steps(original, ways, stops, least_similar)
     steps = [way[s] for way, s in zip(ways, stops, strict=True)]
     measured = _Measures(original, judges, rank)
-    states = [(lead, [way[_find_step(way, lead)] for way in ways]) for lead in LEADS]
+    states = [(lead, [way[_find_step_below_lead(way, lead)] for way in ways]) for lead in LEADS]
 
     def draw_curve(only: str | None) -> tuple[Level, ...]:
         first = measured.measure_level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
@@ -229,7 +229,7 @@ def harden(
     )
 
 
-def _read_originals(plan: Plan) -> dict[int, str]:
+def _map_originals(plan: Plan) -> dict[int, str]:
     """Map the start of each replacement, in the text that a plan makes, to its original."""
     out, shift = {}, 0
     for edit in plan.edits:
@@ -273,7 +273,7 @@ def _harden_text(
         ahead = score - float(others[rival]) if guessed else -np.inf
         place = int((others >= score).sum()) + 1 if guessed else 0
         hardened = apply_edits(text, edits)
-        out.append(_Step(place, ahead, *_share_gone(total, hardened, edits), tuple(edits), hardened))
+        out.append(_Step(place, ahead, *_compute_gone_shares(total, hardened, edits), tuple(edits), hardened))
         if ahead <= lead:
             break
         gains = _estimate_gains(words, shown, seen_edits, general_words, level, open_to, judges, subject, rival)
@@ -289,7 +289,7 @@ def _harden_text(
                 break
         if most_removed is not None:
             tried = make_edits(text, words, general_words, agreed)
-            if _share_gone(total, apply_edits(text, tried), tried)[1] > most_removed:
+            if _compute_gone_shares(total, apply_edits(text, tried), tried)[1] > most_removed:
                 general_words, level = before
                 break
     return out
@@ -337,7 +337,7 @@ def _estimate_gains(
     return [(gain[k], where[k]) for k in best]
 
 
-def _share_gone(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
+def _compute_gone_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
     """Return the two shares of words gone; NaN for an original without words."""
     if not total:
         return float("nan"), float("nan")
@@ -351,12 +351,12 @@ def _count_general(edits: Sequence[Edit]) -> int:
     return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in generalised)
 
 
-def _find_step(way: Sequence[_Step], lead: float) -> int:
+def _find_step_below_lead(way: Sequence[_Step], lead: float) -> int:
     """Return the first step whose lead is at most this, else the one with the least."""
     return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
 
 
-def _similar_enough(
+def _select_similar_steps(
     original: Sequence[str], ways: Sequence[Sequence[_Step]], stops: Sequence[int], least: float
 ) -> list[int]:
     """Return for each text the last step up to its stop that is similar enough; the first one where none is."""
@@ -410,19 +410,20 @@ class _Measures:
         """Measure the level of these steps, or of ``texts`` in place of theirs, in one group only where given."""
         mine = [i for i in range(len(steps)) if only is None or within[i] == only]
         versions = [steps[i].text if texts is None else texts[i] for i in mine]
-        judged = [self._rank_of(i, text) for i, text in zip(mine, versions, strict=True)]
+        judged = [self._rank_subject(i, text) for i, text in zip(mine, versions, strict=True)]
         if texts is None:
             gone = [(steps[i].removed, steps[i].weighted) for i in mine]
         else:
             gone = [
-                _share_gone(len(counted(self._original[i])), text, ()) for i, text in zip(mine, versions, strict=True)
+                _compute_gone_shares(len(counted(self._original[i])), text, ())
+                for i, text in zip(mine, versions, strict=True)
             ]
         gone = [(a, b) for a, b in gone if a == a]
         lost = none("no words in any text")
         return Level(
             lead,
-            self._share_identified([steps[i].rank for i in mine]),
-            self._share_identified(judged),
+            self._estimate_identified_share([steps[i].rank for i in mine]),
+            self._estimate_identified_share(judged),
             average([a for a, _ in gone]) if gone else lost,
             average([b for _, b in gone]) if gone else lost,
             self._average_similarity([(i, t) for i, t in zip(mine, versions, strict=True) if i in self._sample]),
@@ -433,14 +434,14 @@ class _Measures:
     ) -> Estimate:
         """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
         judges = train_intruders(texts, subjects, within, Linkage("both", tags=True), seed=seed)
-        return self._share_identified(rank_subjects(texts, judges))
+        return self._estimate_identified_share(rank_subjects(texts, judges))
 
-    def _rank_of(self, i: int, text: str) -> int:
+    def _rank_subject(self, i: int, text: str) -> int:
         if (i, text) not in self._ranks:
             self._ranks[i, text] = rank_subjects([text], [self._judges[i]])[0]
         return self._ranks[i, text]
 
-    def _share_identified(self, places: Sequence[int]) -> Estimate:
+    def _estimate_identified_share(self, places: Sequence[int]) -> Estimate:
         ranks = [p for p in places if p]
         if not ranks:
             return none("no intruder knows another text about any of the subjects")

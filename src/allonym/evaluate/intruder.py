@@ -342,14 +342,14 @@ def _summarise_group(
         difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
         {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
         BeforeAfter(*(_average_bounded([1 / rank for rank in ranks]) for ranks in (before, after))),
-        Estimate.exact(_guess_blindly(which, run, subjects, groups), n),
+        Estimate.exact(_compute_blind_accuracy(which, run, subjects, groups), n),
         table,
         mcnemar(table),
         tuple(CurvePoint(k, share_within(before, k), share_within(after, k)) for k in ks),
     )
 
 
-def _guess_blindly(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
+def _compute_blind_accuracy(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
     if (blind := [run.blind[i] for i in which])[0] == blind[0]:
         return sum(blind) / len(blind)
     counts: dict[str, dict[str, int]] = {}

@@ -79,7 +79,7 @@ def leftovers(
         spans_by_text = list(report_progress(detect_many(anonymised, policy), advance, n))
     placeholders = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
     spans_left = [_select_outside(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
-    words_left = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
+    words_left = [[text[a:b].lower() for a, b in reader.find_word_spans(text)] for text in anonymised]
     entities_left = [
         {(_root_label(s.label), fold_surface(text[s.start : s.end])) for s in spans}
         for text, spans in zip(anonymised, spans_left, strict=True)
@@ -141,7 +141,7 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
 
 def _measure_nearest(reader: Reader, texts: Sequence[str]) -> Any:
     """Return the similarity of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
-    counts = reader.counts(texts, "words")
+    counts = reader.count_features(texts, "words")
     rows = Weights(counts).of(counts)
     out = np.zeros((len(texts), 2))
     for start in range(0, len(texts), _AT_ONCE):

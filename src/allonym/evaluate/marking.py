@@ -57,7 +57,7 @@ class Mark:
     @property
     def tag(self) -> str:
         """Its tag without ``MISSED_``, such as ``PERSON_NAME_PARTIAL``."""
-        return tag_of(self.label, partial=self.partial)
+        return get_tag(self.label, partial=self.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,7 +80,7 @@ class Marked:
         return f"Marked({len(self.text)} characters, {len(self.marks)} marks)"
 
 
-def tag_of(label: str, *, partial: bool = False) -> str:
+def get_tag(label: str, *, partial: bool = False) -> str:
     """Return the tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own
     label.
 
@@ -96,7 +96,7 @@ def tag_of(label: str, *, partial: bool = False) -> str:
     return name + PARTIAL if partial else name
 
 
-def label_of(tag: str) -> tuple[str, bool]:
+def parse_tag(tag: str) -> tuple[str, bool]:
     """Return the label of a tag without ``MISSED_``, and whether the tag ends in ``_PARTIAL``.
 
     >>> label_of("ORGANIZATION_NAME_SPEAKER"), label_of("EMAIL_PARTIAL")
@@ -137,7 +137,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
         begin = _find_opening(text, tag.start(), position, where, tag.start())
         name = tag[1] or tag[2] or tag[3]
         try:
-            label, partial = label_of(name)
+            label, partial = parse_tag(name)
         except UnknownNameError as error:
             raise DataError(f"{_describe_place(where, text, tag.start())}: {_describe_unknown(name, error)}") from None
         before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
@@ -210,7 +210,7 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
         if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
             raise DataError(f"{where_mark}: confirmed must be true, false or null, and score a number")
         try:
-            label, partial = label_of(name.removeprefix(_PREFIX))
+            label, partial = parse_tag(name.removeprefix(_PREFIX))
         except UnknownNameError as error:
             raise DataError(f"{where_mark}: {_describe_unknown(name, error)}") from None
         item, source = str(row.get("item") or ""), str(row.get("source") or "")

@@ -72,12 +72,12 @@ class Names:
         return len(self.gold) + len(self.beyond)
 
 
-def list_tokens(text: str) -> list[Interval]:
+def list_word_spans(text: str) -> list[Interval]:
     """List the words of a text, without punctuation marks."""
     return [(a, b) for a, b in split_words(text) if text[a].isalnum()]
 
 
-def assign_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
+def find_covering_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
     """Return for each word the index of the first span that shares a character with it; -1 for none.
 
     Args:
@@ -126,7 +126,15 @@ def classify_findings(
     before: Span | None = None
     for k, span in enumerate(spans):
         fits = classes.map_finding(span.label, source) if span.label else ()
-        name = best[k][1] if k in best else fits[0] if fits else classes.name_beyond(span.label) if span.label else ""
+        name = (
+            best[k][1]
+            if k in best
+            else fits[0]
+            if fits
+            else classes.name_class_beyond_gold(span.label)
+            if span.label
+            else ""
+        )
         if (
             before is not None
             and {before.label, span.label} <= NAME_PARTS
@@ -217,8 +225,8 @@ def _count_tokens(
     counted: Sequence[bool],
 ) -> None:  # fmt: skip
     table, matrix = into.levels["token"], into.confusion["token"]
-    places = list_tokens(text)
-    pairs = Counter(zip(assign_spans(places, gold), assign_spans(places, findings), strict=True))
+    places = list_word_spans(text)
+    pairs = Counter(zip(find_covering_spans(places, gold), find_covering_spans(places, findings), strict=True))
     for (i, k), n in pairs.items():
         expected = number[gold[i].name] if i >= 0 else None
         got = number.get(findings[k].name) if k >= 0 else None

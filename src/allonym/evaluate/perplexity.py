@@ -122,7 +122,7 @@ def measure_perplexities(
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
     for fold in range(min(folds, n)):
-        lm = KneserNey(_thin_out([before[i] for i in range(n) if place[i] != fold]), order)
+        lm = KneserNey(_sample_texts([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
                 out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
@@ -174,7 +174,7 @@ def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ..
     return out
 
 
-def _thin_out(texts: list[list[str]]) -> list[list[str]]:
+def _sample_texts(texts: list[list[str]]) -> list[list[str]]:
     """Select texts evenly, up to about ``_MOST`` words."""
     total = sum(map(len, texts))
     step = max(1, math.ceil(total / _MOST))

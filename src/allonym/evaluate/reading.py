@@ -52,7 +52,7 @@ class Pairs:
             UsageError: no record has this field; the message says the nearest.
             DataError: some records lack it; the message says how many, and which is the first.
         """
-        values = [value_of(meta, key) for meta in self.meta]
+        values = [get_metadata_value(meta, key) for meta in self.meta]
         if not any(values):
             names = sorted({str(k) for m in self.meta for k, v in m.items() if isinstance(v, (str, int))})
             if not names:
@@ -111,7 +111,7 @@ def read_pairs(
     )
 
 
-def value_of(meta: Mapping[str, object], key: str) -> str:
+def get_metadata_value(meta: Mapping[str, object], key: str) -> str:
     """Return a record's metadata by its key, as ``lower_case_words``, or by a dotted path; empty where it has none."""
     value = find_field(meta, key)
     if value is None and "." in key:
@@ -156,7 +156,7 @@ def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: st
     """Yield the documents of a file with their id or number; without a name where the file is one document."""
     documents = list(read_documents(path, fields=fields, format=format, named=False))
     if not fields and documents and all(isinstance(d.meta.get(_TEXT), str) for d in documents):
-        documents = [_with_text(d, str(d.meta[_TEXT])) for d in documents]
+        documents = [_replace_text(d, str(d.meta[_TEXT])) for d in documents]
     ids = [d.id for d in documents]
     if not any(ids):
         yield from (("", documents[0]),) if len(documents) == 1 else ((str(i), d) for i, d in enumerate(documents, 1))
@@ -177,10 +177,10 @@ def _read_field_beside(documents: Mapping[str, Document], fields: tuple[str, ...
     strings = [text for text in texts if isinstance(text, str)]
     if len(strings) < len(documents) or not any(text.strip() for text in strings):
         return None
-    return {key: _with_text(d, text) for (key, d), text in zip(documents.items(), strings, strict=True)}
+    return {key: _replace_text(d, text) for (key, d), text in zip(documents.items(), strings, strict=True)}
 
 
-def _with_text(document: Document, text: str) -> Document:
+def _replace_text(document: Document, text: str) -> Document:
     return Document(document.id, text, document.meta)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import Marked, label_of, tag_of
+from allonym.evaluate.marking import Marked, get_tag, parse_tag
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -327,10 +327,10 @@ def _read_answer(value: object, where: str) -> bool | None:
 
 def _read_type(name: str, where: str) -> str:
     try:
-        label, partial = label_of(name.strip("()[]").upper().removeprefix("MISSED_"))
+        label, partial = parse_tag(name.strip("()[]").upper().removeprefix("MISSED_"))
     except UnknownNameError:
         raise DataError(f"{where}: types: one of them is not known; see: allonym labels --scheme p2") from None
-    return tag_of(label, partial=partial)
+    return get_tag(label, partial=partial)
 
 
 def _read_json_rows(data: str, where: str) -> list[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked
-from allonym.evaluate.reading import value_of
+from allonym.evaluate.reading import get_metadata_value
 from allonym.evaluate.scoring import EMAIL_PARTIAL, Scored, Scoring, score_conversation
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -213,7 +213,7 @@ def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
     """
     if not by:
         return ["" for _ in conversations]
-    values = [value_of(c.meta, by) for c in conversations]
+    values = [get_metadata_value(c.meta, by) for c in conversations]
     if not any(values):
         names = dict.fromkeys(str(k) for c in conversations for k in c.meta if str(k) not in ("text", "marks"))
         raise UnknownNameError("metadata field", by, names or ["(none: the conversations have no metadata)"], "by")

@@ -50,7 +50,7 @@ def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHI
         if word.text[:1] in _OPENING:
             subject = False
         after = words[i + 1] if i + 1 < len(words) else None
-        if (plain := _name_plainly(words, i, originals_at.get(word.start, "").lower())) is not None:
+        if (plain := _choose_general_word(words, i, originals_at.get(word.start, "").lower())) is not None:
             out[i] = plain
         if word.label == "PRONOUN":
             form = _FORMS.get(originals_at.get(word.start, "").lower()) or _choose_pronoun(words, i)
@@ -65,7 +65,7 @@ def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHI
     return out
 
 
-def _name_plainly(words: Sequence[Word], i: int, original: str) -> str | None:
+def _choose_general_word(words: Sequence[Word], i: int, original: str) -> str | None:
     """Return a general word for a placeholder that adds nothing: ``a professional``, ``a person``, ``several
     children``."""
     word = words[i]

@@ -21,7 +21,7 @@ from typing import Any
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import PARTIAL, Mark, Marked, label_of, tag_of
+from allonym.evaluate.marking import PARTIAL, Mark, Marked, get_tag, parse_tag
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
@@ -60,8 +60,8 @@ class Scoring(Serialisable):
         for name, score in self.own.items():
             if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= _MOST:
                 raise UsageError(f"score of {name}: an integer from 0 to {_MOST} is required, got {score!r}")
-            label, partial = label_of(name.removeprefix("MISSED_"))
-            canonical[tag_of(label, partial=partial)] = score
+            label, partial = parse_tag(name.removeprefix("MISSED_"))
+            canonical[get_tag(label, partial=partial)] = score
         object.__setattr__(self, "own", MappingProxyType(dict(sorted(canonical.items()))))
 
     def of(self, tag: str) -> int:
@@ -72,7 +72,7 @@ class Scoring(Serialisable):
         """
         if tag in self.own:
             return self.own[tag]
-        label, partial = label_of(tag)
+        label, partial = parse_tag(tag)
         base = tag.removesuffix(PARTIAL)
         full = self.own.get(base, TAXONOMY.get(label).risk)
         if not partial:
@@ -165,7 +165,7 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
     if marks and max(m.end for m in marks) > len(marked.text):
         raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
     items = []
-    for group in _group_things(marked, marks):
+    for group in _group_marks_by_item(marked, marks):
         best = max(group, key=lambda m: (scoring.of(m.tag), -m.start))
         items.append(Item(best.tag, scoring.of(best.tag), tuple(sorted(group))))
     items.sort(key=lambda i: i.marks[0])
@@ -173,7 +173,7 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
     return Scored(marked.id, tuple(items), rejected, open_ if proposals == "count" else 0)
 
 
-def _group_things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
+def _group_marks_by_item(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
     """Group marks by the item that they are mentions of."""
     if not marks:
         return []

@@ -171,7 +171,7 @@ def second_reading(
             inside += not intervals
             marks += [_build_mark(text, *part, span, placeholders) for part in intervals]
         if original is not None:
-            standing = _find_in_original(original[i])
+            standing = _make_original_test(original[i])
             real = [m for m in marks if standing(text[m.start : m.end])]
             elsewhere += len(marks) - len(real)
             marks = real
@@ -270,7 +270,7 @@ def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Place
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 
 
-def _find_in_original(original: str) -> Callable[[str], bool]:
+def _make_original_test(original: str) -> Callable[[str], bool]:
     """Return a test of whether a surface occurs in the original text as complete words in plain form."""
     words_of_original = _fold_words(original)
     return lambda surface: _fold_words(surface) in words_of_original

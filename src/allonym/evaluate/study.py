@@ -17,7 +17,7 @@ from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.evaluate.headlines import list_headlines
 from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, match_gold
 from allonym.evaluate.pairs import check_pairs
-from allonym.evaluate.reading import Pairs, value_of
+from allonym.evaluate.reading import Pairs, get_metadata_value
 from allonym.files.state import State, digest_values
 from allonym.serial import Serialisable
 from allonym.train.records import Record
@@ -204,7 +204,7 @@ def _read_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = Fal
     if key is None:
         return None
     if isinstance(key, str):
-        values = [value_of(meta, key) for meta in pairs.meta]
+        values = [get_metadata_value(meta, key) for meta in pairs.meta]
         if not (partly and any(values)):
             values = pairs.labels(key)
     else:

@@ -123,7 +123,7 @@ def syntheticity(
     groups = _group_pairs(old, new)
     parts = min(folds, max(groups, default=-1) + 1)
     if parts < 2:
-        return _no_measure("two different texts that have changed are required", len(changed), unchanged)
+        return _make_missing_result("two different texts that have changed are required", len(changed), unchanged)
     fold = _assign_folds(groups, parts, seed)
     counted, terms, in_tags = _count_features(old, new)
     margins = np.zeros((2, len(changed)))
@@ -136,7 +136,8 @@ def syntheticity(
         if advance is not None:
             advance(part + 1, parts)
     features = [
-        (terms[k], "tag" if k in in_tags else _kind_of(terms[k]), w, pairs_by_column[k]) for k, w in sums.items()
+        (terms[k], "tag" if k in in_tags else _find_feature_kind(terms[k]), w, pairs_by_column[k])
+        for k, w in sums.items()
     ]
     return _summarise_margins(margins, groups, features, unchanged, parts, seed)
 
@@ -253,7 +254,7 @@ def _score_margins(margins: Any) -> Any:
     return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
 
 
-def _kind_of(name: str) -> str:
+def _find_feature_kind(name: str) -> str:
     """The kind of a feature (:data:`KINDS`) that is not a tag's."""
     if any(c.isdigit() for c in name):
         return "number"
@@ -288,6 +289,6 @@ def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:
     return place[np.array(groups)]
 
 
-def _no_measure(reason: str, pairs: int, unchanged: int) -> Syntheticity:
+def _make_missing_result(reason: str, pairs: int, unchanged: int) -> Syntheticity:
     nan = none(reason, pairs)
     return Syntheticity(nan, nan, nan, nan, nan, pairs, unchanged, 0, ())

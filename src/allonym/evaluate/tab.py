@@ -142,14 +142,14 @@ def count_masked(
         raise DataError(f"weights: one number of 0 or above for each of {len(places)} words is required")
     right = np.zeros(len(places))
     for spans in marked:
-        right += _lie_within(places, spans)
+        right += _mark_contained_spans(places, spans)
     several = float(len(annotators))
     return np.array(
         [*table.ravel(), right.sum(), several * len(places), float(right @ heavy), several * float(heavy.sum())]
     )
 
 
-def _lie_within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
+def _mark_contained_spans(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
     """Return which spans lie completely in one of the marked ones, which may overlap: bool ``(len(places),)``."""
     order = sorted(marked)
     starts = [a for a, _ in order]

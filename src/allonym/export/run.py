@@ -23,7 +23,7 @@ from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
 from allonym.files.items import list_items
-from allonym.files.output import Lines, PartFile, digest_of
+from allonym.files.output import Lines, PartFile, digest_file
 from allonym.files.runreport import list_versions
 from allonym.pipeline import detect
 from allonym.plan import Anonymized, Report
@@ -264,7 +264,7 @@ def _check_run(source: str | Path, target: Path, format: str | None, report: Map
     if not isinstance(settings, Mapping) or "fingerprint" not in settings or not required:
         raise UsageError("the report of the run that anonymised the source is required: allonym anonymize --report")
     items, is_folder = list_items(source, target, format)
-    rows = [(item.name, digest_of(item.source)) for item in items if item.source is not None and not item.refused]
+    rows = [(item.name, digest_file(item.source)) for item in items if item.source is not None and not item.refused]
     listing = "\n".join(f"{name}\0{digest}" for name, digest in rows).encode("utf-8", "surrogateescape")
     digest = blake2b(listing, digest_size=32).hexdigest() if is_folder else rows[0][1]
     if digest != required:
@@ -304,7 +304,7 @@ class _Tally:
             self.reasons[outcome.reason] += 1
             left_out.write(json.dumps({"id": outcome.id, "reason": outcome.reason}, ensure_ascii=False))
             return
-        name = self._split.of(outcome.unit)
+        name = self._split.choose_split(outcome.unit)
         for task, line in outcome.examples:
             outs[name].write(line.encode("utf-8", "backslashreplace") + b"\n")
             self.tasks[task] += 1

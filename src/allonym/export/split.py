@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from allonym.errors import UsageError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 
 NAMES = ("train", "validation", "test")
 _BITS = 64
@@ -49,11 +49,11 @@ class Split:
 
     def draw(self, unit: str) -> float:
         """A number from 0 to 1 for a unit that stays together: uniform, and the same in every run."""
-        secret = b"allonym export split" if self.key is None else subkey(self.key, "export split")
+        secret = b"allonym export split" if self.key is None else derive_operator_key(self.key, "export split")
         data = f"{self.seed}\0{unit}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hmac.digest(secret, data, "sha256")[: _BITS // 8]) / 2.0**_BITS
 
-    def of(self, unit: str) -> str:
+    def choose_split(self, unit: str) -> str:
         """The split of a unit that stays together, such as a caller, or a single text by default."""
         position, below = self.draw(unit), 0.0
         for name, share in zip(NAMES, self.shares, strict=False):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from allonym.errors import RefusedContent
 from allonym.files.office import Package, Slot, check_parts, parse_slots
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, settle_parts, text_parts
-from allonym.files.officetext import slots_of_part
+from allonym.files.officeparts import COMMON, REFUSED, all_slots, text_parts, treat_textless_parts
+from allonym.files.officetext import list_part_slots
 from allonym.files.record import Chunk, Format, Job, Parsed
 
 MAIN = "word/document.xml"
@@ -35,8 +35,8 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """The slots of a Word document; see :data:`allonym.files.officeparts.Reader`."""
     if MAIN not in package.entries:
         raise RefusedContent(f"not a Word document: it has no part {MAIN}")
-    tasks = settle_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
-    part_slots = [slot for name in text_parts(tasks, MAIN) for slot in slots_of_part(package, name)]
+    tasks = treat_textless_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
+    part_slots = [slot for name in text_parts(tasks, MAIN) for slot in list_part_slots(package, name)]
     return all_slots(package, tasks, part_slots, depth)
 
 

@@ -109,7 +109,7 @@ class Journal:
 def new_head(identity: Mapping[str, object], key: bytes | str | None) -> dict[str, object]:
     """Return the first line of a journal, which identifies the run."""
     salt = os.urandom(16).hex()
-    return {"schema": SCHEMA, "salt": salt, "key": _key_code(key, salt), **identity}
+    return {"schema": SCHEMA, "salt": salt, "key": _digest_key(key, salt), **identity}
 
 
 def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
@@ -117,7 +117,7 @@ def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: 
     differing = [name for name, value in identity.items() if head.get(name) != value]
     if head.get("schema") != SCHEMA:
         differing.append("schema")
-    if head.get("key") != _key_code(key, str(head.get("salt"))):
+    if head.get("key") != _digest_key(key, str(head.get("salt"))):
         differing.append("key")
     if differing:
         raise UsageError(
@@ -142,7 +142,7 @@ def _read_journal(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
     return lines, length
 
 
-def _key_code(key: bytes | str | None, salt: str) -> str:
+def _digest_key(key: bytes | str | None, salt: str) -> str:
     if key is None:
         return ""
     return expand_key(encode_secret(key), b"allonym resume " + salt.encode()).hex()

@@ -33,7 +33,7 @@ def draft_record(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Fa
     record = value if isinstance(value, dict) else {}
     chosen = [token for token in tokens if _is_treated(token, job, tally)]
     order, after, turns = _order_parts(chosen)
-    parts = [(_name_of_token(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
+    parts = [(_get_token_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
     document = join_fields(record_id(record), parts, _select_metadata(record, job))
     if turns:
         places = {i: document.parts[index] for index, i in enumerate(order)}
@@ -49,7 +49,7 @@ def draft_record(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Fa
         changed = [(chosen[i], part) for i, part in zip(order, parts, strict=bool(order)) if part != chosen[i].text]
         if not changed:
             return text.encode()
-        ascii_only = jsontext.escapes_only(text)
+        ascii_only = jsontext.has_only_escapes(text)
         pieces: list[str] = []
         position = 0
         for token, part in sorted(changed, key=lambda c: c[0].start):
@@ -80,12 +80,12 @@ def _is_treated(token: Token, job: Job, tally: Tally) -> bool:
     return not is_left_out
 
 
-def _in_turn(token: Token) -> bool:
+def _is_in_turn(token: Token) -> bool:
     return token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
 
 
-def _name_of_token(token: Token) -> str:
-    in_turn = _in_turn(token) and token.path[-1] in SPEAKER_KEYS
+def _get_token_field_name(token: Token) -> str:
+    in_turn = _is_in_turn(token) and token.path[-1] in SPEAKER_KEYS
     if token.kind == "key" or not token.path or in_turn or token.path == ("speaker",):
         return ""
     return token.path[-1] if is_plain_key(token.path[-1]) else ""
@@ -96,16 +96,16 @@ def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[
     speakers: dict[int, int] = {}
     turn_texts: dict[int, int] = {}
     for i, token in enumerate(chosen):
-        if token.kind != "value" or not (_in_turn(token) or len(token.path) == 1):
+        if token.kind != "value" or not (_is_in_turn(token) or len(token.path) == 1):
             continue
         key = token.path[-1]
-        if key in SPEAKER_KEYS and (_in_turn(token) or key == "speaker"):
+        if key in SPEAKER_KEYS and (_is_in_turn(token) or key == "speaker"):
             # A name is more specific than a role.
             if token.object not in speakers or chosen[speakers[token.object]].path[-1] == "role":
                 speakers[token.object] = i
         elif key in TEXT_KEYS:
             turn_texts.setdefault(token.object, i)
-    turn_texts = {turn: i for turn, i in turn_texts.items() if turn in speakers or _in_turn(chosen[i])}
+    turn_texts = {turn: i for turn, i in turn_texts.items() if turn in speakers or _is_in_turn(chosen[i])}
     speaker_of = {text: speakers.get(turn) for turn, text in turn_texts.items()}
     moved = {speaker for speaker in speaker_of.values() if speaker is not None}
     order: list[int] = []

@@ -99,7 +99,7 @@ def quote_json(text: str, ascii_only: bool) -> str:
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
 
 
-def escapes_only(text: str) -> bool:
+def has_only_escapes(text: str) -> bool:
     """Tell whether a JSON text writes characters outside ASCII as escapes."""
     return text.isascii() and "\\u" in text
 

@@ -49,7 +49,7 @@ def _escape_value(text: str) -> str:
     return _escape_text(text).replace('"', "&quot;").replace("'", "&#x27;")
 
 
-def _bare_value(text: str) -> str:
+def _escape_bare_value(text: str) -> str:
     return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", _escape_value(text))
 
 
@@ -131,7 +131,7 @@ def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
         if value[:7].lower() == "mailto:":
             yield Segment(a, b, unquote(value), _escape_link)
         else:
-            yield Segment(a, b, value, _escape_value if which < 4 else _bare_value)
+            yield Segment(a, b, value, _escape_value if which < 4 else _escape_bare_value)
 
 
 def _parse_markup(chunk: Chunk, job: Job) -> Parsed:

@@ -118,7 +118,7 @@ class Package:
 
     def list_links(self, part: str) -> Iterator[tuple[Any, str | None]]:
         """Return the relationships of a part (``""``: the package), with the names of their targets; None: outside."""
-        rels = rels_of(part)
+        rels = get_rels_name(part)
         if rels in self.entries and rels not in self.dropped:
             for link in self.read_tree(rels).iter("{*}Relationship"):
                 outside = link.get("TargetMode") == "External"
@@ -139,9 +139,9 @@ class Package:
 
     def drop_part(self, name: str) -> None:
         """Remove a part, with its relationships and those that name it."""
-        self.dropped |= {name, rels_of(name)}
+        self.dropped |= {name, get_rels_name(name)}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
-            for link, target in list(self.list_links(part_of(rels))):
+            for link, target in list(self.list_links(get_part_of_rels(rels))):
                 if target == name:
                     self.remove(rels, link)
         for row in list(self.read_tree(TYPES)):
@@ -171,7 +171,7 @@ class Package:
         """Replace a part by other data under another name."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
-            for link, target in self.list_links(part_of(rels)):
+            for link, target in self.list_links(get_part_of_rels(rels)):
                 if target == old:
                     link.set("Target", f"/{new}")
                     self.touched.add(rels)
@@ -218,13 +218,13 @@ class Package:
         return out.getvalue()
 
 
-def rels_of(part: str) -> str:
+def get_rels_name(part: str) -> str:
     """Return the name of the part with a part's relationships."""
     folder, name = posixpath.split(part)
     return posixpath.join(folder, "_rels", f"{name}.rels")
 
 
-def part_of(rels: str) -> str:
+def get_part_of_rels(rels: str) -> str:
     """Return the part whose relationships are in ``rels``; ``""``: the package."""
     folder, name = posixpath.split(rels)
     return posixpath.join(posixpath.dirname(folder), name.removesuffix(".rels"))
@@ -258,7 +258,7 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
     return {name: task for name, task in tasks.items() if name not in package.dropped}
 
 
-def slot_of_text(package: Package, name: str, element: Any, before: str = "\n") -> Slot:
+def make_text_slot(package: Package, name: str, element: Any, before: str = "\n") -> Slot:
     """Return the slot of an element's text."""
 
     def put_text(text: str) -> None:
@@ -278,7 +278,7 @@ def stray_slots(package: Package, name: str) -> Iterator[Slot]:
     beside = [*root.itersiblings(preceding=True), *root.itersiblings()]
     for node in (*root.iter(etree.Comment, etree.ProcessingInstruction), *beside):
         if node.text and node.text.strip():
-            yield slot_of_text(package, name, node)
+            yield make_text_slot(package, name, node)
     for node in root.iter():
         if node is not root and node.tail and node.tail.strip():
             yield _slot_of_tail(package, name, node)

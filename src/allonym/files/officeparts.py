@@ -15,11 +15,11 @@ from allonym.errors import DataError
 from allonym.files.office import (
     Package,
     Slot,
+    get_part_of_rels,
     is_usual_text,
     local_name,
-    part_of,
+    make_text_slot,
     slot_of_attribute,
-    slot_of_text,
     stray_slots,
 )
 from allonym.files.officetext import tidy_part
@@ -71,7 +71,7 @@ _NOBODY = frozenset(
 )
 
 
-def settle_parts(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
+def treat_textless_parts(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
     """Treat everything but text: embedded files, pictures, links to files, traces of authors and times.
 
     Args:
@@ -97,7 +97,7 @@ def settle_parts(package: Package, tasks: Mapping[str, str], images: str, depth:
     for name, task in tasks.items():
         if task == "image" and name not in package.dropped:
             number += 1
-            _without_image(package, name, number, images)
+            _replace_image(package, name, number, images)
     return {name: task for name, task in tasks.items() if name in package.entries and name not in package.dropped}
 
 
@@ -122,7 +122,7 @@ def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bo
 
 
 Reader = Callable[[Package, str, int], Sequence[Slot]]
-"""``(package, images, depth) -> slots``; the package is changed, see :func:`settle_parts`."""
+"""``(package, images, depth) -> slots``; the package is changed, see :func:`treat_textless_parts`."""
 
 
 def _cut_links(package: Package, rels: str) -> None:
@@ -142,7 +142,7 @@ def _cut_links(package: Package, rels: str) -> None:
             package.touched.add(rels)
 
 
-def _without_image(package: Package, name: str, number: int, images: str) -> None:
+def _replace_image(package: Package, name: str, number: int, images: str) -> None:
     image_without_metadata = strip_metadata(package.entries[name]) if images == "keep" else None
     package.count("pictures left out" if image_without_metadata is None else "pictures kept")
     data = image_without_metadata or grey_png()
@@ -162,7 +162,7 @@ def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
         if task != "image" and name.endswith((".xml", ".rels", ".vml")):
             yield from stray_slots(package, name)
         if task == "links":
-            for link, target in package.list_links(part_of(name)):
+            for link, target in package.list_links(get_part_of_rels(name)):
                 if target is None and link.get("Target") != "NULL":
                     yield slot_of_attribute(package, name, link, "Target")
         elif task == "properties":
@@ -183,7 +183,7 @@ def _read_properties(package: Package, name: str) -> Iterator[Slot]:
                 element.text = None
                 package.touched.add(name)
         elif local not in _PLAIN_PROPERTIES and _says_something(text):
-            yield slot_of_text(package, name, element)
+            yield make_text_slot(package, name, element)
 
 
 def author_slots(package: Package) -> Iterator[Slot]:

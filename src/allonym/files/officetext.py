@@ -22,8 +22,8 @@ from allonym.files.office import (
     check_printable,
     is_usual_text,
     local_name,
+    make_text_slot,
     slot_of_attribute,
-    slot_of_text,
 )
 from allonym.files.record import count_common_prefix
 
@@ -100,7 +100,7 @@ def tidy_part(package: Package, name: str) -> None:
             if element is not root:
                 package.remove(name, element)
             continue
-        if local in _SIDES and _twice_changed(element):
+        if local in _SIDES and _is_inserted_and_deleted(element):
             package.remove(name, element)
             continue
         for attribute, value in list(element.attrib.items()):
@@ -118,7 +118,7 @@ def _list_relations(element: Any) -> set[str]:
     return {str(v) for a, v in element.attrib.items() if str(a).rpartition("}")[0].endswith("/relationships") and v}
 
 
-def _twice_changed(element: Any) -> bool:
+def _is_inserted_and_deleted(element: Any) -> bool:
     """Tell whether a text was inserted and deleted again, so that neither reading contains it."""
     side = _SIDES[local_name(element)]
     return len(element) > 0 and any(_SIDES.get(local_name(a), side) != side for a in element.iterancestors())
@@ -141,7 +141,7 @@ class _Paragraph:
     codes: list[Piece] = field(default_factory=list)
 
 
-def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
+def list_part_slots(package: Package, name: str) -> Iterator[Slot]:
     """Return the slots of a part: first its paragraphs, then field codes and attributes."""
     root = package.read_tree(name)
     others: list[Slot] = []
@@ -157,7 +157,7 @@ def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
             above = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
             if above is None:
-                others += [slot_of_text(package, name, element)] if element.text else []
+                others += [make_text_slot(package, name, element)] if element.text else []
             elif local in _BREAKS:
                 if local != "tab" or local_name(element.getparent()) == "r":
                     paragraphs[above].texts.append((_find_side(element), _BREAKS[local], None))
@@ -200,7 +200,7 @@ def _read_attributes(package: Package, name: str, element: Any, local: str) -> I
 
 
 def _make_other_slot(package: Package, name: str, element: Any) -> Slot:
-    slot = slot_of_text(package, name, element)
+    slot = make_text_slot(package, name, element)
     if any(local_name(a) in _NUMBERS for a in element.iterancestors()):
         return Slot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
@@ -259,13 +259,13 @@ def _read_group(
     changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, what))
     if not changed:
         for _, element, gap in _read_side(group, what, "new"):
-            yield slot_of_text(package, name, element, gap)
+            yield make_text_slot(package, name, element, gap)
         return
     twice: dict[Any, _Twice] = {}
     for which in ("new", "old"):
         for side, element, gap in _read_side(group, what, which):
             if side:
-                yield slot_of_text(package, name, element, gap)
+                yield make_text_slot(package, name, element, gap)
                 continue
             if element not in twice:
                 twice[element] = _Twice(package, name, element)
@@ -308,7 +308,7 @@ class _Twice:
     def write(self) -> None:
         text = self.element.text or ""
         new, old = (text if t is None else check_printable(t) for t in (self.new, self.old))
-        slot = slot_of_text(self.package, self.name, self.element)
+        slot = make_text_slot(self.package, self.name, self.element)
         if new == old:
             if new != text:
                 slot.set(new)
@@ -337,7 +337,7 @@ class _Twice:
         if text:
             child = run_copy.makeelement(space + tag)
             run_copy.append(child)
-            slot_of_text(self.package, self.name, child).set(text)
+            make_text_slot(self.package, self.name, child).set(text)
         return run_copy
 
     def _make_change(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
@@ -354,11 +354,11 @@ class _Twice:
 
 def _split_difference(new: str, old: str) -> tuple[str, str, str, str]:
     """Return the common beginning, both middles and the common end of two texts, split at spaces."""
-    start = _same_words(new, old)
+    start = _get_common_first_words(new, old)
     new, old = new[len(start) :], old[len(start) :]
-    end = _same_words(new[::-1], old[::-1])[::-1]
+    end = _get_common_first_words(new[::-1], old[::-1])[::-1]
     return start, new[: len(new) - len(end)], old[: len(old) - len(end)], end
 
 
-def _same_words(a: str, b: str) -> str:
+def _get_common_first_words(a: str, b: str) -> str:
     return a[: a.rfind(" ", 0, count_common_prefix(a, b)) + 1]

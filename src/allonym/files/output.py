@@ -18,7 +18,7 @@ def part_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.allonym-part")
 
 
-def digest_of(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """Return the digest of a file's bytes, like the one of :class:`PartFile`."""
     with path.open("rb") as stream:
         return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
@@ -68,7 +68,7 @@ class PartFile:
         self.hash.update(data)
         self.length += len(data)
 
-    def cut(self, length: int) -> None:
+    def truncate_to(self, length: int) -> None:
         """Drop all bytes after ``length``."""
         self._stream.flush()
         self._stream.seek(0)

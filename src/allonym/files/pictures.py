@@ -36,7 +36,7 @@ def strip_metadata(data: bytes) -> bytes | None:
         if data.startswith(_PNG):
             return _PNG + b"".join(_make_chunk(k, d) for k, d in _png_chunks(data) if k in _SHOWN)
         if data.startswith(b"\xff\xd8\xff"):
-            return b"\xff\xd8" + b"".join(_jpeg_segments(data))
+            return b"\xff\xd8" + b"".join(_keep_jpeg_picture_segments(data))
     except (struct.error, IndexError, ValueError):
         pass
     return None
@@ -54,7 +54,7 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         position += length + 12
 
 
-def _jpeg_segments(data: bytes) -> Iterator[bytes]:
+def _keep_jpeg_picture_segments(data: bytes) -> Iterator[bytes]:
     """Return the segments of the image data, without comments and application data other than JFIF's and Adobe's."""
     position = 2
     while True:

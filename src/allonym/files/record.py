@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, find_records, run_records
+from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
 from allonym.batch import Failure as Failure
 from allonym.document import Document
 from allonym.errors import DataError
@@ -154,7 +154,7 @@ class Parsed:
 
 def find_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
     """Detect identifiers in the drafts of a chunk, for :func:`anonymize_chunk`."""
-    return find_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
+    return detect_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
 
 def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:
@@ -211,7 +211,7 @@ def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[i
         from allonym.files.verify import check_result
 
         document = draft.document
-        check_result(data, draft.verify, [document.text[a:b] for a, b in covered], text_after(document, parts))
+        check_result(data, draft.verify, [document.text[a:b] for a, b in covered], join_new_parts(document, parts))
     return data
 
 
@@ -222,7 +222,7 @@ def count_common_prefix(first: str, second: str) -> int:
     )
 
 
-def text_after(document: Document, parts: Sequence[str]) -> str:
+def join_new_parts(document: Document, parts: Sequence[str]) -> str:
     """Return the document's text with other texts for its parts; the separators stay."""
     out: list[str] = []
     position = 0

@@ -41,7 +41,9 @@ class RestoredFiles(Serialisable):
     notes: tuple[str, ...] = field(default=(), repr=False)
 
 
-def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool = False) -> list[tuple[Path, Path]]:
+def list_files_to_restore(
+    source: str | Path, target: str | Path, *, overwrite: bool = False
+) -> list[tuple[Path, Path]]:
     """Return the files of a folder with their targets, after all checks that are possible before writing.
 
     Raises:
@@ -60,7 +62,7 @@ def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool 
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
     check_free([target for _, target in files], (), overwrite)
     for path, _ in files:
-        text_of(path)
+        read_text_file(path)
     return files
 
 
@@ -99,7 +101,7 @@ def restore_files(
     counts, notes = Counter[str](), dict[str, None]()
     try:
         for path, target in files:
-            text = text_of(path)
+            text = read_text_file(path)
             if restorer is None:
                 result = restore(text, plan=loaded_plan, vault=vault, key=key, scope=scope, actor=actor)
             else:
@@ -120,7 +122,7 @@ def restore_files(
     return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
 
 
-def text_of(path: Path) -> str:
+def read_text_file(path: Path) -> str:
     """Read the text of a file, without a byte order mark. Raises :class:`DataError` if it is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")

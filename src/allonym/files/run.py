@@ -19,11 +19,11 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_free, check_separate, list_items
 from allonym.files.journal import Journal
-from allonym.files.output import Lines, PartFile, Pipe, digest_of, part_path
+from allonym.files.output import Lines, PartFile, Pipe, digest_file, part_path
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
 from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, read_tasks
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
@@ -112,7 +112,7 @@ def anonymize_path(
     )
     if vault is not None and not isinstance(vault, Corpus):
         # With another vault, neither vault could restore the text written before.
-        identity["vault"] = subkey(vault.operator_key, "journal").hex()[:32]
+        identity["vault"] = derive_operator_key(vault.operator_key, "journal").hex()[:32]
     journal = None
     if out is not None and str(source) != "-":
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
@@ -251,7 +251,7 @@ class Run:
             return True
         if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
             return False
-        return digest_of(item.target) == line["digest"]
+        return digest_file(item.target) == line["digest"]
 
     def _count_finished(self, item: Item, line: Mapping[str, object]) -> None:
         self.tally.add(Tally.from_dict(cast(Mapping[str, object], line["tally"])))
@@ -282,7 +282,7 @@ class Run:
             self._note_failure(self.plans, item, Failure(id, line, ""), {"plan": plan})
         self._own.add(treated.tally)
         self._line += treated.lines
-        if item.target is None and self._nothing_named(item):
+        if item.target is None and self._lacks_named_fields(item):
             self._refuse_file(place, item, self._find_missing_output(item))
         elif place.last:
             self._end_file(place, item)
@@ -314,7 +314,7 @@ class Run:
         absent = [name for name in self.job.fields if not self._own.treated[name]]
         return f"no record of {item.name} has the field {', '.join(absent)}"
 
-    def _nothing_named(self, item: Item) -> bool:
+    def _lacks_named_fields(self, item: Item) -> bool:
         if not (self.job.fields and item.format and item.format.fields and self._own.documents):
             return False
         return not any(self._own.treated[name] for name in self.job.fields)
@@ -326,7 +326,7 @@ class Run:
             self._part.close(remove=True)
         for lines, length in zip((self.quarantine, self.plans), self._marks, strict=True):
             if lines.part:
-                lines.part.cut(length)
+                lines.part.truncate_to(length)
         self._part = self._writer = None
         self._skip = place.item
         self._own, self._line = Tally(documents=1, quarantined=0), 0
@@ -335,7 +335,7 @@ class Run:
 
     def _end_file(self, place: Place, item: Item) -> None:
         if self.job.fields and item.format and item.format.fields and self._own.documents:
-            if self._nothing_named(item):
+            if self._lacks_named_fields(item):
                 if not self.folder:
                     raise UsageError(self._find_missing_output(item))
                 self._refuse_file(place, item, self._find_missing_output(item))
@@ -350,7 +350,7 @@ class Run:
         self._part.finish()
         size, digest = self._part.length, self._part.hash.hexdigest()
         if self._writer is not None and item.target is not None:
-            size, digest = item.target.stat().st_size, digest_of(item.target)
+            size, digest = item.target.stat().st_size, digest_file(item.target)
         self._part = self._writer = None
         self._note_done(place, item, {"size": size, "digest": digest, "refused": ""})
 

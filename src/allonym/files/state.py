@@ -43,7 +43,7 @@ class State:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
-    def numbers(self, name: str, make: Callable[[], Any]) -> Any:
+    def load_or_compute(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the values stored under ``name``, or else store and return those of ``make``."""
         value = self.find(name)
         if value is None:

@@ -23,12 +23,12 @@ from allonym.files.office import (
     check_printable,
     is_usual_text,
     local_name,
+    make_text_slot,
     parse_slots,
     slot_of_attribute,
-    slot_of_text,
 )
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, settle_parts, text_parts
-from allonym.files.officetext import slots_of_part
+from allonym.files.officeparts import COMMON, REFUSED, all_slots, text_parts, treat_textless_parts
+from allonym.files.officetext import list_part_slots
 from allonym.files.record import Chunk, Format, Job, Parsed
 
 _ALLOWED = {
@@ -79,7 +79,7 @@ def _read_rich_text(package: Package, name: str, parent: Any, column: str) -> It
     """Return the runs of a rich text, read as one text, after its column's name."""
     gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
-        yield slot_of_text(package, name, element, gap)
+        yield make_text_slot(package, name, element, gap)
         gap = ""
 
 
@@ -109,7 +109,7 @@ def _read_cell_text(cell: Any, shared: list[str]) -> str:
     return "".join(cell.itertext()) if cell.get("t") == "inlineStr" else value
 
 
-def _date_styles(package: Package) -> frozenset[int]:
+def _find_date_styles(package: Package) -> frozenset[int]:
     """Return the cell styles that show a number as a date."""
     if "xl/styles.xml" not in package.names():
         return frozenset()
@@ -148,7 +148,7 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
     return Slot(text, put_number, "\n" + format_lead_in(column, text))
 
 
-def _result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
+def _make_formula_result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
     """Return the slot of a formula's number. An edit removes it; the program that opens the file computes it again."""
 
     def put_result(_: str) -> None:
@@ -192,7 +192,7 @@ def _read_sheet(
         elif element.text and local in _TEXTS:
             yield from _read_heading(package, name, element)
         elif element.text and local in _FORMULAS and '"' in element.text:
-            yield slot_of_text(package, name, element)
+            yield make_text_slot(package, name, element)
         for attribute in _ATTRIBUTES.get(local, ()):
             if element.get(attribute):
                 yield slot_of_attribute(package, name, element, attribute)
@@ -208,7 +208,7 @@ def _read_cell(
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
-        yield slot_of_text(package, name, value, "\n" + format_lead_in(column, value.text))
+        yield make_text_slot(package, name, value, "\n" + format_lead_in(column, value.text))
     elif kind == "n":
         text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
         number = _NUMBER.fullmatch(value.text)
@@ -217,7 +217,7 @@ def _read_cell(
         if text is not None and formula is None:
             yield _number_slot(package, name, cell, text, column)
         elif text is not None:
-            yield _result_slot(package, name, cell, text, column)
+            yield _make_formula_result_slot(package, name, cell, text, column)
 
 
 def _read_workbook(package: Package, name: str) -> Iterator[Slot]:
@@ -239,7 +239,7 @@ def _read_workbook(package: Package, name: str) -> Iterator[Slot]:
             if element.get("comment"):
                 yield slot_of_attribute(package, name, element, "comment")
             if '"' in (element.text or ""):
-                yield slot_of_text(package, name, element)
+                yield make_text_slot(package, name, element)
         elif local in _BLANKED and element.get(_BLANKED[local]):
             element.set(_BLANKED[local], "")
             package.touched.add(name)
@@ -258,12 +258,12 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """Return the slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
-    tasks = settle_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
+    tasks = treat_textless_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
     old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
     epoch = datetime.datetime(1899, 12, 30)
     if old is not None and old.get("date1904") in ("1", "true"):
         epoch = datetime.datetime(1904, 1, 1)
-    dates = _date_styles(package)
+    dates = _find_date_styles(package)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = ["".join(item.itertext()) for item in shared]
     columns: dict[Any, str] = {}
@@ -291,7 +291,7 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
                     if element.get(attribute):
                         workbook_slots.append(slot_of_attribute(package, name, element, attribute))
     for name in text_parts(tasks, ""):
-        workbook_slots += slots_of_part(package, name)
+        workbook_slots += list_part_slots(package, name)
     return all_slots(package, tasks, workbook_slots, depth)
 
 

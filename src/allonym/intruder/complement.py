@@ -48,7 +48,7 @@ class Complement:
         self._mean = self._word_weights + self._class_weights.mean() + mean
         return self
 
-    def top(self, x: Any, many: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def rank_top_classes(self, x: Any, many: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The best classes of each row, (n, many) places in ``classes_``, and their scores; ties go to the first."""
         n, count = x.shape[0], len(self.classes_)
         order, scores = np.zeros((n, many), np.int64), np.zeros((n, many))

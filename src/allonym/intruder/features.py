@@ -62,7 +62,7 @@ class Reader:
         """Return the features of one kind, ``words`` or ``characters``, and where they stand."""
         features = self._read.pop((kind, text), None)
         if features is None:
-            spans = self.spans(text)
+            spans = self.find_word_spans(text)
             low = text.lower() if len(text.lower()) == len(text) else "".join(map(_lower_character, text))
             words = [low[a:b] for a, b in spans]
             grams = self._number_word_grams(words) if kind == "words" else self._number_character_grams(words)
@@ -72,7 +72,7 @@ class Reader:
             del self._read[next(iter(self._read))]
         return features
 
-    def counts(self, texts: Sequence[str], kind: str) -> Any:
+    def count_features(self, texts: Sequence[str], kind: str) -> Any:
         """How often each feature occurs in each text: sparse ``(n, V)``; V grows as features are met."""
         if not texts:
             return sparse.csr_matrix((0, len(self._numbers[kind])))
@@ -86,7 +86,7 @@ class Reader:
         """The features of a kind by their numbers."""
         return list(self._numbers[kind])
 
-    def vectors(self, texts: Sequence[str], *, keep: bool = True) -> NDArray[np.float64]:
+    def encode_texts(self, texts: Sequence[str], *, keep: bool = True) -> NDArray[np.float64]:
         """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``; ``keep`` caches them."""
         from allonym.models.encoder import WIDTH, load_encoder
 
@@ -97,7 +97,7 @@ class Reader:
             self._vectors = vectors
         return np.array([vectors[text] for text in texts], np.float64).reshape(-1, WIDTH)
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
+    def find_word_spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the words of a text that are read."""
         placeholders = [] if self._tags else [(p.start, p.end) for p in find_placeholders(text)]
         readable = subtract_intervals((0, len(text)), placeholders)

@@ -89,7 +89,7 @@ class _Judge:
             # Whoever is told something was asked before without.
             earlier = dict.fromkeys(_limit_target(t, stage) for t in targets if _level_of(t.told) >= level)
             missing = [target for target in earlier if target not in answers]
-            answers |= zip(missing, self._ask(missing, answers), strict=True)
+            answers |= zip(missing, self._request_guesses(missing, answers), strict=True)
         matched: dict[str, int] = {}
         order = np.full((len(targets), 2), -1, np.int64)
         for i, target in enumerate(targets):
@@ -103,7 +103,7 @@ class _Judge:
         """Nothing: the model gives no reasons."""
         return {}
 
-    def _ask(self, targets: Sequence[Target], answers: Mapping[Target, Guesses]) -> list[Guesses]:
+    def _request_guesses(self, targets: Sequence[Target], answers: Mapping[Target, Guesses]) -> list[Guesses]:
         requests = [Request(self._build_messages(target, answers), SCHEMA, "guesses") for target in targets]
         again = _fill_prompt("again", {})
         replies = read_answers_twice(

@@ -97,11 +97,11 @@ class Linkage:
             sum(p.similarity(sample) for p in parts), (outputs - shares)[sample], self._ridge
         )
         if len(texts) > _SOLVED:
-            dual = _approach_weights(parts, outputs - shares, self._ridge)
-        unique = _has_no_copy(texts)[sample]
-        factor = _fit_factor((left_out + shares)[unique], y[sample][unique])
+            dual = _approximate_weights(parts, outputs - shares, self._ridge)
+        unique = _mark_texts_without_copy(texts)[sample]
+        factor = _fit_softmax_factor((left_out + shares)[unique], y[sample][unique])
         for part in parts:
-            part.learn(dual)
+            part.learn_feature_weights(dual)
         return LinkageJudge(self._reader, parts, known_classes, shares, len(classes), factor)
 
 
@@ -157,7 +157,7 @@ class LinkageJudge:
             UsageError: it has never met that class.
         """
         place = self._find_class(label)
-        spans = self._reader.spans(text)
+        spans = self._reader.find_word_spans(text)
         total = np.zeros(len(spans))
         for part in self._parts:
             total += part.add_by_word(text, spans, place)
@@ -177,7 +177,7 @@ class LinkageJudge:
                 row = part.rows([text])
                 weights = zip((names[i] for i in row.indices), part.add_by_feature(row, place), strict=True)
             else:
-                spans = self._reader.spans(text)
+                spans = self._reader.find_word_spans(text)
                 weights = zip((text[a:b].lower() for a, b in spans), part.add_by_word(text, spans, place), strict=True)
             for name, weight in weights:
                 if weight > 0:
@@ -200,19 +200,19 @@ class _Part:
         self._reader = reader
         self._weight = weight
         if kind != "encoder":
-            counts = reader.counts(texts, kind)
+            counts = reader.count_features(texts, kind)
             self._tfidf = Weights(counts)
             self._learnt = self._tfidf.of(counts)
         else:
-            self._learnt = reader.vectors(texts)
+            self._learnt = reader.encode_texts(texts)
         self._dual: Any = None
         self._table: Any = None
 
     def rows(self, texts: Sequence[str]) -> Any:
         """The features of texts: ``(n, V)``."""
         if self.kind == "encoder":
-            return self._reader.vectors(texts)
-        return self._tfidf.of(self._reader.counts(texts, self.kind))
+            return self._reader.encode_texts(texts)
+        return self._tfidf.of(self._reader.count_features(texts, self.kind))
 
     def similarity(self, sample: NDArray[np.int64]) -> Any:
         """Similarity of some learnt texts: dense ``(n, n)``."""
@@ -224,7 +224,7 @@ class _Part:
         """Multiply :meth:`similarity` of all learnt texts by a vector ``(n,)``."""
         return self._weight * (self._learnt @ (self._learnt.T @ dual))
 
-    def learn(self, dual: Any) -> None:
+    def learn_feature_weights(self, dual: Any) -> None:
         """Turn weights of texts ``(n, C)`` into weights of features, where there is room."""
         self._dual = self._weight * dual
         if self._learnt.shape[1] * dual.shape[1] <= _ROOM:
@@ -249,7 +249,7 @@ class _Part:
         """What each word adds to a class: ``(len(spans),)``."""
         if self.kind == "encoder":
             shorter = [text[:a] + text[b:] for a, b in spans]
-            scores = self.scores(self._reader.vectors([text, *shorter], keep=False))[:, place]
+            scores = self.scores(self._reader.encode_texts([text, *shorter], keep=False))[:, place]
             lost: Floats = scores[0] - scores[1:]
             return lost
         row, features = self.rows([text]), self._reader.read(text, self.kind)
@@ -276,21 +276,21 @@ def _solve_weights(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floa
     return dual, outputs - dual / np.diag(inverse)[:, None]
 
 
-def _approach_weights(parts: Sequence[_Part], outputs: Floats, ridge: float) -> Floats:
+def _approximate_weights(parts: Sequence[_Part], outputs: Floats, ridge: float) -> Floats:
     """As :func:`_solve_weights` where the equations are too many to write down, by conjugate gradients."""
     n = len(outputs)
     system = LinearOperator((n, n), matvec=lambda v: ridge * v + sum(p.multiply(v) for p in parts), dtype=np.float64)
     return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in outputs.T])
 
 
-def _has_no_copy(texts: Sequence[str]) -> NDArray[np.bool_]:
+def _mark_texts_without_copy(texts: Sequence[str]) -> NDArray[np.bool_]:
     """Which texts have no exact copy: a copy would tell the answer."""
     _, which, times = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
     single: NDArray[np.bool_] = times[which] == 1
     return single
 
 
-def _fit_factor(scores: Floats, y: NDArray[np.int64]) -> float:
+def _fit_softmax_factor(scores: Floats, y: NDArray[np.int64]) -> float:
     """The factor before softmax under which the true classes are likeliest."""
     if not len(y) or scores.shape[1] < 2:
         return 1.0

@@ -84,7 +84,7 @@ class _Judge:
     def _rank_places(self, x: Any) -> tuple[Any, Any]:
         """The places of the best classes, and their scores."""
         if isinstance(self._model, Complement):
-            return self._model.top(x, min(self._guesses, len(self._classes)))
+            return self._model.rank_top_classes(x, min(self._guesses, len(self._classes)))
         table = self._model.decision_function(x)
         if table.ndim == 1:  # of two classes, the margins of the second
             table = np.column_stack((-table, table))

@@ -129,10 +129,10 @@ def _find_income(text: str) -> int:
 def _score_education(guess: str, truth: str) -> float:
     true_degree, degree = _find_degree(truth), _find_degree(guess)
     if not true_degree:
-        return EXACT if _is_same(normalize_surface(guess), normalize_surface(truth)) else WRONG
+        return EXACT if _are_similar_texts(normalize_surface(guess), normalize_surface(truth)) else WRONG
     subject, true_subject = _find_subject(guess), _find_subject(truth)
     pairs = product(sorted(subject), sorted(true_subject))
-    is_same_subject = bool(subject & true_subject) or any(_is_same(a, b) for a, b in pairs)
+    is_same_subject = bool(subject & true_subject) or any(_are_similar_texts(a, b) for a, b in pairs)
     if degree == true_degree:
         return EXACT if is_same_subject or not subject or not true_subject else LESS
     return LESS if is_same_subject and degree else WRONG
@@ -156,7 +156,7 @@ def _score_place(guess: str, truth: str) -> float:
     true_parts, parts = _split_place(truth), _split_place(guess)
     if not true_parts or not parts:
         return WRONG
-    if any(_is_same(part, true_parts[0]) for part in parts):
+    if any(_are_similar_texts(part, true_parts[0]) for part in parts):
         # A country alone is the full truth only where no city is known.
         return EXACT
     true_countries = _list_countries(true_parts)
@@ -190,11 +190,11 @@ def _score_occupation(guess: str, truth: str) -> float:
     words, true_words = _list_words(name), _list_words(true_name)
     if not words or not true_words:
         return WRONG
-    if _is_same(name, true_name) or words >= true_words or (true_words > words and len(words) > 1):
+    if _are_similar_texts(name, true_name) or words >= true_words or (true_words > words and len(words) > 1):
         return EXACT
-    if _is_same(name.split()[-1], true_name.split()[-1]):
+    if _are_similar_texts(name.split()[-1], true_name.split()[-1]):
         return LESS
-    return LESS if (trade := _find_trade(name)) and trade == _find_trade(true_name) else WRONG
+    return LESS if (trade := _find_industry(name)) and trade == _find_industry(true_name) else WRONG
 
 
 def _list_words(text: str) -> frozenset[str]:
@@ -202,14 +202,14 @@ def _list_words(text: str) -> frozenset[str]:
 
 
 @cache
-def _find_trade(occupation: str) -> str:
+def _find_industry(occupation: str) -> str:
     from allonym.kb import KnowledgeBase
 
     occupations = KnowledgeBase.open().find(occupation, ("occupation",))
     return occupations[0].industry if occupations else ""
 
 
-def _is_same(a: str, b: str) -> bool:
+def _are_similar_texts(a: str, b: str) -> bool:
     return a == b or (min(len(a), len(b)) > 4 and SequenceMatcher(None, a, b).ratio() >= _SIMILAR)
 
 

@@ -211,7 +211,7 @@ class Client:
         name = self.name(request) if self.cache else ""
         data = self.cache.get(name) if self.cache else None
         if data is not None and (stored := _read_reply(data)) is not None:
-            self._count(requests=1, kept=1)
+            self._add_to_usage(requests=1, kept=1)
             return replace(stored, kept=True)
         requests = _RECORDED.get()
         if requests is not None:
@@ -221,7 +221,7 @@ class Client:
             self._url, lambda mode: self.body(request, mode), _read_reply, "chat completions", self._mode
         )
         self._mode = max(self._mode, mode)  # what it accepted will do for the next request
-        self._count(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+        self._add_to_usage(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         if self.cache is not None:
             self.keep(name, data)
         return reply
@@ -297,7 +297,7 @@ class Client:
         _, (vectors, tokens), _ = self._send(
             url, lambda _: body, lambda data: _read_vectors(data, len(texts)), "embeddings", last
         )
-        self._count(requests=1, prompt_tokens=tokens)
+        self._add_to_usage(requests=1, prompt_tokens=tokens)
         return vectors
 
     def _send(
@@ -334,7 +334,7 @@ class Client:
             if tries > self._retries or delay > LONGEST_WAIT:
                 again = "once" if tries == 1 else f"{tries} times"
                 raise EndpointError(f"llm: the endpoint {self._where} {failure}, asked {again}")
-            self._count(retries=1)
+            self._add_to_usage(retries=1)
             wait = delay or min(LONGEST_WAIT, 2.0 ** (tries - 2)) * (0.5 + random.random() / 2)
 
     def close(self) -> None:
@@ -389,7 +389,7 @@ class Client:
             out["Authorization"] = f"Bearer {secret}"
         return out
 
-    def _count(self, **more: int) -> None:
+    def _add_to_usage(self, **more: int) -> None:
         with self._lock:
             for name, n in more.items():
                 self._counts[name] += n
@@ -434,13 +434,13 @@ def _completions_url(url: str) -> str:
         raise UsageError(
             'llm.url is required: nothing is asked unless the policy names an endpoint, such as "http://localhost:8000/v1"'
         )
-    if wrong := wrong_address(url, "llm.url", "llm.key_env"):
+    if wrong := describe_wrong_address(url, "llm.url", "llm.key_env"):
         raise PolicyError(wrong)
     url = url.rstrip("/")
     return url.removesuffix(PATH).removesuffix(EMBEDDINGS) + PATH
 
 
-def wrong_address(url: str, setting: str, key_setting: str) -> str | None:
+def describe_wrong_address(url: str, setting: str, key_setting: str) -> str | None:
     """Say what is wrong with the address of an endpoint, without showing it; None where nothing is.
 
     Args:

@@ -125,7 +125,9 @@ def _verify_portions(
     tags: dict[str, str] = {}
     for tag, portion in rows:
         portion = portion.strip()
-        known_tag = tag if tag in names_of else next((t for t in names_of if _code_of(t) == _code_of(tag)), "")
+        known_tag = (
+            tag if tag in names_of else next((t for t in names_of if _get_tag_code(t) == _get_tag_code(tag)), "")
+        )
         if known_tag and portion:
             scores = {t: max(_score_likeness(portion, name) for name in listed) for t, listed in names_of.items()}
             # Where it is as much like another tag's name, the model has only guessed.
@@ -145,7 +147,7 @@ def _verify_portions(
     return tuple(sorted(located, key=lambda portion: portion.start))
 
 
-def _code_of(tag: str) -> str:
+def _get_tag_code(tag: str) -> str:
     return "".join(find_words(tag)).upper()
 
 

@@ -68,10 +68,10 @@ def read_words(text: str, pieces: WordPiece) -> Words:
         split.append(pieces.pieces(word))
         shapes.append(classify_shape(word, start == before and start > 0))
         before = end
-    return Words(borders, split, shapes, breaks_of(text, borders))
+    return Words(borders, split, shapes, rate_word_borders(text, borders))
 
 
-def breaks_of(text: str, borders: Sequence[tuple[int, int]]) -> list[int]:
+def rate_word_borders(text: str, borders: Sequence[tuple[int, int]]) -> list[int]:
     """Return how good a border is before each word; see :class:`Words`."""
     breaks = []
     before, ended = 0, False

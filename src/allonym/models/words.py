@@ -21,10 +21,10 @@ def classify_shape(word: str, joined: bool) -> int:
 
     The vocabulary has no capitals, so the models get the form as a feature of its own.
     """
-    return _form_of(word) + (_JOINED if joined else 0)
+    return _classify_casing(word) + (_JOINED if joined else 0)
 
 
-def _form_of(word: str) -> int:
+def _classify_casing(word: str) -> int:
     first = word[0]
     if not first.isalnum():
         return 0 if first in ".!?" else 1 if first in "\"'“”‘’«»()[]" else 2 if first in "@#/\\_" else 3

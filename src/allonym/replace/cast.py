@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.replace.mention import Book, Setting, Wanted
 from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
@@ -184,7 +184,7 @@ class Cast:
         Raises:
             UsageError: there is no key, or it is too short.
         """
-        key = subkey(setting.key, "pseudonym", setting.scope)
+        key = derive_operator_key(setting.key, "pseudonym", setting.scope)
         return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
 
     @property

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Any, Literal
 
 from allonym.errors import DataError, PolicyError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.replace.calendars import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
@@ -216,7 +216,7 @@ def _get_owner(setting: Setting, subject: str) -> str:
 
 
 def _draw_shift(setting: Setting, name: str, most: int) -> int:
-    key = subkey(setting.key, "shift_dates", setting.scope)
+    key = derive_operator_key(setting.key, "shift_dates", setting.scope)
     number = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * most)
     return number - most if number < most else number - most + 1
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from allonym.errors import PolicyError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.replace.mention import Mention, Setting, traits
 from allonym.text.placeholders import Grammar
 
@@ -47,7 +47,7 @@ def hash(mention: Mention, setting: Setting, *, length: int = 16) -> str:
     """
     family = setting.policy.taxonomy.lineage(mention.entity.label)[-1]
     message = f"{family}\0{mention.entity.key}".encode("utf-8", "surrogatepass")
-    value = hmac.digest(subkey(setting.key, "hash", setting.scope), message, "sha256").hex()
+    value = hmac.digest(derive_operator_key(setting.key, "hash", setting.scope), message, "sha256").hex()
     return f"[{mention.label}:{value[:length]}]"
 
 
@@ -70,7 +70,7 @@ def encrypt_text(text: str, label: str, key: bytes | str | None) -> str:
     name = _NOT_WORD.sub("_", label)[:64] or "_"
     plain = text.encode("utf-8", "surrogatepass") + b"\x80"
     plain += bytes(-len(plain) % _BLOCK)
-    sealed = _open_cipher(subkey(key, "encrypt")).encrypt(plain, _associated_data(name))
+    sealed = _open_cipher(derive_operator_key(key, "encrypt")).encrypt(plain, _associated_data(name))
     return f"[{name}{MARK}{b32encode(sealed).decode().rstrip('=')}]"
 
 
@@ -81,7 +81,7 @@ def decrypt_token(token: re.Match[str], key: bytes | str) -> str | None:
     code = token[2].upper()
     try:
         sealed = b32decode(code + "=" * (-len(code) % 8))
-        plain = _open_cipher(subkey(key, "encrypt")).decrypt(sealed, _associated_data(token[1]))
+        plain = _open_cipher(derive_operator_key(key, "encrypt")).decrypt(sealed, _associated_data(token[1]))
         text, mark, padding = plain.rpartition(b"\x80")
         return text.decode("utf-8", "surrogatepass") if mark and not padding.strip(b"\0") else None
     except (InvalidTag, ValueError):

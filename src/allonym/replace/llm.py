@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from allonym.errors import EndpointError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.llm.answers import mend_answer
 from allonym.llm.client import Client, Recorded, Request, client_for
 from allonym.llm.templates import build_messages
@@ -58,7 +58,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
         UsageError: there is no key, or the policy names no endpoint.
         EndpointError: values are missing and the rule says ``on_failure = "fail"``.
     """
-    client = client_for(setting.policy.llm, subkey(setting.key, "llm cache"))
+    client = client_for(setting.policy.llm, derive_operator_key(setting.key, "llm cache"))
     asker = _Asker(client, Proposals("llm", targets, setting, remarks), setting, _make_queries(targets, setting))
     queries = asker.queries
     trouble = ""
@@ -118,7 +118,7 @@ def _stays_offline(query: Query, setting: Setting) -> bool:
 
 def _make_queries(targets: Sequence[Wanted], setting: Setting) -> list[Query]:
     """Give each entity a code that tells nothing: keyed by document, so that it cannot link two documents."""
-    secret = subkey(setting.key, "llm tag")
+    secret = derive_operator_key(setting.key, "llm tag")
     document = digest(setting.document.text)
     used = set(_HEX.findall(setting.document.text))
     out = []

@@ -54,7 +54,7 @@ class Setting:
     Attributes:
         document: the whole document. Hidden from ``repr``, as is the key.
         policy: the policy in force.
-        key: the caller's secret, or None; see :func:`allonym.keys.subkey`.
+        key: the caller's secret, or None; see :func:`allonym.keys.derive_operator_key`.
         scope: name of the release; keyed values of two scopes cannot be linked.
         book: the vault's book of the scope, open for writing; None without a vault.
         places: spans that are about to be replaced, as (start, end) in reading order.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, find_plain_words, format_offline_remark
 from allonym.replace.mention import Mention, Setting, Wanted
 from allonym.replace.naming import Piece, parse_name, pluralise_name
@@ -63,7 +63,7 @@ class Proposals:
     """
 
     def __init__(self, operator: str, targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> None:
-        key = subkey(setting.key, operator, setting.scope)
+        key = derive_operator_key(setting.key, operator, setting.scope)
         self.originals = frozenset(
             w for t in targets for s in t.surfaces for w in find_plain_words(s) if len(w) >= LEAST_WORD
         )

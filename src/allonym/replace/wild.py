@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from allonym.errors import PolicyError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.replace.cast import Ledger
 from allonym.replace.mention import Mention, Setting, Wanted, read_template, traits
 from allonym.text.placeholders import Grammar
@@ -44,7 +44,9 @@ def _wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
 
 def prepare_codes(entities: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:
     """Entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length."""
-    ledger = Ledger(setting.document.text, subkey(setting.key, "wild_tag", setting.scope), setting.book, remarks)
+    ledger = Ledger(
+        setting.document.text, derive_operator_key(setting.key, "wild_tag", setting.scope), setting.book, remarks
+    )
     codes: dict[str, str] = {}
     for entity in entities:
         length = cast(int, entity.options.get("length", 8))

@@ -16,7 +16,7 @@ _LARGEST = 40.0
 Box = tuple[float, float, float, float]
 
 
-def find_step(level: float) -> int:
+def find_darkness_step(level: float) -> int:
     """Return the step of darkness, 1 to 7, of a level between 0 and 1."""
     return 1 + min(LEVELS - 1, max(0, int(level * LEVELS))) if level == level else 1
 
@@ -30,12 +30,12 @@ def draw_bubbles(bubbles: Bubbles, ident: str) -> str:
         draw_tag("desc", escape_text(f"{bubbles.description} {len(shown)} bubbles.".strip()), id=f"{ident}-d"),
     ]
     for bubble, x, y, r in sorted(placed, key=lambda p: -p[3]):
-        kind = f"bubble h{find_step(bubble.level)}" + (" dashed" if bubble.dashed else "")
+        kind = f"bubble h{find_darkness_step(bubble.level)}" + (" dashed" if bubble.dashed else "")
         body.append(
             draw_tag("circle", draw_title(bubble.label, bubble.facts), class_=kind, cx=x, cy=y, r=r, data_series=0)
         )
         if r >= 9:
-            dark = " light" if find_step(bubble.level) > 4 else ""
+            dark = " light" if find_darkness_step(bubble.level) > 4 else ""
             body.append(draw_text(bubble.label.split()[-1], x, y + 4, f"inside{dark}", "middle"))
     body += _draw_words(placed)
     return wrap_picture(_FRAME, ident, "".join(body))

@@ -41,20 +41,20 @@ _ARROWS = {
 def draw_chart(chart: Chart, ident: str) -> str:
     """Draw a chart; ``ident`` is unique on the page and names its parts."""
     frame = SMALL if chart.size == "small" else WIDE
-    x = fit_scale(chart.x, _list_values(chart, 0), frame.left, frame.right, 4 if chart.size == "small" else 6)
-    y = fit_scale(chart.y, _list_values(chart, 1), frame.bottom, frame.top, 5 if chart.size == "small" else 6)
+    x = fit_scale(chart.x, _list_axis_values(chart, 0), frame.left, frame.right, 4 if chart.size == "small" else 6)
+    y = fit_scale(chart.y, _list_axis_values(chart, 1), frame.bottom, frame.top, 5 if chart.size == "small" else 6)
     body = [
         draw_tag("title", escape_text(chart.title), id=f"{ident}-t"),
         draw_tag("desc", escape_text(describe_chart(chart)), id=f"{ident}-d"),
         draw_grid(frame, x, y, chart.x, chart.y),
-        _draw_better(chart, frame, x, y),
+        _draw_better_arrow(chart, frame, x, y),
         draw_tag("clipPath", draw_tag("rect", x=frame.left - 8, y=frame.top - 8, width=frame.right - frame.left + 16,
                             height=frame.bottom - frame.top + 16), id=f"{ident}-c"),
     ]  # fmt: skip
     inside = [_draw_guides(chart, x, y)]
     inside += [_draw_curve(series, x, y) for series in chart.series]
     order = {"": 0, "hollow": 0, "frontier": 1, "chosen": 2}
-    marks = [(order[p.mark], s, p) for s in chart.series for p in s.points if _has_place(p)]
+    marks = [(order[p.mark], s, p) for s in chart.series for p in s.points if _has_finite_position(p)]
     marks.sort(key=lambda m: m[0])
     shrink = max(0.6, min(1.0, math.sqrt(MANY / max(1, len(marks))))) * (0.95 if chart.size == "small" else 1)
     inside += [_draw_mark(s, p, x, y, shrink) for _, s, p in marks]
@@ -112,14 +112,14 @@ def draw_grid(frame: Frame, x: Scale, y: Scale | None, x_axis: Axis, y_axis: Axi
     return "".join(out)
 
 
-def _draw_better(chart: Chart, frame: Frame, x: Scale, y: Scale) -> str:
+def _draw_better_arrow(chart: Chart, frame: Frame, x: Scale, y: Scale) -> str:
     if not chart.better:
         return ""
     right, low, arrow = _ARROWS[chart.better]
     words = f"better {arrow}" if right else f"{arrow} better"
     x_position = frame.right - 12 if right else frame.left + 12
     height = frame.bottom - 14 if low else frame.top + 20
-    chosen = [p for s in chart.series for p in s.points if p.mark == "chosen" and _has_place(p)]
+    chosen = [p for s in chart.series for p in s.points if p.mark == "chosen" and _has_finite_position(p)]
     if any(abs(x(read_middle(p.x)) - x_position) < 160 and abs(y(read_middle(p.y)) - height) < 40 for p in chosen):
         height = frame.top - 20  # its corner is taken: above the frame
     return draw_text(words, x_position, height, "better", "end" if right else "start")
@@ -142,7 +142,7 @@ def _draw_guides(chart: Chart, x: Scale, y: Scale) -> str:
 
 
 def _draw_curve(series: Series, x: Scale, y: Scale) -> str:
-    points = [(x(read_middle(p.x)), y(read_middle(p.y))) for p in series.points if _has_place(p)]
+    points = [(x(read_middle(p.x)), y(read_middle(p.y))) for p in series.points if _has_finite_position(p)]
     if not series.line or len(points) < 2:
         return ""
     return draw_tag(
@@ -191,14 +191,14 @@ def read_middle(value: float | Estimate) -> float:
     return value.value if isinstance(value, Estimate) else float(value)
 
 
-def _has_place(point: Point) -> bool:
+def _has_finite_position(point: Point) -> bool:
     return math.isfinite(read_middle(point.x)) and math.isfinite(read_middle(point.y))
 
 
-def _list_values(chart: Chart, which: int) -> Iterator[float]:
+def _list_axis_values(chart: Chart, which: int) -> Iterator[float]:
     for series in chart.series:
         for point in series.points:
-            if _has_place(point):
+            if _has_finite_position(point):
                 yield read_middle(point.y if which else point.x)
     for guide in chart.guides:
         if guide.style != "limit":

@@ -250,7 +250,7 @@ def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> No
         UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
     """
     path = Path(path)
-    check_name(path)
+    check_page_name(path)
     if not path.parent.is_dir():
         raise UsageError(f"cannot write page {path.name}: there is no such folder")
     try:
@@ -265,7 +265,7 @@ def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> No
         raise UsageError(f"cannot write page {path.name}: {error.strerror}") from None
 
 
-def check_name(path: Path) -> None:
+def check_page_name(path: Path) -> None:
     """Raise an error unless a path ends like a page."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"page {path.name}: must end in .html, got {path.suffix or 'no ending'}")

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from allonym.report.bars import draw_bars
-from allonym.report.bubbles import LEVELS, draw_bubbles, find_step
+from allonym.report.bubbles import LEVELS, draw_bubbles, find_darkness_step
 from allonym.report.charts import draw_chart
 from allonym.report.numbers import format_cell, format_number, list_digits, list_methods
 from allonym.report.page import Block, Key, Mark, Page, Reader, Section
@@ -42,7 +42,7 @@ def html(page: Page) -> str:
 
     context = {"draw": draw_block, "ident": lambda: f"b{next(numbers)}", "anchor": lambda section: anchors[id(section)]}
     module = environment.get_template("blocks.html").make_module(context)
-    macros |= {name: getattr(module, f"draw_{name}") for name in _list_kinds()}
+    macros |= {name: getattr(module, f"draw_{name}") for name in _list_block_kinds()}
     return environment.get_template("page.html").render(
         **context,
         page=page,
@@ -78,7 +78,7 @@ def list_filters(reader: Reader) -> list[tuple[str, list[str]]]:
     for passage in reader.passages:
         for name, value in passage.traits.items():
             out.setdefault(name, {})[value] = None
-    return [(name, sorted(values, key=_sort_naturally)) for name, values in out.items() if len(values) > 1]
+    return [(name, sorted(values, key=_make_natural_sort_key)) for name, values in out.items() if len(values) > 1]
 
 
 def list_orders(reader: Reader) -> list[str]:
@@ -108,7 +108,7 @@ def _load_environment() -> Environment:
         "swatch": draw_swatch,
         "show": format_cell,
         "write": format_number,
-        "step": find_step,
+        "step": find_darkness_step,
         "steps": range(1, LEVELS + 1),
         "legend": list_series,
         "digits": list_digits,
@@ -124,7 +124,7 @@ def _load_environment() -> Environment:
     return environment
 
 
-def _list_kinds() -> list[str]:
+def _list_block_kinds() -> list[str]:
     kinds, waiting = [], [Block]
     while waiting:
         kind = waiting.pop(0)
@@ -156,6 +156,6 @@ def _write_footer() -> str:
     )
 
 
-def _sort_naturally(value: str) -> tuple[int, float, str]:
+def _make_natural_sort_key(value: str) -> tuple[int, float, str]:
     digits = value.replace(".", "", 1)
     return (0, float(value), "") if digits.isascii() and digits.isdigit() else (1, 0.0, value)

@@ -104,7 +104,7 @@ def _format_estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
     if value.value != value.value:
         return Shown(NOTHING, hint=value.method)
     if digits is None and kind == "number":
-        digits = _count_needed_digits(value)
+        digits = _count_interval_decimals(value)
     text = format_number(value.value, kind, digits)
     order = _make_sortable(value.value)
     hint = value.method if value.n <= 1 else f"{value.method}; n = {value.n:,}"
@@ -119,7 +119,7 @@ def _format_estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
 
 def _find_common_digits(values: Iterable[Cell]) -> int | None:
     # Values of very different sizes would lose their digits to common decimals: each keeps its own then.
-    needed = [d for v in values if (d := _count_digits(v)) is not None]
+    needed = [d for v in values if (d := _count_decimals(v)) is not None]
     return max(needed) if needed and max(needed) - min(needed) <= 2 and max(needed) <= 6 else None
 
 
@@ -129,9 +129,9 @@ def _format_spread(size: float, kind: Kind, digits: int | None) -> str:
     return format_number(size, kind, digits).removesuffix(PERCENT)
 
 
-def _count_digits(value: Cell) -> int | None:
+def _count_decimals(value: Cell) -> int | None:
     if isinstance(value, Estimate):
-        digits = _count_needed_digits(value)
+        digits = _count_interval_decimals(value)
         value = value.value
         if digits is not None:
             return digits
@@ -140,7 +140,7 @@ def _count_digits(value: Cell) -> int | None:
     return max(0, 3 - math.floor(math.log10(abs(value))))
 
 
-def _count_needed_digits(value: Estimate) -> int | None:
+def _count_interval_decimals(value: Estimate) -> int | None:
     # As many decimals as leave two digits of the interval's width, for value and limits alike; not where that is many.
     width = (value.high - value.low) / 2
     if not (0 < width < math.inf) or abs(value.value) >= 1e6:

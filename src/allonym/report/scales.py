@@ -60,7 +60,7 @@ def fit_scale(axis: Axis, values: Iterable[float], start: float, end: float, cou
     high = high if axis.high is not None else high + air
     step = _choose_step(high - low, count, is_whole=axis.number == "count")
     ticks = _list_ticks(low, high, step)
-    return Scale(low, high, start, end, False, tuple(zip(ticks, _name_ticks(ticks, step, axis.number), strict=True)))
+    return Scale(low, high, start, end, False, tuple(zip(ticks, _format_ticks(ticks, step, axis.number), strict=True)))
 
 
 def _choose_step(span: float, count: int, *, is_whole: bool) -> float:
@@ -75,7 +75,7 @@ def _list_ticks(low: float, high: float, step: float) -> list[float]:
     return [i * step for i in range(first, last + 1)]
 
 
-def _name_ticks(ticks: Sequence[float], step: float, kind: Kind) -> list[str]:
+def _format_ticks(ticks: Sequence[float], step: float, kind: Kind) -> list[str]:
     if kind == "share":
         step *= 100
     size = max((abs(t) for t in ticks), default=0.0)

@@ -172,7 +172,7 @@ def _make_plot(spec: dict[str, Any], title: str) -> Plot:
     return Plot(to_plain({"$schema": SCHEMA, "title": title, **spec}))
 
 
-def _layer(mark: dict[str, Any], encoding: dict[str, Any], where: object = None, values: object = None) -> Layer:
+def _make_layer(mark: dict[str, Any], encoding: dict[str, Any], where: object = None, values: object = None) -> Layer:
     """A layer of a chart: its mark and encoding, the rows that it shows, or values of its own."""
     chosen = {"transform": [{"filter": where}]} if where else {}
     return ({"data": {"values": values}} if values else {}) | chosen | {"mark": mark, "encoding": encoding}
@@ -190,28 +190,28 @@ def _specify_chart(chart: Chart) -> dict[str, Any]:
         colour = _LIMIT if guide.style == "limit" else _INK
         mark = {"type": "line", "color": colour, "strokeDash": _DASHES[guide.style], "opacity": 0.8, "tooltip": True}
         values = [{"x": x, "y": y, "guide": guide.name} for x, y in guide.points]
-        layers.append(_layer(mark, both | {"tooltip": {"field": "guide"}}, values=values))
+        layers.append(_make_layer(mark, both | {"tooltip": {"field": "guide"}}, values=values))
     line = both | {"order": {"field": "order", "type": "quantitative"}, "color": colours["color"]}
     for s in series:
         if s.line:
             width, opacity = (1, 0.45) if s.line == "thin" else (2, 0.9)
             dash = {"strokeDash": [6, 4]} if s.line == "dashed" else {}
             mark = {"type": "line", "strokeWidth": width, "opacity": opacity, **dash}
-            layers.append(_layer(mark, line, {"field": "series", "equal": s.name}))
+            layers.append(_make_layer(mark, line, {"field": "series", "equal": s.name}))
     for end, other in (("x", "y"), ("y", "x")):
         if any(isinstance(getattr(p, end), Estimate) and p.mark == "chosen" for _, _, p in points):
             ends = {end: _specify_channel(f"{end}_low", getattr(chart, end)), f"{end}2": {"field": f"{end}_high"}}
             layers.append(
-                _layer({"type": "rule", "color": _INK, "opacity": 0.75}, ends | {other: both[other]}, _CHOSEN)
+                _make_layer({"type": "rule", "color": _INK, "opacity": 0.75}, ends | {other: both[other]}, _CHOSEN)
             )
     larger = [{"test": f"datum.mark === '{mark}'", "value": size} for mark, size in (("chosen", 190), ("frontier", 70))]
     encoding = both | colours | {"size": {"condition": larger, "value": 38}}
     for hollow, where in ((False, "datum.mark !== 'hollow'"), (True, "datum.mark === 'hollow'")):
         if any((mark == "hollow") == hollow for mark in marks):
             mark = {"type": "point", "filled": not hollow, "opacity": 0.85, "tooltip": _DATA}
-            layers.append(_layer(mark, encoding, where))
+            layers.append(_make_layer(mark, encoding, where))
     if "chosen" in marks:
-        layers.append(_layer({"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6}, both, _CHOSEN))
+        layers.append(_make_layer({"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6}, both, _CHOSEN))
     rows = [_make_row(*point) for point in points]
     width, height = (260, 190) if small else (560, 340)
     layer = layers or [{"mark": "point", "encoding": both}]
@@ -224,7 +224,7 @@ def _make_row(series: Series, number: int, point: Point) -> dict[str, Any]:
         row[name] = read_middle(value)
         if isinstance(value, Estimate):
             row |= {f"{name}_low": value.low, f"{name}_high": value.high}
-    return row | ({"label": point.label} if point.label else {}) | _list_facts(point.facts)
+    return row | ({"label": point.label} if point.label else {}) | _format_facts(point.facts)
 
 
 def _specify_bars(bars: Bars) -> dict[str, Any]:
@@ -232,25 +232,25 @@ def _specify_bars(bars: Bars) -> dict[str, Any]:
     for name, bar in ((group.name, bar) for group in bars.groups for bar in group.bars):
         row = {"group": name, "series": bar.series, "value": read_middle(bar.value)}
         ends = {"low": bar.value.low, "high": bar.value.high} if isinstance(bar.value, Estimate) else {}
-        rows.append(row | ends | _list_facts(bar.facts))
+        rows.append(row | ends | _format_facts(bar.facts))
     pairs = dict.fromkeys((bar.series, bar.slot) for group in bars.groups for bar in group.bars)
     place = {"y": {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}}
     beside = {} if all(len(g.bars) < 2 for g in bars.groups) else {"yOffset": {"field": "series", "sort": None}}
     across = _specify_channel("value", bars.axis)
     colour = _specify_series(list(pairs))["color"]
     encoding = place | beside | {"x": across | {"stack": None}, "color": colour}
-    layers = [_layer({"type": "bar", "tooltip": _DATA}, encoding)]
+    layers = [_make_layer({"type": "bar", "tooltip": _DATA}, encoding)]
     if any(row.get("low") != row.get("high") for row in rows):
         limits = {"x": _specify_channel("low", bars.axis), "x2": {"field": "high"}}
-        layers.append(_layer({"type": "rule", "color": _INK}, place | beside | limits))
+        layers.append(_make_layer({"type": "rule", "color": _INK}, place | beside | limits))
     name = bars.reference or "reference"
     ticks = [(group.name, group.reference) for group in bars.groups if group.reference is not None]
     if values := [{"group": group, "value": value, name: value} for group, value in ticks]:
         mark = {"type": "tick", "color": _INK, "thickness": 2, "tooltip": _DATA}
-        layers.append(_layer(mark, place | {"x": across}, values=values))
+        layers.append(_make_layer(mark, place | {"x": across}, values=values))
     for guide, value in bars.guides:
         mark = {"type": "rule", "color": _INK, "strokeDash": _DASHES["reference"], "tooltip": _DATA}
-        layers.append(_layer(mark, {"x": across}, values=[{"value": value, "guide": guide}]))
+        layers.append(_make_layer(mark, {"x": across}, values=[{"value": value, "guide": guide}]))
     return {"width": 480, "data": {"values": rows}, "layer": layers}
 
 
@@ -294,7 +294,7 @@ def _specify_series(series: list[tuple[str, int]]) -> dict[str, Any]:
     return out
 
 
-def _list_facts(facts: Facts) -> dict[str, Any]:
+def _format_facts(facts: Facts) -> dict[str, Any]:
     # A dot or a bracket in a field's name would be read as a path.
     return {name.translate(_PATH): format_cell(value).line for name, value in facts}
 

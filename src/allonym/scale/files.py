@@ -33,7 +33,7 @@ from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.scale.listing import Listing, check_targets, list_files
-from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, read_note, usual_size
+from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, choose_slice_size, read_note
 from allonym.scale.storage import Disk, is_uri
 
 _INLINE = 1 << 16
@@ -110,7 +110,7 @@ def anonymize_on_ray(
     listing = list_files(source, target, format)
     total = sum(item.size for item in listing.items)
     if partition_size is None:
-        partition_size = usual_size(total)
+        partition_size = choose_slice_size(total)
     first = listing.items[0].format if listing.items else None
     if job.fields and not listing.folder and first and not first.fields:
         raise UsageError(f"a {first.name} file has no fields to choose from; all its text is anonymised")

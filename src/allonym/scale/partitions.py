@@ -75,7 +75,7 @@ class Outcome:
     is_done: bool = False
 
 
-def usual_size(total: int) -> int:
+def choose_slice_size(total: int) -> int:
     """Return the approximate size of a slice of a source of ``total`` bytes.
 
     It is a 256th, so that small sources are distributed too, between the size of a batch and ``PARTITION``. From 256 GB
@@ -246,7 +246,7 @@ class Worker:
                 _write_line(out, {"end": True})
             if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
-            self._check_open()
+            self._check_run_open()
             self.storage.put(part_file, path)
         return Outcome()
 
@@ -274,7 +274,7 @@ class Worker:
     def _keep_outputs(self, step: Step, run: Run, scratch: Path) -> None:
         """Store the results of a group: its files, then the records left out, then the note that it is finished."""
         run.finish()
-        self._check_open()
+        self._check_run_open()
         written = dict(run.digests)
         files: list[tuple[str, str, int]] = []
         for n, item in enumerate(step.items):
@@ -300,7 +300,7 @@ class Worker:
         files = cast("list[tuple[str, str, int]]", note["files"])
         return all(name in targets and self.storage.size(targets[name]) == size for name, _, size in files)
 
-    def _check_open(self) -> None:
+    def _check_run_open(self) -> None:
         # A worker that lost its driver may outlive its run for some seconds.
         if self.storage.size(f"{self.state}/{OPEN}") is None:
             raise AllonymError("the run has ended")

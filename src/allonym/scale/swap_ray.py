@@ -22,7 +22,7 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.scale.cluster import connect_ray, count_processors
-from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, one_thread
+from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, limit_to_one_thread
 
 TRIES = 3
 """Number of times that a call is repeated after its actor died."""
@@ -199,7 +199,7 @@ class _Worker:
 
     def __init__(self) -> None:
         warnings.simplefilter("ignore")  # warnings of packages may quote their input
-        self._pinned = one_thread()
+        self._pinned = limit_to_one_thread()
         self._pinned.__enter__()  # for good
         self._common: dict[str, Any] = {}
 
@@ -208,7 +208,7 @@ class _Worker:
 
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the sums over these shards, as nodes of the tree."""
-        return _call_safely(
+        return _catch_failure(
             lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_compute_results(group, call))))
         )
 
@@ -220,10 +220,10 @@ class _Worker:
 
     def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the result of the work for each of these shards."""
-        return _call_safely(lambda: list(_compute_results(group, call)))
+        return _catch_failure(lambda: list(_compute_results(group, call)))
 
     def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        return _call_safely(lambda: work(self._open_value(box[0]), item))
+        return _catch_failure(lambda: work(self._open_value(box[0]), item))
 
     def _open_value(self, name: Any) -> Any:
         key = name.hex()
@@ -243,7 +243,7 @@ class _Failed:
         self.error = error
 
 
-def _call_safely(doing: Callable[[], Any]) -> Any:
+def _catch_failure(doing: Callable[[], Any]) -> Any:
     try:
         return doing()
     except AllonymError as error:

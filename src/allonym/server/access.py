@@ -102,7 +102,7 @@ def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] |
         token = bearer or session
         if not token and is_open is not None and is_open(services.settings):
             return NOBODY
-        if token and services.accounts.get_cached(token, key=bool(bearer)) is None:  # then the database is asked
+        if token and services.accounts.get_cached_caller(token, key=bool(bearer)) is None:  # then the database is asked
             caller = await run_in_threadpool(identify_caller, request, session, bearer)
         else:
             caller = identify_caller(request, session, bearer)

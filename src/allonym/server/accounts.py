@@ -21,7 +21,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from allonym.errors import RequestError, UnknownNameError, UsageError
 from allonym.server import database as db
 from allonym.server.access import OPEN, ROLES, Caller
-from allonym.server.database import Database, now
+from allonym.server.database import Database, get_unix_time
 from allonym.server.wire import accounts as wire
 
 LEAST_PASSWORD = 12
@@ -71,9 +71,9 @@ class Accounts:
     def make_link(self, role: str, hours: float = LINK_HOURS) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
         _check_role(role)
-        token, expires = secrets.token_urlsafe(32), now() + int(hours * 3600)
-        row = {"digest": hash_token(token), "role": role, "created": now(), "expires": expires}
-        expired = sa.delete(db.links).where(db.links.c.expires <= now())
+        token, expires = secrets.token_urlsafe(32), get_unix_time() + int(hours * 3600)
+        row = {"digest": hash_token(token), "role": role, "created": get_unix_time(), "expires": expires}
+        expired = sa.delete(db.links).where(db.links.c.expires <= get_unix_time())
         self._database.write_rows(expired, sa.insert(db.links).values(**row))
         return token, expires
 
@@ -90,8 +90,8 @@ class Accounts:
         """
         _check_name(name, "user")
         _check_password(password)
-        hashed, created = self._hash_password(password), now()
-        where = sa.and_(db.links.c.digest == hash_token(token), db.links.c.expires > now())
+        hashed, created = self._hash_password(password), get_unix_time()
+        where = sa.and_(db.links.c.digest == hash_token(token), db.links.c.expires > get_unix_time())
         with self._database.writing_unique(f"there is a user {name!r} already") as connection:
             role = connection.execute(sa.select(db.links.c.role).where(where)).scalar()
             if role is None or not connection.execute(sa.delete(db.links).where(where)).rowcount:
@@ -175,7 +175,7 @@ class Accounts:
         fits = self._verify_password(row.password if row else self._unused_hash, password[: MOST_PASSWORD + 1])
         if row is None or not fits or not row.active:
             raise RequestError("name or password is wrong", 401, "NotSignedIn")
-        token, moment = secrets.token_urlsafe(32), now()
+        token, moment = secrets.token_urlsafe(32), get_unix_time()
         unchanged = sa.select(db.users.c.id).where(
             db.users.c.id == row.id, db.users.c.password == row.password, db.users.c.active
         )
@@ -205,17 +205,17 @@ class Accounts:
 
     def find_session(self, token: str) -> tuple[Caller, str] | None:
         """Return who a session belongs to and its CSRF token; None where there is no such session."""
-        cached = self.get_cached(token, key=False)
+        cached = self.get_cached_caller(token, key=False)
         if cached is not None:
             return cached
-        moment, changes = now(), self._changes
+        moment, changes = get_unix_time(), self._changes
         query = sa.select(db.sessions, db.users.c.name, db.users.c.role).join(
             db.users, db.users.c.id == db.sessions.c.user
         )
         row = self._database.fetch_row(query.where(db.sessions.c.digest == hash_token(token), db.users.c.active))
         if row is None or row.expires <= moment or row.seen <= moment - self._idle_seconds:
             return None
-        self._note_use(db.sessions, "seen", row)
+        self._record_last_use(db.sessions, "seen", row)
         session = Caller(row.user, row.name, row.role, frozenset(ROLES[row.role])), row.csrf
         self._cache_token(row.digest, session, changes)
         return session
@@ -243,13 +243,13 @@ class Accounts:
                     f"a key cannot have the permission {permission!r}, which you lack", 403, "NotAllowed"
                 )
         token = KEY_MARK + secrets.token_urlsafe(32)
-        expires = None if days is None else now() + int(days * 86_400)
+        expires = None if days is None else get_unix_time() + int(days * 86_400)
         row = {
             "digest": hash_token(token),
             "user": caller.id,
             "name": name,
             "permissions": " ".join(chosen),
-            "created": now(),
+            "created": get_unix_time(),
             "expires": expires,
         }
         owner = sa.select(db.users.c.id).where(db.users.c.id == caller.id, db.users.c.active)
@@ -258,7 +258,7 @@ class Accounts:
                 raise RequestError("there is no such user any more", 401, "NotSignedIn")
             connection.execute(sa.insert(db.keys), [row])
         return token, wire.KeyOut(
-            name=name, owner=caller.name, permissions=chosen, created=now(), expires=expires, used=None
+            name=name, owner=caller.name, permissions=chosen, created=get_unix_time(), expires=expires, used=None
         )
 
     def list_keys(self, caller: Caller) -> list[wire.KeyOut]:
@@ -287,17 +287,17 @@ class Accounts:
 
     def find_key(self, token: str) -> Caller | None:
         """Return who calls with an API key; None where there is no such key."""
-        cached = self.get_cached(token, key=True)
+        cached = self.get_cached_caller(token, key=True)
         if cached is not None:
             return cached[0]
-        moment, changes = now(), self._changes
+        moment, changes = get_unix_time(), self._changes
         query = sa.select(db.keys, db.users.c.name.label("owner"), db.users.c.role).join(
             db.users, db.users.c.id == db.keys.c.user
         )
         row = self._database.fetch_row(query.where(db.keys.c.digest == hash_token(token), db.users.c.active))
         if row is None or (row.expires is not None and row.expires <= moment):
             return None
-        self._note_use(db.keys, "used", row)
+        self._record_last_use(db.keys, "used", row)
         allowed = frozenset(row.permissions.split()) & frozenset(ROLES[row.role])
         caller = Caller(row.user, row.owner, row.role, allowed, row.name)
         self._cache_token(row.digest, (caller, ""), changes)
@@ -305,7 +305,7 @@ class Accounts:
 
     # Sessions and keys
 
-    def get_cached(self, token: str, *, key: bool) -> tuple[Caller, str] | None:
+    def get_cached_caller(self, token: str, *, key: bool) -> tuple[Caller, str] | None:
         """Return who a key or session belongs to, and a session's CSRF token, if that was read seconds ago."""
         with self._lock:
             until, entry = self._cache.get(hash_token(token), (0.0, None))
@@ -326,7 +326,7 @@ class Accounts:
     def record_action(self, caller: Caller | str, action: str, counts: Mapping[str, int] | None = None) -> None:
         """Add a line to the audit log: who did what, and how many; never any text."""
         actor = caller if isinstance(caller, str) else caller.actor
-        row = {"time": now(), "actor": actor, "action": action, "counts": json.dumps(dict(counts or {}))}
+        row = {"time": get_unix_time(), "actor": actor, "action": action, "counts": json.dumps(dict(counts or {}))}
         self._database.write_rows(sa.insert(db.audit).values(**row))
 
     def list_actions(self, before: int | None = None, limit: int = 200) -> list[wire.AuditLine]:
@@ -360,9 +360,9 @@ class Accounts:
         if list(connection.execute(admins).scalars()) == [user]:
             raise RequestError("the last admin must stay one", 409, "LastAdmin")
 
-    def _note_use(self, table: sa.Table, column: str, row: Any) -> None:
+    def _record_last_use(self, table: sa.Table, column: str, row: Any) -> None:
         """Store that a session or key is used now, unless that was stored just before."""
-        moment, last = now(), getattr(row, column)
+        moment, last = get_unix_time(), getattr(row, column)
         if last is None or moment - last >= _NOTE_SECONDS:
             self._database.write_rows(sa.update(table).where(table.c.digest == row.digest).values({column: moment}))
 
@@ -382,7 +382,7 @@ class Accounts:
             self._cache.clear()
 
 
-def is_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Whether a name can stand in an address: printable, no slash, no space at its ends, neither ``.`` nor ``..``."""
     return name.isprintable() and name == name.strip() and "/" not in name and name not in ("", ".", "..")
 
@@ -393,7 +393,7 @@ def _check_role(role: str) -> None:
 
 
 def _check_name(name: str, kind: str) -> None:
-    if not 1 <= len(name) <= 64 or not is_name(name) or name == OPEN or set(name) & set("()"):
+    if not 1 <= len(name) <= 64 or not is_valid_name(name) or name == OPEN or set(name) & set("()"):
         raise UsageError(
             f"the name of a {kind} has 1 to 64 printable characters, no slash, no brackets, no space at its ends"
         )

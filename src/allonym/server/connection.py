@@ -33,7 +33,7 @@ class Connection(H11Protocol):
         if len(self.connections) > self._most:
             self.refuse_request(503, "TooMany", "more connections than this server allows; try again")
         else:
-            self._start_waiting()
+            self._start_head_timeout()
 
     def data_received(self, data: bytes) -> None:
         """See the base class."""
@@ -41,13 +41,13 @@ class Connection(H11Protocol):
             return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._stop_waiting()
+            self._cancel_head_timeout()
         elif self._waiting is None and not self.transport.is_closing():
-            self._start_waiting()
+            self._start_head_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See the base class."""
-        self._stop_waiting()
+        self._cancel_head_timeout()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -68,10 +68,10 @@ class Connection(H11Protocol):
         self.transport.write(head.encode() + content)
         self.transport.close()
 
-    def _start_waiting(self) -> None:
+    def _start_head_timeout(self) -> None:
         self._waiting = self.loop.call_later(self._head_timeout, self._refuse_slow)
 
-    def _stop_waiting(self) -> None:
+    def _cancel_head_timeout(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

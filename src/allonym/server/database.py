@@ -225,6 +225,6 @@ class Database(Store):
                 self.step(connection, 0)
 
 
-def now() -> int:
+def get_unix_time() -> int:
     """Return the seconds since 1970."""
     return int(time.time())

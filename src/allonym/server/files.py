@@ -101,7 +101,7 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         DataError: the file cannot be read.
     """
     with limit_resources():
-        if format_name(name) == "pdf":
+        if get_format_name(name) == "pdf":
             raise RefusedContent("a PDF is read, not written; save its text as TXT")
         _, chunks = _parse_chunks(data, name)
         ids = _list_ids([piece.document for _, drafts in chunks for piece in drafts])
@@ -109,10 +109,10 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         if missing or len(plans) > len(ids):
             raise PlanMismatch(f"the file has {len(ids)} documents, and {len(ids) - missing} of {len(plans)} plans fit")
         remaining = iter(ids)
-        return b"".join(_write_chunk(parsed, remaining, plans) for parsed, _ in chunks)
+        return b"".join(_apply_plans_to_chunk(parsed, remaining, plans) for parsed, _ in chunks)
 
 
-def format_name(name: str) -> str:
+def get_format_name(name: str) -> str:
     """The name of the format that a file's suffix asks for.
 
     Raises:
@@ -128,7 +128,7 @@ def format_name(name: str) -> str:
 
 def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[Draft]]]]:
     """The file's format, and its chunks with the drafts in each."""
-    kind, _ = format_of(f"file.{format_name(name)}")
+    kind, _ = format_of(f"file.{get_format_name(name)}")
     job = Job(Policy.load("default"))
     parsed_chunks: list[tuple[Parsed, list[Draft]]] = []
     line = 0
@@ -168,7 +168,7 @@ def _list_ids(documents: list[Document]) -> list[str]:
     return ids if all(ids) and len(set(ids)) == len(ids) else [str(n) for n in range(1, len(ids) + 1)]
 
 
-def _write_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
+def _apply_plans_to_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
     written: list[bytes | None] = []
     for piece in parsed.pieces:
         if isinstance(piece, Draft):

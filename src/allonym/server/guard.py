@@ -98,7 +98,7 @@ class Guard:
             elif message["type"] == "websocket.http.response.start":
                 state["status"] = message["status"]
                 if message["status"] == 401 and _get_credential(dict(scope["headers"])):
-                    self._tries.allows(_get_address(scope))
+                    self._tries.acquire_token(_get_address(scope))
             elif message["type"] == "websocket.close" and not state["status"]:
                 state["status"] = 403  # as the server says it
             elif message["type"] == "websocket.send":
@@ -165,11 +165,11 @@ class Guard:
             else:
                 describe_error(error)
         finally:
-            wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_try(scope))
+            wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
-                self._tries.give_back(address)
-            elif wrong and not is_counted and (_is_try(scope) or _get_credential(dict(scope["headers"]))):
-                self._tries.allows(address)
+                self._tries.return_token(address)
+            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_credential(dict(scope["headers"]))):
+                self._tries.acquire_token(address)
             self._log_request(scope, state, time.perf_counter() - start)
 
     def _check_request(self, scope: Scope) -> None:
@@ -193,10 +193,12 @@ class Guard:
         address, token = _get_address(scope), _get_credential(headers)
         is_known = token is not None and self._accounts.is_known_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
-        if not self._rate.allows(client):
+        if not self._rate.acquire_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        doubtful = _is_try(scope) or (token is not None and not is_known)
-        if doubtful and not self._tries.allows(address, take=_is_sign_in(scope)):  # so that none escapes the count
+        doubtful = _is_access_attempt(scope) or (token is not None and not is_known)
+        if doubtful and not self._tries.acquire_token(
+            address, take=_is_sign_in(scope)
+        ):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
     def _limit_body(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
@@ -278,7 +280,7 @@ class Rate:
         self._each, self._most = each_second, most
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def allows(self, client: str, *, take: bool = True) -> bool:
+    def acquire_token(self, client: str, *, take: bool = True) -> bool:
         """Whether there is a token; ``take``: and remove it."""
         if not self._each:
             return True
@@ -286,7 +288,7 @@ class Rate:
         self._set_tokens(client, tokens - 1 if take and tokens >= 1 else tokens)
         return tokens >= 1
 
-    def give_back(self, client: str) -> None:
+    def return_token(self, client: str) -> None:
         """Return a token to a client."""
         if self._each:
             self._set_tokens(client, min(self._most, self._count_tokens(client) + 1))
@@ -311,7 +313,7 @@ def _is_sign_in(scope: Scope) -> bool:
     return scope["path"].startswith(_SIGN_IN) and scope.get("method") in ("POST", "PUT")
 
 
-def _is_try(scope: Scope) -> bool:
+def _is_access_attempt(scope: Scope) -> bool:
     """Whether a request asks for access without a key or a session."""
     return _is_sign_in(scope) or scope["path"].startswith("/v1/study/")
 

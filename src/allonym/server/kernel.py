@@ -109,10 +109,10 @@ class Kernel:
             AllonymError: what the function raised.
         """
         for _ in range(2):
-            lane, unwanted = await self._wait_lane(), threading.Event()
+            lane, unwanted = await self._acquire_lane(), threading.Event()
             try:
                 answer: T = await asyncio.get_running_loop().run_in_executor(
-                    self._threads, lane.ask, function, args, unwanted
+                    self._threads, lane.call_in_process, function, args, unwanted
                 )
             except _Ended as error:
                 log.error("a worker process ended while it worked, or could not begin: %s", error)
@@ -120,12 +120,12 @@ class Kernel:
                 log.error("in a worker: %s", error)
                 raise
             except asyncio.CancelledError:
-                lane.drop(unwanted)
+                lane.abandon_answer(unwanted)
                 raise
             else:
                 return answer
             finally:
-                self._give_back(lane)
+                self._release_lane(lane)
         raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
 
     async def detect(self, document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
@@ -144,7 +144,7 @@ class Kernel:
         """Anonymise a document, without a vault."""
         return await self.run(anonymize_document, document, source, key, scope, spans, numbers)
 
-    async def _wait_lane(self) -> _Lane:
+    async def _acquire_lane(self) -> _Lane:
         """Return a free process, to callers in the order in which they ask."""
         with self._lock:
             if self._free:
@@ -155,10 +155,10 @@ class Kernel:
             return await asyncio.wrap_future(waiting)
         except asyncio.CancelledError:
             if waiting.done() and not waiting.cancelled():  # it came just now
-                self._give_back(waiting.result())
+                self._release_lane(waiting.result())
             raise
 
-    def _give_back(self, lane: _Lane) -> None:
+    def _release_lane(self, lane: _Lane) -> None:
         with self._lock:
             while self._waiting:
                 waiting = self._waiting.popleft()
@@ -177,7 +177,7 @@ class _Ended(Exception):
 
 
 class _Lane:
-    """One process at a time, and the pipe to it. A caller has it alone; only :meth:`drop` comes from other threads."""
+    """One process at a time, and the pipe to it. Only :meth:`abandon_answer` comes from other threads."""
 
     def __init__(self, warm: str) -> None:
         self._warm = warm
@@ -193,7 +193,7 @@ class _Lane:
         with self._lock:
             self._start_process()
 
-    def ask(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
+    def call_in_process(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
         """Return the function's result; None where it became unwanted before the process has begun.
 
         Raises:
@@ -217,7 +217,7 @@ class _Lane:
                 with self._turn:
                     self._current = None
 
-    def drop(self, unwanted: threading.Event) -> None:
+    def abandon_answer(self, unwanted: threading.Event) -> None:
         """Give up an answer: kill a process that works on it, so that the next caller gets another. A process that is
         still loading its detectors goes on."""
         with self._turn:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from allonym.errors import PolicyError, RequestError, UnknownNameError
 from allonym.policy import Policy, presets
 from allonym.server import database as db
-from allonym.server.database import Database, now
+from allonym.server.database import Database, get_unix_time
 from allonym.server.sealing import Sealing
 
 _PURPOSE = "policy"
@@ -80,7 +80,7 @@ class Policies:
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
         policy = _load_stored(toml, name)
-        row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": now()}
+        row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": get_unix_time()}
         with self._database.writing() as connection:
             update = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
             if not update.rowcount:
@@ -117,8 +117,8 @@ class Policies:
                 "operators": chosen.get("operators") or {},
                 "off": chosen.get("off") or [],
                 "detectors": chosen.get("detectors"),
-                "dictionary": _join_lists(chosen.get("dictionary") or {}, find),
-                "exclude": _join_lists(chosen.get("exclude") or {}, leave),
+                "dictionary": _merge_term_lists(chosen.get("dictionary") or {}, find),
+                "exclude": _merge_term_lists(chosen.get("exclude") or {}, leave),
             },
             sort_keys=True,
         )
@@ -126,7 +126,7 @@ class Policies:
         return source
 
 
-def _join_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
+def _merge_term_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
     return {label: [*first.get(label, ()), *second.get(label, ())] for label in sorted({*first, *second})}
 
 

@@ -57,10 +57,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        if self.public_url and not _is_address(self.public_url):
+        if self.public_url and not _is_http_url(self.public_url):
             raise UsageError("setting public_url must be an address such as https://names.example.org")
         for origin in self.cors_origins:
-            if not _is_address(origin) or urlsplit(origin).path:
+            if not _is_http_url(origin) or urlsplit(origin).path:
                 raise UsageError("setting cors_origins must list origins such as https://app.example.org")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UsageError("settings tls_certificate and tls_key belong together; one of them is missing")
@@ -91,7 +91,7 @@ class Settings:
         return f"{'https' if self.tls_key else 'http'}://{name}:{port}"
 
 
-def _is_address(url: str) -> bool:
+def _is_http_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -19,7 +19,7 @@ from allonym.errors import MissingExtra, RequestError, UsageError
 from allonym.report.intruder_study import CONSENT, INSTRUCTIONS, TITLES
 from allonym.server import database as db
 from allonym.server.accounts import hash_token
-from allonym.server.database import Database, now
+from allonym.server.database import Database, get_unix_time
 from allonym.server.sealing import Sealing
 from allonym.server.wire import studies as wire
 
@@ -74,7 +74,7 @@ class Studies:
             "texts": len(body.texts),
             "pages": len(dealt.pages),
             "owner": owner,
-            "created": now(),
+            "created": get_unix_time(),
         }
         with self._database.writing_unique(f"there is a study {body.name!r} already") as connection:
             number = connection.execute(sa.insert(db.studies).values(**row)).inserted_primary_key
@@ -96,7 +96,7 @@ class Studies:
             for invitation in connection.execute(sa.select(db.invitations)).all():
                 invitations[invitation.study].append(invitation)
         if number is not None and not rows:
-            raise _not_found(number)
+            raise _make_not_found_error(number)
         return [_describe_study(row, invitations[row.number]) for row in rows]
 
     def remove_study(self, number: int) -> None:
@@ -107,7 +107,7 @@ class Studies:
         """
         with self._database.writing() as connection:
             if not connection.execute(sa.delete(db.studies).where(db.studies.c.number == number)).rowcount:
-                raise _not_found(number)
+                raise _make_not_found_error(number)
             for table in (db.invitations, db.answers):
                 connection.execute(sa.delete(table).where(table.c.study == number))
 
@@ -119,13 +119,17 @@ class Studies:
         Raises:
             RequestError: there is no such study (404), or too few pages are left (409).
         """
-        expires, invitations = now() + int(days * _DAY), db.invitations.c
+        expires, invitations = get_unix_time() + int(days * _DAY), db.invitations.c
         with self._database.writing() as connection:
             query = sa.select(db.studies.c.pages).where(db.studies.c.number == number)
             pages = connection.execute(query.with_for_update()).scalar()
             if pages is None:
-                raise _not_found(number)
-            unopened = (invitations.study == number, invitations.opened.is_(None), invitations.expires <= now())
+                raise _make_not_found_error(number)
+            unopened = (
+                invitations.study == number,
+                invitations.opened.is_(None),
+                invitations.expires <= get_unix_time(),
+            )
             connection.execute(sa.delete(db.invitations).where(*unopened))
             dealt = set(connection.execute(sa.select(invitations.page).where(invitations.study == number)).scalars())
             free = [page for page in range(1, int(pages) + 1) if page not in dealt][:count]
@@ -134,7 +138,13 @@ class Studies:
                 raise RequestError(message, 409, "Full")
             links = [(secrets.token_urlsafe(32), page, expires) for page in free]
             rows = [
-                {"digest": hash_token(token), "study": number, "page": page, "expires": expires, "created": now()}
+                {
+                    "digest": hash_token(token),
+                    "study": number,
+                    "page": page,
+                    "expires": expires,
+                    "created": get_unix_time(),
+                }
                 for token, page, _ in links
             ]
             connection.execute(sa.insert(db.invitations), rows)
@@ -187,7 +197,7 @@ class Studies:
             answers = self._get_answers(connection, row.study, row.page)
         if not row.opened:
             invitation = db.invitations.c.digest == row.digest
-            self._database.write_rows(sa.update(db.invitations).where(invitation).values(opened=now()))
+            self._database.write_rows(sa.update(db.invitations).where(invitation).values(opened=get_unix_time()))
         return wire.Task(
             study=content["name"],
             title=TITLES["judge"],
@@ -224,13 +234,13 @@ class Studies:
             for item, answer in new.items():
                 key = {"study": row.study, "page": row.page, "item": item}
                 sealed = self._sealing.seal_json(answer, f"answer {row.study} {row.page} {item}")
-                values = {"sealed": sealed, "changed": now()}
+                values = {"sealed": sealed, "changed": get_unix_time()}
                 if item in stored:
                     same = [db.answers.c[column] == value for column, value in key.items()]
                     connection.execute(sa.update(db.answers).where(*same).values(**values))
                 else:
                     connection.execute(sa.insert(db.answers).values(**key, **values))
-            stamps = {"opened": row.opened or now(), "done": row.done or (now() if done else None)}
+            stamps = {"opened": row.opened or get_unix_time(), "done": row.done or (get_unix_time() if done else None)}
             connection.execute(sa.update(db.invitations).where(db.invitations.c.digest == row.digest).values(**stamps))
         return wire.Received(answered=len({*stored, *new}), of=len(tokens), done=bool(row.done or done))
 
@@ -280,13 +290,13 @@ class Studies:
         """Return the name of a study and what is sealed of it."""
         row = connection.execute(sa.select(db.studies).where(db.studies.c.number == number)).first()
         if row is None:
-            raise _not_found(number)
+            raise _make_not_found_error(number)
         return {"name": row.name, **self._sealing.unseal_json(row.sealed, f"study {row.name}")}
 
     def _get_invitation(self, connection: sa.Connection, token: str, locked: bool = False) -> Any:
         query = sa.select(db.invitations).where(db.invitations.c.digest == hash_token(token))
         row = connection.execute(query.with_for_update() if locked else query).first()
-        if row is None or row.expires <= now():
+        if row is None or row.expires <= get_unix_time():
             raise RequestError("this link has expired, was withdrawn or is not complete", 404, "WrongLink")
         return row
 
@@ -298,7 +308,7 @@ class Studies:
 
 def _describe_study(row: Any, invitations: Sequence[Any]) -> wire.StudyOut:
     counts = {
-        "invited": sum(bool(i.opened) or i.expires > now() for i in invitations),
+        "invited": sum(bool(i.opened) or i.expires > get_unix_time() for i in invitations),
         "begun": sum(bool(i.opened) for i in invitations),
         "finished": sum(bool(i.done) for i in invitations),
     }
@@ -308,7 +318,7 @@ def _describe_study(row: Any, invitations: Sequence[Any]) -> wire.StudyOut:
 def _get_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:
     if row.done:
         return "finished"
-    if row.expires <= now():
+    if row.expires <= get_unix_time():
         return "expired"
     return "begun" if row.opened else "invited"
 
@@ -327,5 +337,5 @@ def _describe_results(results: dict[str, Any]) -> wire.StudyResults:
     return wire.StudyResults.from_values({**results, **tables})
 
 
-def _not_found(number: int) -> RequestError:
+def _make_not_found_error(number: int) -> RequestError:
     return RequestError(f"there is no study {number}", 404, "NotFound")

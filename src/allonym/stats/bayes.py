@@ -89,7 +89,7 @@ def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
     if not math.isfinite(t):
         raise UsageError(f"Bayes factor: a finite t is required, got {t:g}")
     size, df = (n * m / (n + m), n + m - 2) if m else (float(n), n - 1)
-    return BayesFactor(_log_marginal(t, size * scale * scale, df) - _log_null(t, df), t, df, scale)
+    return BayesFactor(_compute_log_marginal(t, size * scale * scale, df) - _compute_log_null(t, df), t, df, scale)
 
 
 def compare_paired(before: Sequence[float], after: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
@@ -103,12 +103,12 @@ def compare_paired(before: Sequence[float], after: Sequence[float], *, scale: fl
     differences = [b - a for a, b in zip(before, after, strict=True)]
     n = len(differences)
     if n < 2:
-        return _no_factor("two pairs are required", n - 1, scale)
+        return _make_missing_factor("two pairs are required", n - 1, scale)
     mean = math.fsum(differences) / n
     spread = math.sqrt(math.fsum((x - mean) ** 2 for x in differences) / (n - 1))
     if spread <= 1e-12 * max(abs(x) for x in differences):
         reason = "all pairs differ by the same amount" if any(differences) else "no pair differs"
-        return _no_factor(reason, n - 1, scale)
+        return _make_missing_factor(reason, n - 1, scale)
     return jzs(mean / (spread / math.sqrt(n)), n, scale=scale)
 
 
@@ -116,25 +116,25 @@ def compare_unpaired(first: Sequence[float], second: Sequence[float], *, scale: 
     """Return the Bayes factor of two independent groups of equal variance; t is that of ``second - first``."""
     n, m = len(first), len(second)
     if n < 2 or m < 2:
-        return _no_factor("two values in each group are required", n + m - 2, scale)
+        return _make_missing_factor("two values in each group are required", n + m - 2, scale)
     a, b = math.fsum(first) / n, math.fsum(second) / m
     squares = math.fsum((x - a) ** 2 for x in first) + math.fsum((x - b) ** 2 for x in second)
     spread = math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
     if spread <= 1e-12 * max(abs(x) for x in (*first, *second)):
-        return _no_factor("no spread", n + m - 2, scale)
+        return _make_missing_factor("no spread", n + m - 2, scale)
     return jzs((b - a) / spread, n, m, scale=scale)
 
 
-def _no_factor(reason: str, df: int, scale: float) -> BayesFactor:
+def _make_missing_factor(reason: str, df: int, scale: float) -> BayesFactor:
     return BayesFactor(math.nan, math.nan, max(0, df), scale, reason)
 
 
-def _log_null(t: float, df: int) -> float:
+def _compute_log_null(t: float, df: int) -> float:
     """Logarithm of the marginal likelihood without an effect, up to a factor that both have in common."""
     return -(df + 1) / 2 * math.log1p(t * t / df)
 
 
-def _log_marginal(t: float, size: float, df: int) -> float:
+def _compute_log_marginal(t: float, size: float, df: int) -> float:
     """Logarithm of the integral over g, in x = log g and divided by its peak to avoid underflow and overflow."""
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar

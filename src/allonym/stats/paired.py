@@ -50,9 +50,11 @@ def mcnemar(table: tuple[int, int, int, int]) -> McNemar:
     statistic = (b - c) ** 2 / (b + c)
     corrected = max(abs(b - c) - 1, 0) ** 2 / (b + c)
     exact = min(1.0, 2 * float(bdtr(float(min(b, c)), b + c, 0.5)))
-    return McNemar(statistic, corrected, _chi_squared_tail(statistic), _chi_squared_tail(corrected), exact)
+    return McNemar(
+        statistic, corrected, _compute_chi_squared_tail(statistic), _compute_chi_squared_tail(corrected), exact
+    )
 
 
-def _chi_squared_tail(statistic: float) -> float:
+def _compute_chi_squared_tail(statistic: float) -> float:
     """Probability that chi squared with one degree of freedom exceeds the statistic."""
     return math.erfc(math.sqrt(statistic / 2))

@@ -184,13 +184,15 @@ def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
 
     def log_exact(theta: float, alpha: float) -> tuple[float, Gradient]:
         far, near = population + theta + alpha - 1, theta + alpha
-        value = math.log(population) + _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
+        value = (
+            math.log(population) + _compute_log_gamma_ratio(near, 1 - alpha) - _compute_log_gamma_ratio(far, 1 - alpha)
+        )
         by_theta = float(digamma(far) - digamma(population + theta) - digamma(near) + digamma(theta + 1))
         return value, (by_theta, float(digamma(far) - digamma(near)))
 
     def log_limit(theta: float, alpha: float) -> tuple[float, Gradient]:
         near = theta + alpha
-        value = alpha * math.log(population) + _log_ratio(near, 1 - alpha)
+        value = alpha * math.log(population) + _compute_log_gamma_ratio(near, 1 - alpha)
         by_theta = float(digamma(theta + 1) - digamma(near))
         return value, (by_theta, math.log(population) - float(digamma(near)))
 
@@ -207,7 +209,7 @@ def log_stay(n: int, population: float) -> LogValue:
     def log_probability_of_stay(theta: float, alpha: float) -> tuple[float, Gradient]:
         far, near = population + theta + alpha - 1, n + theta + alpha - 1
         by_theta = digamma(far) - digamma(population + theta) - digamma(near) + digamma(n + theta)
-        chance = _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
+        chance = _compute_log_gamma_ratio(near, 1 - alpha) - _compute_log_gamma_ratio(far, 1 - alpha)
         return chance, (float(by_theta), float(digamma(far) - digamma(near)))
 
     return log_probability_of_stay
@@ -288,7 +290,7 @@ class _Data:
     def log_likelihood(self, theta: float, alpha: float) -> float:
         if self.n < 2:
             return 0.0
-        rising = _log_ratio(theta + 1, self.n - 1)
+        rising = _compute_log_gamma_ratio(theta + 1, self.n - 1)
         inside = self.times @ (gammaln(self.sizes - alpha) - gammaln(1 - alpha))
         return float(np.log(theta + alpha * self._blocks).sum() - rising + inside) + self._constant
 
@@ -324,7 +326,9 @@ class _Data:
         while high - low > 1e-3:
             middle = (low + high) / 2
             theta = math.exp(middle) - alpha
-            growth = _log_ratio(theta + alpha, 1 - alpha) + _log_ratio(theta + self.n, alpha)
+            growth = _compute_log_gamma_ratio(theta + alpha, 1 - alpha) + _compute_log_gamma_ratio(
+                theta + self.n, alpha
+            )
             if (math.exp(growth) - theta) / alpha < self.k:
                 low = middle
             else:
@@ -400,7 +404,7 @@ def _maximise_theta(data: _Data, alpha: float, a: float) -> tuple[float, float]:
     return a, here
 
 
-def _log_ratio(x: float, step: float) -> float:
+def _compute_log_gamma_ratio(x: float, step: float) -> float:
     """log Gamma(x + step) - log Gamma(x), by Stirling's series without loss for large x."""
     if x < 20:
         return float(gammaln(x + step) - gammaln(x))

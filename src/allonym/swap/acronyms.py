@@ -73,7 +73,7 @@ def _begins_with(word: str, letter: str) -> bool:
     return word.startswith(letter) or (letter == "x" and word.startswith(("ex", "acc", "cross", "trans")))
 
 
-def is_spelled_out(acronym: str, long: str) -> bool:
+def can_abbreviate(acronym: str, long: str) -> bool:
     """Whether an acronym's letters occur in a long form, in order, the first one at the start of its first word.
 
     This is Schwartz and Hearst's test, enough if the text itself puts both side by side.
@@ -101,17 +101,19 @@ def join_acronyms(
         mentions that detectors missed (source :data:`SOURCE`): acronyms, and long forms before one.
     """
     joiner = _Joiner(taxonomy)
-    complete = [joiner.complete(document, some) for document, some in zip(documents, entities, strict=True)]
+    complete = [
+        joiner.add_undetected_long_forms(document, some) for document, some in zip(documents, entities, strict=True)
+    ]
     defined = [joiner.find_definitions(document, some) for document, some in zip(documents, complete, strict=True)]
-    agreed = {acronym: long for acronym, long in _find_agreed(defined).items() if len(acronym) > 2}
+    agreed = {acronym: long for acronym, long in _find_agreed_long_forms(defined).items() if len(acronym) > 2}
     meanings = [
         initials | agreed | {acronym: longs[0] for acronym, longs in definitions.items()}
         for initials, definitions in zip(joiner.match_initials(documents, complete), defined, strict=True)
     ]
-    return tuple(map(joiner.join, documents, complete, meanings))
+    return tuple(map(joiner.link_entities, documents, complete, meanings))
 
 
-def _find_agreed(defined: Iterable[dict[str, list[_LongForm]]]) -> dict[str, _LongForm]:
+def _find_agreed_long_forms(defined: Iterable[dict[str, list[_LongForm]]]) -> dict[str, _LongForm]:
     """Return the long forms on which all documents that define an acronym agree."""
     forms: dict[str, dict[str, _LongForm]] = {}
     for definitions in defined:
@@ -131,7 +133,7 @@ class _Joiner:
         family = self._taxonomy.lineage(entity.label)[-1]
         return "" if family in _NEVER else family
 
-    def complete(self, document: Document, entities: Sequence[Entity]) -> list[Entity]:
+    def add_undetected_long_forms(self, document: Document, entities: Sequence[Entity]) -> list[Entity]:
         """Return the entities with the undetected long forms in front of ``(LF)``, where LF itself is a finding."""
         covered = sorted((s.start, s.end) for entity in entities for s in entity.spans)
         text, out = document.text, []
@@ -170,7 +172,7 @@ class _Joiner:
                 bare = re.sub(r"^(?:the|a|an|our|its)\s+", "", inside[1] if inside else surface, flags=re.I)
                 for acronym in acronyms:
                     if is_acronym(acronym) and (
-                        is_spelled_out(acronym, bare) or are_initials(acronym, find_words(bare))
+                        can_abbreviate(acronym, bare) or are_initials(acronym, find_words(bare))
                     ):
                         key = normalize_surface(bare) if inside else normalise_key(entity.key)
                         long = _LongForm(f"{family}:{key}", entity.label)
@@ -229,7 +231,7 @@ class _Joiner:
             out.append(meant)
         return out
 
-    def join(
+    def link_entities(
         self, document: Document, entities: Sequence[Entity], meant: Mapping[str, _LongForm]
     ) -> tuple[Entity, ...]:
         """Return the entities of a document, acronyms united with the long forms that they mean."""

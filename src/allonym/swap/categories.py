@@ -41,7 +41,7 @@ _NO_NAMES = frozenset({"PERSON", "DATE_TIME", "NUMERIC"})
 _FEW = 4  # protected values that may share an entity in any corpus
 
 
-def check_categories(
+def parse_categories(
     states: Mapping[str, str] | Iterable[str] | None = None, taxonomy: Taxonomy = TAXONOMY
 ) -> dict[str, str]:
     """Return categories and their states, checked.
@@ -73,24 +73,24 @@ def check_categories(
     return out
 
 
-def label_of(category: str) -> str:
+def get_category_label(category: str) -> str:
     """Return the label that a category covers."""
     return CATEGORIES.get(category, category)
 
 
-def list_labels(categories: Iterable[str], taxonomy: Taxonomy = TAXONOMY) -> tuple[str, ...]:
+def list_detector_labels(categories: Iterable[str], taxonomy: Taxonomy = TAXONOMY) -> tuple[str, ...]:
     """Return all labels that a detector must look for to fill these categories, in the taxonomy's order."""
-    names = {name for category in categories for name in taxonomy.descendants(label_of(category))}
+    names = {name for category in categories for name in taxonomy.descendants(get_category_label(category))}
     return tuple(label.name for label in taxonomy if label.name in names)
 
 
-def category_of(label: str, categories: Iterable[str], taxonomy: Taxonomy = TAXONOMY) -> str:
+def find_category(label: str, categories: Iterable[str], taxonomy: Taxonomy = TAXONOMY) -> str:
     """Return the category of a label, the narrowest of the given ones; empty if it is in none.
 
     >>> category_of("CITY", ["Location", "Product"]), category_of("CITY", ["Location", "CITY"])
     ('Location', 'CITY')
     """
-    by_label = {label_of(category): category for category in categories}
+    by_label = {get_category_label(category): category for category in categories}
     return next((by_label[name] for name in taxonomy.lineage(label) if name in by_label), "")
 
 
@@ -169,7 +169,7 @@ def group_values(
     categories = tuple(categories)
     starts = [start for start, _ in bounds]
     chunks: list[dict[tuple[str, str], list[Span]]] = [{} for _ in bounds]
-    category_by_label = {e.label: category_of(e.label, categories, taxonomy) for e in entities}
+    category_by_label = {e.label: find_category(e.label, categories, taxonomy) for e in entities}
     for entity in entities:
         category = category_by_label[entity.label]
         if not category:

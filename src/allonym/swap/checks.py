@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder import TOLD, Item, Study, open_intruder, study
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.policy import Policy
 from allonym.swap.corpus import Advance, Corpus, Placed
-from allonym.swap.making import Made, WrittenDraw, derive_key, list_changed_texts, write_draw
+from allonym.swap.making import Made, WrittenDraw, derive_fallback_key, map_changed_chunk_texts, write_draw
 from allonym.swap.results import Attack, Release
 from allonym.swap.rows import Spread, ThisProcess
-from allonym.swap.writing import is_named
+from allonym.swap.writing import is_any_form_in_text
 
 if TYPE_CHECKING:
     from allonym.swap.releases import Releases
@@ -77,12 +77,14 @@ def check_release(
 ) -> Checks:
     """Draw a release several times and let intruders guess; see :meth:`allonym.swap.releases.Releases.check`."""
     settings = releases.settings.check
-    secret = key or derive_key(releases.corpus, releases.seed)
+    secret = key or derive_fallback_key(releases.corpus, releases.seed)
     numbers = [number for number in range(settings.runs) if made is None or number != made.draw]
-    drawn = (spread or ThisProcess()).each(_draw_run, (releases, release, policy, secret, how), numbers)
+    drawn = (spread or ThisProcess()).each(_draw_changed_chunks, (releases, release, policy, secret, how), numbers)
     runs = []
     for number in range(settings.runs):
-        runs.append(next(drawn) if made is None or number != made.draw else _to_run(releases.corpus, made))
+        runs.append(
+            next(drawn) if made is None or number != made.draw else _collect_changed_chunks(releases.corpus, made)
+        )
         if progress is not None:
             progress("draws", number + 1, settings.runs)
     return check_runs(
@@ -100,15 +102,15 @@ def check_release(
     )
 
 
-def _draw_run(
+def _draw_changed_chunks(
     common: tuple[Releases, Release, str | Policy | None, bytes | str, dict[str, Any]], number: int
 ) -> Changed:
     releases, release, policy, secret, how = common
-    return _to_run(releases.corpus, write_draw(releases, release, number, policy, secret, **how))
+    return _collect_changed_chunks(releases.corpus, write_draw(releases, release, number, policy, secret, **how))
 
 
-def _to_run(corpus: Corpus, drawn: WrittenDraw | Made) -> Changed:
-    texts = list_changed_texts(corpus, drawn.written)
+def _collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw | Made) -> Changed:
+    texts = map_changed_chunk_texts(corpus, drawn.written)
     return Changed(texts, drawn.placed, {i: drawn.written.chunk_texts[i].marks for i in texts})
 
 
@@ -125,7 +127,7 @@ def _complete_options(
             "reply": settings.llm_reply,
             "listed": settings.llm_listed,
             "aliases": _collect_aliases(corpus, settings.llm_aliases),
-            "key": subkey(secret, "llm cache"),
+            "key": derive_operator_key(secret, "llm cache"),
         }
         out[LANGUAGE_MODEL] = {**defaults, **out.get(LANGUAGE_MODEL, {})}
     return out
@@ -186,10 +188,13 @@ def check_runs(
     if unknown:
         raise UsageError(f"checks: settings for {', '.join(unknown)}, which is none of the intruders asked for")
     opened = [open_intruder(name, **options.get(name, {})) for name in intruders]
-    items = [make_item(corpus, i) for i in range(len(corpus.chunks))]
+    items = [make_intruder_item(corpus, i) for i in range(len(corpus.chunks))]
     labels = [corpus.class_of(i) for i in range(len(corpus.chunks))]
-    after = [{i: make_item(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text} for run in runs]
-    partners = [_list_partners(run.placed) for run in runs]
+    after = [
+        {i: make_intruder_item(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text}
+        for run in runs
+    ]
+    partners = [_map_chunk_partners(run.placed) for run in runs]
     studies = []
     for intruder in opened:
         count = most.get(intruder.name, len(runs))
@@ -226,7 +231,7 @@ def _summarise_study(result: Study) -> Attack:
     )
 
 
-def make_item(corpus: Corpus, chunk: int, run: Changed | None = None) -> Item:
+def make_intruder_item(corpus: Corpus, chunk: int, run: Changed | None = None) -> Item:
     """Return a chunk as an intruder sees it: without its direct identifiers (P1's y), and with its entities.
 
     Args:
@@ -239,7 +244,7 @@ def make_item(corpus: Corpus, chunk: int, run: Changed | None = None) -> Item:
         value = original
         if run is not None and (donor := run.placed.get(slot)) is not None:
             value = corpus.value_at(donor)
-        elif run is not None and not is_named(original.forms, text):
+        elif run is not None and not is_any_form_in_text(original.forms, text):
             continue  # a fall-back removed it
         keys[value.key] = None
         forms |= dict.fromkeys(value.forms)
@@ -248,7 +253,7 @@ def make_item(corpus: Corpus, chunk: int, run: Changed | None = None) -> Item:
     return Item(text, tuple(keys), tuple(forms))
 
 
-def _list_partners(placed: Placed) -> dict[int, tuple[int, ...]]:
+def _map_chunk_partners(placed: Placed) -> dict[int, tuple[int, ...]]:
     """Return chunk to the chunks that its entities came from or went to."""
     out: dict[int, set[int]] = {}
     for slot, donor in placed.items():

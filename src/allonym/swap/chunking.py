@@ -49,7 +49,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> tuple[
     end = len(text) if end is None else end
     out: list[Interval] = []
     for match in _END.finditer(text, start, end):
-        if match.start() < start or not _is_end(text, match, start, end):
+        if match.start() < start or not _is_sentence_end(text, match, start, end):
             continue
         stop = match.end()
         while stop < end and text[stop].isspace():
@@ -65,7 +65,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> tuple[
     return tuple(out)
 
 
-def _is_end(text: str, match: re.Match[str], start: int, end: int) -> bool:
+def _is_sentence_end(text: str, match: re.Match[str], start: int, end: int) -> bool:
     mark = match.group()
     after = _NEXT.match(text, match.end(), end)
     word = after[1] if after else ""
@@ -97,7 +97,7 @@ def join_cut_tiles(tiles: Sequence[Interval], spans: Iterable[Interval]) -> tupl
     return tuple(out)
 
 
-def compute_distances(vectors: Any) -> Any:
+def compute_neighbour_distances(vectors: Any) -> Any:
     """Return the cosine distances of neighbouring rows: float64 ``(n - 1,)``, 0 to 2, of unit rows ``(n, d)``."""
     rows = np.asarray(vectors, np.float64)
     return 1.0 - np.einsum("ij,ij->i", rows[:-1], rows[1:])
@@ -142,7 +142,7 @@ def split_chunks(
         raise UsageError(f"{len(tiles)} sentences need as many vectors, got {len(vectors)}")
     if not tiles:
         return ()
-    gaps = compute_distances(vectors)
+    gaps = compute_neighbour_distances(vectors)
     limit = np.percentile(gaps, breakpoint) if len(gaps) else 0.0
     borders = [0, *(int(i) + 1 for i in np.flatnonzero(gaps > limit)), len(tiles)]
     pieces = _join_short(tiles, gaps, borders, min_chars, max_chars)
@@ -150,7 +150,7 @@ def split_chunks(
     out: list[Interval] = []
     for first, last in _split_long(tiles, gaps, pieces, min_chars, max_chars):
         a, b = tiles[first][0], tiles[last - 1][1]
-        while b - a > max_chars and (stop := _find_blank(text, a, b, max_chars, merged)) != b:
+        while b - a > max_chars and (stop := _find_cut_position(text, a, b, max_chars, merged)) != b:
             out.append((a, stop))
             a = stop
         out.append((a, b))
@@ -215,7 +215,7 @@ def _split_long(
     return out
 
 
-def _find_blank(text: str, start: int, end: int, size: int, spans: Sequence[Interval]) -> int:
+def _find_cut_position(text: str, start: int, end: int, size: int, spans: Sequence[Interval]) -> int:
     """Return where to cut a sentence that is too long: behind the last blank within ``size``, else the first after."""
     for position in chain(range(min(start + size, end - 1), start, -1), range(start + size + 1, end)):
         if text[position - 1].isspace() and not text[position].isspace():

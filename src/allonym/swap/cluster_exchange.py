@@ -48,7 +48,7 @@ class Task:
     traded: frozenset[tuple[int, int]] = field(repr=False, default=frozenset())
 
 
-def trade_within(frame: Frame, task: Task) -> list[list[Step]]:
+def draw_task_steps(frame: Frame, task: Task) -> list[list[Step]]:
     """Return the steps of each round."""
     return _ClusterExchange(frame, task).run()
 
@@ -74,11 +74,11 @@ class Standing:
         self._codes: dict[int, tuple[int, ...]] = dict(zip(chunks, codes, strict=True))
         self._fit = frame.ground.entity_fit() if frame.rules.matches_slots else None
 
-    def has_free(self, i: int) -> bool:
+    def has_movable_entity(self, i: int) -> bool:
         """Whether any entity of the chunk may still move."""
         return any(self.free[i].values())
 
-    def accepts(self, i: int, key: int) -> bool:
+    def can_receive_entity(self, i: int, key: int) -> bool:
         """Whether the entity may come to the chunk: unknown to its class, and unrelated to those that came before."""
         related = self.ground.related[key]
         if self.rules.returns:
@@ -89,22 +89,22 @@ class Standing:
         received = self.received.get(i)
         return not received or related.isdisjoint(received)
 
-    def suits(self, slot: Slot, donor: Slot) -> bool:
+    def is_fitting_donor(self, slot: Slot, donor: Slot) -> bool:
         """Whether the entity of ``donor`` fits the slot well enough."""
         fit, least = self._fit, self.rules.min_fit
         if fit is None or least == -math.inf:
             return True
         return fit.compute_fit(fit.looks[slot.chunk][slot.value], fit.looks[donor.chunk][donor.value]) >= least
 
-    def may_pair(self, i: int, j: int) -> bool:
+    def can_be_partners(self, i: int, j: int) -> bool:
         """Whether the chunks differ in all in which partners must."""
         return all(a != b for a, b in zip(self._codes[i], self._codes[j], strict=True))
 
-    def note_pair(self, i: int, j: int) -> None:
+    def record_pair(self, i: int, j: int) -> None:
         """Note that two chunks have traded."""
         self.traded.add((min(i, j), max(i, j)))
 
-    def trade(self, i: int, j: int, categories: Sequence[str], strict: bool = False) -> Step:
+    def exchange_entities(self, i: int, j: int, categories: Sequence[str], strict: bool = False) -> Step:
         """Exchange as many entities of two chunks as possible; which ones, if one has more, is random.
 
         Of the entities that may replace another, the one comes whose name is written most alike; with ``strict`` none
@@ -116,15 +116,15 @@ class Standing:
             values, other_values = self.free[i].get(c), self.free[j].get(c)
             if not values or not other_values:
                 continue
-            going = [a for a in values if self.accepts(j, keys[i][a])]
-            coming = [b for b in other_values if self.accepts(i, keys[j][b])] if going else []
+            going = [a for a in values if self.can_receive_entity(j, keys[i][a])]
+            coming = [b for b in other_values if self.can_receive_entity(i, keys[j][b])] if going else []
             if not coming:
                 continue
             coming = self.dice.shuffle(coming)
             for a in self.dice.shuffle(going):
-                if not self.accepts(j, keys[i][a]):
+                if not self.can_receive_entity(j, keys[i][a]):
                     continue
-                fitting = [b for b in coming if self.accepts(i, keys[j][b])]
+                fitting = [b for b in coming if self.can_receive_entity(i, keys[j][b])]
                 if not fitting:
                     break
                 if strict:
@@ -133,11 +133,11 @@ class Standing:
                         continue
                 b = min(fitting, key=lambda b: (shapes[i][a] ^ shapes[j][b]).bit_count())
                 coming.remove(b)
-                self.take(c, Slot(i, a), Slot(j, b))
+                self.record_move(c, Slot(i, a), Slot(j, b))
                 out.append((Slot(i, a), Slot(j, b)))
         return out
 
-    def take(self, category: str, *cycle: Slot) -> None:
+    def record_move(self, category: str, *cycle: Slot) -> None:
         """Note that each slot takes the entity of the next."""
         keys = self.ground.keys
         for k, slot in enumerate(cycle):
@@ -155,7 +155,7 @@ class _ClusterExchange(Standing):
 
     def __init__(self, frame: Frame, task: Task) -> None:
         super().__init__(frame, task.chunks, frame.generator(*task.number))
-        free = frame.list_free(task.chunks) if task.free is None else task.free
+        free = frame.list_movable_values(task.chunks) if task.free is None else task.free
         self.free = {i: {c: list(v) for c, v in f.items()} for i, f in free.items()}
         self.received = {i: list(keys) for i, keys in task.received.items()}
         self.traded = set(task.traded)
@@ -182,7 +182,7 @@ class _ClusterExchange(Standing):
             strict = careful and not number
             used: set[tuple[int, str]] = set()
             steps: list[Step] = []
-            for i in self.dice.shuffle(i for i in bucket if self.has_free(i)):
+            for i in self.dice.shuffle(i for i in bucket if self.has_movable_entity(i)):
                 cycles = [c for some in together for c in self._trade_chunk(i, some, candidates, pools, used, strict)]
                 if cycles:
                     steps.append(cycles)
@@ -208,16 +208,16 @@ class _ClusterExchange(Standing):
                 break
             if not self.free[i].get(c):
                 continue
-            for j in candidates.list_for(i, pools[c], self.dice):
-                if (min(i, j), max(i, j)) in self.traded or not self.may_pair(i, j):
+            for j in candidates.draw_partners_for(i, pools[c], self.dice):
+                if (min(i, j), max(i, j)) in self.traded or not self.can_be_partners(i, j):
                     continue
                 if once and (j, categories[0]) in used:
                     continue
-                cycles = self.trade(i, j, categories, strict)
+                cycles = self.exchange_entities(i, j, categories, strict)
                 if not cycles:
                     continue
                 out += cycles
-                self.note_pair(i, j)
+                self.record_pair(i, j)
                 for k in categories:
                     if not self.free[j].get(k):
                         pools[k].discard(j)
@@ -252,17 +252,17 @@ class _ClusterExchange(Standing):
             slots = [Slot(i, v) for i in self.bucket for v in self.free[i].get(c, ())]
             used = [False] * len(slots)
             current: set[tuple[int, int]] = set()  # pairs that may trade more than one entity of the category
-            for a, b in matcher.pairs(slots):
+            for a, b in matcher.iterate_slot_pairs(slots):
                 (i, value), (j, other) = slots[a], slots[b]
                 pair = (min(i, j), max(i, j))
                 if used[a] or used[b] or (pair in self.traded and pair not in current):
                     continue
-                if self.accepts(j, keys[i][value]) and self.accepts(i, keys[j][other]):
+                if self.can_receive_entity(j, keys[i][value]) and self.can_receive_entity(i, keys[j][other]):
                     used[a] = used[b] = True
                     current.add(pair)
                     self.traded.add(pair)
                     cycle: tuple[Slot, ...] = (slots[a], slots[b])
-                    self.take(c, *cycle)
+                    self.record_move(c, *cycle)
                     cycles_of.setdefault(i, {})[cycle] = cycles_of.setdefault(j, {})[cycle] = None
         out: list[Step] = []
         for i in self.dice.shuffle(cycles_of):
@@ -288,7 +288,7 @@ class Matcher:
         self._fit = frame.ground.entity_fit()
         self._counts = frame.counts.astype(np.float64)
 
-    def pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
+    def iterate_slot_pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
         """Yield pairs of slots, as indices into ``slots``, in the order in which to try them."""
         chunks = np.array([s.chunk for s in slots], np.int64)
         looks = np.array([self._fit.looks[s.chunk][s.value] for s in slots], np.int64)

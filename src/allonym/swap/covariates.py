@@ -113,7 +113,7 @@ def build_design(corpus: Corpus, names: Sequence[str]) -> Array:
     return np.concatenate(columns, axis=1)
 
 
-def group_donors(corpus: Corpus, key: str) -> tuple[str, ...]:
+def list_donor_groups(corpus: Corpus, key: str) -> tuple[str, ...]:
     """Return per chunk its document's value of a metadata key: entities are exchanged within such a group only.
 
     Documents without the value form a group, the empty string.

@@ -56,7 +56,7 @@ def log_density(t: ArrayLike, rho: ArrayLike, d: int, family: str) -> Array:
     return np.asarray(a * log_rest - b * log_w)
 
 
-def log_area(d: int) -> float:
+def compute_log_sphere_area(d: int) -> float:
     """Return the log of the sphere's surface, log(2 pi^(d/2) / Gamma(d/2)).
 
     Subtract it from a log density to get the one with respect to the surface measure.
@@ -64,7 +64,7 @@ def log_area(d: int) -> float:
     return float(np.log(2) + d / 2 * np.log(np.pi) - gammaln(d / 2))
 
 
-def mean_cosine(rho: ArrayLike, d: int, family: str) -> Array:
+def compute_mean_cosine(rho: ArrayLike, d: int, family: str) -> Array:
     """Return the expected cosine of a point to its mean direction, 0 to 1: how alike a component's members are.
 
     It is rho itself for pkbd (harmonic measure), and more for spcauchy, by quadrature over the angle.

@@ -16,7 +16,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
 from allonym.files.fields import find_field
 from allonym.files.metadata import match_rows
-from allonym.swap.protected import strip_name
+from allonym.swap.protected import list_core_words
 from allonym.swap.sections import everything
 
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -80,10 +80,10 @@ def list_fields(
                 paths.update(
                     (f"{outer}{k}", None) for k, value in record.items() if value and split_field_name(str(k)) in names
                 )
-    return tuple(dict.fromkeys((*fields, *(path for path in paths if _is_text(source, format, path)))))
+    return tuple(dict.fromkeys((*fields, *(path for path in paths if _has_text_field(source, format, path)))))
 
 
-def _is_text(source: str | Path, format: str | None, path: str) -> bool:
+def _has_text_field(source: str | Path, format: str | None, path: str) -> bool:
     """Whether any document has text in the field of this path."""
     try:
         documents = read_documents(source, fields=[path], format=format)
@@ -92,9 +92,9 @@ def _is_text(source: str | Path, format: str | None, path: str) -> bool:
         return False
 
 
-def is_named_beside(document: Document, value: str) -> bool:
+def is_named_in_unread_text(document: Document, value: str) -> bool:
     """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
-    words = " ".join(strip_name(value))
+    words = " ".join(list_core_words(value))
     return len(words) > 2 and any(
         f" {words} " in f" {' '.join(keep_words(string).split())} " and string.strip() not in document.text
         for string in _iterate_strings(document.meta)
@@ -128,7 +128,7 @@ def _remove_field_names(document: Document, keep: Sequence[str]) -> Document:
     return replace(document, text="".join(pieces), parts=tuple(parts))
 
 
-def list_classes(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
+def list_protected_values(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
     """Return each document's value of the protected metadata.
 
     Raises:

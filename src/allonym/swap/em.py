@@ -24,7 +24,7 @@ LEAST = 1e-3
 """A component of a smaller effective size is always dropped."""
 
 SAME = 1e-3
-"""Components nearer than this (see :func:`find_duplicates`) are merged."""
+"""Components nearer than this (see :func:`find_duplicate_components`) are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Parameters:
     means: Array
     rhos: Array
 
-    def take(self, keep: Array) -> Parameters:
+    def select_components(self, keep: Array) -> Parameters:
         """Return some of the components, with weights that sum to 1."""
         weights = self.weights[keep]
         return Parameters(weights / weights.sum(), self.means[keep], self.rhos[keep])
@@ -58,7 +58,7 @@ class Sums:
         arrays = (a + b for a, b in zip(self._arrays, other._arrays, strict=True))
         return Sums(self.log_likelihood + other.log_likelihood, *arrays)
 
-    def take(self, keep: Array) -> Sums:
+    def select_components(self, keep: Array) -> Sums:
         """Return the sums of some of the components."""
         return Sums(self.log_likelihood, *(a[keep] for a in self._arrays))
 
@@ -72,7 +72,7 @@ class Sums:
         return Sums(self.log_likelihood, *(a / divisor for a in self._arrays))
 
     def merge(self, first: Array) -> Sums:
-        """Add up components that are the same, as :func:`find_duplicates` reports them."""
+        """Add up components that are the same, as :func:`find_duplicate_components` reports them."""
         components, group = np.unique(first, return_inverse=True)
         totals = [np.zeros((len(components), *a.shape[1:])) for a in self._arrays]
         for total, values in zip(totals, self._arrays, strict=True):
@@ -202,7 +202,7 @@ def _split_directions(pull: Array) -> tuple[Array, Array]:
     return length, means
 
 
-def maximise(sums: Sums, family: str, max_rho: float) -> Parameters:
+def maximise_parameters(sums: Sums, family: str, max_rho: float) -> Parameters:
     """Return the parameters of one MM step."""
     length, means = _split_directions(sums.pull)
     rhos = solve_concentration(sums.size, sums.shrunk, length, get_exponents(family, means.shape[1]), max_rho)
@@ -217,7 +217,7 @@ def start_from_labels(
     sums = rows.total(_sum_labels, labels, k)
     length, means = _split_directions(sums.pull)
     rough = Parameters(sums.size / sums.size.sum(), means, np.minimum(length / sums.size, min(0.95, max_rho)))
-    return maximise(rows.total(compute_shard_sums, rough, family, labels), family, max_rho)
+    return maximise_parameters(rows.total(compute_shard_sums, rough, family, labels), family, max_rho)
 
 
 def _as_rows(X: Array | Rows, weight: Array | None) -> Rows:
@@ -281,10 +281,10 @@ def select_large_components(size: Array, smallest: float) -> Array:
 def _drop_small(sums: Sums, smallest: float, scale: float = 1.0) -> tuple[Sums, int]:
     # The sums of the components that stay, and how many go; ``scale`` turns mean sizes into sizes.
     keep = select_large_components(sums.size * scale, smallest)
-    return (sums, 0) if keep.all() else (sums.take(keep), int((~keep).sum()))
+    return (sums, 0) if keep.all() else (sums.select_components(keep), int((~keep).sum()))
 
 
-def find_duplicates(parameters: Parameters) -> Array:
+def find_duplicate_components(parameters: Parameters) -> Array:
     """Return for each component the first one that is the same, (K,); all different: 0 to K - 1.
 
     Two are the same where d |psi_i - psi_j|^2 / (1 - 2 psi_i'psi_j + |psi_i|^2 |psi_j|^2) is below :data:`SAME`, with
@@ -346,12 +346,12 @@ def run_em(X: Array | Rows, start: Parameters, family: str, limits: Limits, weig
         if gone:
             dropped, previous = dropped + gone, None
         elif converged:
-            first = find_duplicates(parameters)
+            first = find_duplicate_components(parameters)
             if not (same := len(first) - len(np.unique(first))):
                 return EmRun(parameters, tuple(trace), True, dropped, merged)
             merged += same
             sums, previous = sums.merge(first), None
-        parameters = maximise(sums, family, limits.max_rho)
+        parameters = maximise_parameters(sums, family, limits.max_rho)
     return EmRun(parameters, tuple(trace), False, dropped, merged)
 
 
@@ -375,7 +375,7 @@ def run_stepwise_em(
     n, total_weight = len(rows), rows.total_weight
     parameters = start
     sample = np.sort(rng.choice(n, min(n, max(batch, 50 * len(start.rhos))), replace=False))
-    mean = _compute_mean_sums(rows.take(sample), start, family)
+    mean = _compute_mean_sums(rows.select_rows(sample), start, family)
     trace: list[float] = []
     dropped = merged = step = 0
     converged = False
@@ -383,21 +383,21 @@ def run_stepwise_em(
         order = rng.permutation(n)
         total = 0.0
         for begin in range(0, n, batch):
-            sums = _compute_mean_sums(rows.take(np.sort(order[begin : begin + batch])), parameters, family)
+            sums = _compute_mean_sums(rows.select_rows(np.sort(order[begin : begin + batch])), parameters, family)
             total += sums.log_likelihood
             mean = mean.blend(sums, (step + 2) ** -0.6)
             step += 1
             mean, gone = _drop_small(mean, LEAST, total_weight)
             dropped += gone
-            parameters = maximise(mean, family, limits.max_rho)
+            parameters = maximise_parameters(mean, family, limits.max_rho)
         mean, gone = _drop_small(mean, limits.smallest, total_weight)
-        first = find_duplicates(parameters) if not gone else np.arange(len(mean.size))
+        first = find_duplicate_components(parameters) if not gone else np.arange(len(mean.size))
         same = len(first) - len(np.unique(first))
         dropped, merged = dropped + gone, merged + same
         trace.append(total)
         if gone or same:
             mean = mean.merge(first)
-            parameters = maximise(mean, family, limits.max_rho)
+            parameters = maximise_parameters(mean, family, limits.max_rho)
         elif len(trace) > 1 and trace[-1] - trace[-2] <= max(limits.tol, 1e-4) * (abs(trace[-2]) + total_weight):
             converged = True
             break

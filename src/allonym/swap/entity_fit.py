@@ -21,7 +21,7 @@ from allonym.models.runtime import Embeddings
 from allonym.models.tagger import ENGLISH
 from allonym.models.words import split_words
 from allonym.replace.naming import parse_name
-from allonym.swap.categories import DETERMINER, is_initialism, label_of
+from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Corpus, Value
 from allonym.swap.covariates import encode_one_hot
 from allonym.swap.recoding import Recoding, recoding
@@ -98,7 +98,7 @@ class EntityFit:
 def _get_look(value: Value) -> tuple[str, str, str, str]:
     # The label is that of most mentions; of equally frequent ones the first by name.
     counts = Counter(s.label for s in value.spans)
-    label = min(counts, key=lambda name: (-counts[name], name)) if counts else label_of(value.category)
+    label = min(counts, key=lambda name: (-counts[name], name)) if counts else get_category_label(value.category)
     return value.category, (*value.forms, value.key)[0], label, value.key
 
 
@@ -106,7 +106,7 @@ def _describe_look(category: str, form: str, label: str, key: str, classes: Reco
     bare = DETERMINER.sub("", form) or form
     letters = [c for c in bare if c.isalpha()]
     family = TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
-    finer = label if label != label_of(category) else ""
+    finer = label if label != get_category_label(category) else ""
     class_ = classes(category, key) if category != "Term" else key
     features: dict[str, Any] = {
         "kind": finer,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.swap.cluster_exchange import Standing, Step, Task, trade_within
+from allonym.swap.cluster_exchange import Standing, Step, Task, draw_task_steps
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.partners import TRIES, Candidates, Frame, Pairs
 from allonym.swap.rows import Spread, ThisProcess
@@ -26,9 +26,9 @@ from allonym.swap.validity import (
     Rules,
     check_rules,
     combine_codes,
+    encode_categories,
     group_into_buckets,
     list_valid_pairs,
-    mark_categories,
     number_sets,
 )
 
@@ -137,13 +137,13 @@ def exchange(
     if rules.draws_pairs:
         steps = run.draw_pairs()
     else:
-        steps = run.trade_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
+        steps = run.run_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
     if rules.beyond and not run.stopped:
         wide = group_into_buckets(frame.ground, np.zeros(n, np.int64), rules, groups, None)
-        remaining = [[i for i in m if i in run.bucket_of and run.has_free(i)] for m in wide]
-        steps += run.trade_tasks([run.make_task((1, b), m) for b, m in enumerate(remaining)], None)
+        remaining = [[i for i in m if i in run.bucket_of and run.has_movable_entity(i)] for m in wide]
+        steps += run.run_tasks([run.make_task((1, b), m) for b, m in enumerate(remaining)], None)
     if rules.cycles and not run.stopped:
-        run.rotate(steps)
+        run.add_rotations(steps)
     return run.make_sequence(steps, labels, allowed)
 
 
@@ -160,15 +160,15 @@ class _Run(Standing):
         super().__init__(frame, range(n), frame.generator())
         self.buckets = buckets
         self.bucket_of = {i: b for b, bucket in enumerate(buckets) for i in bucket}
-        self.free = frame.list_free(range(n))
+        self.free = frame.list_movable_values(range(n))
         self.changed: set[int] = set()
         self.stopped = False
         self.is_cut = False  # ended before every chunk had its turn
         self.holders = sum(map(bool, self.free.values()))
 
-    def take(self, category: str, *cycle: Slot) -> None:
-        """Do as :meth:`Standing.take`, and count the chunks as changed."""
-        super().take(category, *cycle)
+    def record_move(self, category: str, *cycle: Slot) -> None:
+        """Do as :meth:`Standing.record_move`, and count the chunks as changed."""
+        super().record_move(category, *cycle)
         self.changed.update(slot.chunk for slot in cycle)
 
     # Cluster by cluster
@@ -178,18 +178,18 @@ class _Run(Standing):
         free = {i: self.free[i] for i in chunks}
         return Task(number, chunks, 1, free, {i: self.received.get(i, []) for i in chunks}, frozenset(self.traded))
 
-    def trade_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
+    def run_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """Draw and note the steps of all tasks, mixed round by round. The largest tasks go to the workers first."""
         order = sorted(range(len(tasks)), key=lambda n: -len(tasks[n].chunks))
-        results = (spread or ThisProcess()).each(trade_within, self.frame.without_texts(), (tasks[n] for n in order))
+        results = (spread or ThisProcess()).each(draw_task_steps, self.frame.without_texts(), (tasks[n] for n in order))
         rounds_of = dict(zip(order, results, strict=True))
         corpus = self.ground.corpus
         out: list[Step] = []
         for number in range(max((task.rounds for task in tasks), default=0)):
             steps = [step for n in range(len(tasks)) if number < len(rounds_of[n]) for step in rounds_of[n][number]]
             for cycle in (cycle for step in steps for cycle in step):
-                self.take(corpus.value_at(cycle[0]).category, *cycle)
-                self.note_pair(cycle[0].chunk, cycle[-1].chunk)
+                self.record_move(corpus.value_at(cycle[0]).category, *cycle)
+                self.record_pair(cycle[0].chunk, cycle[-1].chunk)
             out += self.dice.shuffle(steps)
         return out
 
@@ -204,21 +204,21 @@ class _Run(Standing):
             cells = [self._number_cells(c) for c in rules.categories]
             members = [[i for i in m if test(self.free[i].get(c) for c in rules.categories)] for m in self.buckets]
             codes = [*self.frame.codes, combine_codes(cells, n)]
-            pairs = Pairs(members, codes, mark_categories(cells, n), self.traded)
+            pairs = Pairs(members, codes, encode_categories(cells, n), self.traded)
             before = len(out)
-            while not self._is_over(len(out)) and (pair := pairs.draw(self.dice)) is not None:
-                cycles = self.trade(*pair, rules.categories)
+            while not self._stop_at_limit(len(out)) and (pair := pairs.draw(self.dice)) is not None:
+                cycles = self.exchange_entities(*pair, rules.categories)
                 if cycles:
                     out.append(cycles)
-                    self.note_pair(*pair)
-                    pairs.use(*pair)
+                    self.record_pair(*pair)
+                    pairs.remove_chunks(*pair)
                 else:
                     pairs.forbid(*pair)
             if self.stopped or len(out) == before:
                 break
         return out
 
-    def _is_over(self, swaps: int) -> bool:
+    def _stop_at_limit(self, swaps: int) -> bool:
         if self.rules.is_limit_reached(swaps, len(self.changed), self.holders):
             self.stopped = self.is_cut = True
         return self.stopped
@@ -230,7 +230,7 @@ class _Run(Standing):
 
     # Rotations of three
 
-    def rotate(self, steps: list[Step]) -> None:
+    def add_rotations(self, steps: list[Step]) -> None:
         """Let entities that did not move join a pair that has traded, or two others; changes ``steps``."""
         corpus = self.ground.corpus
         traded: dict[tuple[int, str], list[tuple[Step, int]]] = {}
@@ -249,16 +249,18 @@ class _Run(Standing):
                 candidates = candidates or self.candidates(bucket)
                 pairs = traded.get((b, c), [])
                 for slot in self.dice.shuffle(slots):
-                    if slot.value not in self.free[slot.chunk][c] or self._join_pair(slot, c, pairs, candidates):
+                    if slot.value not in self.free[slot.chunk][c] or self._try_joining_pair(slot, c, pairs, candidates):
                         continue
                     if cycle := self._rotate_three(slot, c, slots, candidates):
                         new.append([cycle])
         steps += self.dice.shuffle(new)
 
-    def _may_trade(self, i: int, j: int, candidates: Candidates) -> bool:
-        return self.may_pair(i, j) and candidates.are_near(i, j)
+    def _are_near_partners(self, i: int, j: int, candidates: Candidates) -> bool:
+        return self.can_be_partners(i, j) and candidates.are_near(i, j)
 
-    def _join_pair(self, slot: Slot, category: str, pairs: list[tuple[Step, int]], candidates: Candidates) -> bool:
+    def _try_joining_pair(
+        self, slot: Slot, category: str, pairs: list[tuple[Step, int]], candidates: Candidates
+    ) -> bool:
         """Put the slot into a pair: p takes from q, q from the slot, the slot from p."""
         keys, i = self.ground.keys, slot.chunk
         key = keys[i][slot.value]
@@ -266,14 +268,16 @@ class _Run(Standing):
             n = self.dice.draw_below(len(pairs))
             step, k = pairs[n]
             p, q = step[k] if self.dice.draw_below(2) else step[k][::-1]
-            if not (self._may_trade(i, p.chunk, candidates) and self._may_trade(i, q.chunk, candidates)):
+            if not (
+                self._are_near_partners(i, p.chunk, candidates) and self._are_near_partners(i, q.chunk, candidates)
+            ):
                 continue
-            if not (self.suits(slot, p) and self.suits(q, slot)):
+            if not (self.is_fitting_donor(slot, p) and self.is_fitting_donor(q, slot)):
                 continue
             received = self.received[q.chunk]
             position = received.index(keys[p.chunk][p.value])
             freed = received.pop(position)
-            if self.accepts(q.chunk, key) and self.accepts(i, freed):
+            if self.can_receive_entity(q.chunk, key) and self.can_receive_entity(i, freed):
                 received.append(key)
                 self.free[i][category].remove(slot.value)
                 self.received.setdefault(i, []).append(freed)
@@ -292,20 +296,28 @@ class _Run(Standing):
         if len(slots) > SAMPLE:
             slots = [slots[self.dice.draw_below(len(slots))] for _ in range(SAMPLE)]
         others = [
-            s for s in slots if s.value in self.free[s.chunk][category] and self._may_trade(i, s.chunk, candidates)
+            s
+            for s in slots
+            if s.value in self.free[s.chunk][category] and self._are_near_partners(i, s.chunk, candidates)
         ]
         others = self.dice.shuffle(list(dict.fromkeys(others)))[:TRIES]
-        takes = [s for s in others if self.accepts(i, keys[s.chunk][s.value]) and self.suits(slot, s)]
-        gives = [s for s in others if self.accepts(s.chunk, keys[i][slot.value]) and self.suits(s, slot)]
+        takes = [
+            s for s in others if self.can_receive_entity(i, keys[s.chunk][s.value]) and self.is_fitting_donor(slot, s)
+        ]
+        gives = [
+            s
+            for s in others
+            if self.can_receive_entity(s.chunk, keys[i][slot.value]) and self.is_fitting_donor(s, slot)
+        ]
         for j in takes:
             for k in gives:
                 if (
                     j.chunk != k.chunk
-                    and self._may_trade(j.chunk, k.chunk, candidates)
-                    and self.accepts(j.chunk, keys[k.chunk][k.value])
-                    and self.suits(j, k)
+                    and self._are_near_partners(j.chunk, k.chunk, candidates)
+                    and self.can_receive_entity(j.chunk, keys[k.chunk][k.value])
+                    and self.is_fitting_donor(j, k)
                 ):
-                    self.take(category, slot, j, k)
+                    self.record_move(category, slot, j, k)
                     return (slot, j, k)
         return ()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from allonym.errors import DataError, UsageError
 from allonym.swap.corpus import Advance, Corpus, ignore_progress
-from allonym.swap.covariates import Residual, build_design, fit_residual, group_donors
+from allonym.swap.covariates import Residual, build_design, fit_residual, list_donor_groups
 from allonym.swap.density import FAMILIES
 from allonym.swap.embedding import Embedder, open_embedder
 from allonym.swap.mixture import SphericalMixture
@@ -84,7 +84,7 @@ def _group_chunks(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
     """Return per chunk the group in which its donors must be; None where the settings ask for none."""
     if not settings.embed.covariates or settings.embed.use != "donors":
         return None
-    keys = [group_donors(corpus, key) for key in settings.embed.covariates]
+    keys = [list_donor_groups(corpus, key) for key in settings.embed.covariates]
     return tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
 
 

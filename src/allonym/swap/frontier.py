@@ -140,7 +140,7 @@ def explain(
     winner = ranked[0]
     utility, risk = usable[winner]
     outside = [i for i in usable if not choice.allows(usable[i])]
-    limits, within = choice.limits, _count_releases(len(usable) - len(outside))
+    limits, within = choice.limits, _format_release_count(len(usable) - len(outside))
     out = [f"The choice is {names[winner]}: utility {utility:.4f}, risk {risk:.4f}."]
     out.append(
         _explain_rule(usable[winner], choice, f"of the {within} with {limits}" if limits else f"of all {within}")
@@ -149,9 +149,13 @@ def explain(
         out += _explain_limits(usable, winner, names, outside, choice)
     beaten = sum(p != usable[winner] and utility >= p[0] and risk <= p[1] for p in usable.values())
     count = len(find_frontier(points))
-    beats = f"It beats {_count_releases(beaten)}, in utility, risk or both" if beaten else "It beats no other outright"
+    beats = (
+        f"It beats {_format_release_count(beaten)}, in utility, risk or both"
+        if beaten
+        else "It beats no other outright"
+    )
     out.append(
-        f"{beats}; {_count_releases(count)} {'is' if count == 1 else 'are'} beaten by none, this one among them."
+        f"{beats}; {_format_release_count(count)} {'is' if count == 1 else 'are'} beaten by none, this one among them."
     )
     if len(ranked) > 1:
         out.append(_explain_runner_up(usable, winner, ranked[1], names, spreads))
@@ -224,7 +228,7 @@ def _explain_limits(
         )
         return
     if outside:
-        yield f"The limits rule out {_count_releases(len(outside))}."
+        yield f"The limits rule out {_format_release_count(len(outside))}."
 
 
 def _explain_runner_up(
@@ -233,7 +237,8 @@ def _explain_runner_up(
     gains = (points[second][0] - points[winner][0], points[second][1] - points[winner][1])
     if gains == (0.0, 0.0):
         return f"Equal to it is {names[second]}; the first of both was taken."
-    out = f"Next comes {names[second]}, with {_compare(gains[0], 'utility')} and {_compare(gains[1], 'risk')}"
+    utility, risk = _describe_difference(gains[0], "utility"), _describe_difference(gains[1], "risk")
+    out = f"Next comes {names[second]}, with {utility} and {risk}"
     if spreads is None:
         return out + "."
     noise = [math.hypot(spreads[winner][axis], spreads[second][axis]) for axis in (0, 1)]
@@ -242,9 +247,9 @@ def _explain_runner_up(
     return out + "; that is more than one standard deviation of the draws."
 
 
-def _compare(gain: float, measure: str) -> str:
+def _describe_difference(gain: float, measure: str) -> str:
     return f"the same {measure}" if not gain else f"{measure} {abs(gain):.4f} {'higher' if gain > 0 else 'lower'}"
 
 
-def _count_releases(number: int) -> str:
+def _format_release_count(number: int) -> str:
     return "1 release" if number == 1 else f"{number} releases"

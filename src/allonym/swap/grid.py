@@ -19,7 +19,7 @@ from allonym.swap.fitting import embed_corpus, fit_mixtures, make_space
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
-from allonym.swap.search import collect_releases, draw_candidates, list_candidates, open_recoding, unify_scale
+from allonym.swap.search import collect_releases, draw_candidates, list_candidates, open_recoding, unify_utility_scale
 from allonym.swap.settings import Settings
 
 
@@ -116,14 +116,14 @@ def grid(
                 continue
             space = make_space(corpus, embedded, fit.mixture, here)
             draws, _ = draw_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
-            scaled = unify_scale(draws, *space.vectors.shape)
+            scaled = unify_utility_scale(draws, *space.vectors.shape)
             releases, _ = collect_releases(candidates, scaled, len(corpus.chunks))
-            out += [_choose(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
+            out += [_choose_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
     advance("grid", total, total)
     return tuple(out)
 
 
-def _choose(point: Setting, releases: Sequence[Release], population: float, *, bounded: bool) -> Setting:
+def _choose_release(point: Setting, releases: Sequence[Release], population: float, *, bounded: bool) -> Setting:
     if not releases:
         return replace(point, population=population, reason="no two chunks are a valid pair")
     placed = [

@@ -21,7 +21,7 @@ from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
 from allonym.swap.sampling import Grid, Moved, draw_sequence, embed_changes, measure_utility
 from allonym.swap.utility import STAND_IN
-from allonym.swap.writing import Written, is_named, write
+from allonym.swap.writing import Written, is_any_form_in_text, write
 
 if TYPE_CHECKING:
     from allonym.swap.releases import Releases
@@ -107,7 +107,7 @@ def make(
     """
     corpus = releases.corpus
     drawn = write_draw(releases, release, draw, policy, key, spread, **options)
-    texts = list_changed_texts(corpus, drawn.written)
+    texts = map_changed_chunk_texts(corpus, drawn.written)
     moved = embed_changes(releases.space, texts)
     vectors = np.array(releases.space.raw)
     vectors[moved.chunks] = moved.raw
@@ -116,7 +116,7 @@ def make(
     return Made(release, draw, drawn.swaps, drawn.sequence, drawn.placed, drawn.written, vectors, outcomes, numbers)
 
 
-def list_changed_texts(corpus: Corpus, written: Written) -> dict[int, str]:
+def map_changed_chunk_texts(corpus: Corpus, written: Written) -> dict[int, str]:
     """Return chunk to its new text, of those that changed."""
     return {i: new.text for i, new in enumerate(written.chunk_texts) if new.text != corpus.chunks[i].text}
 
@@ -136,13 +136,13 @@ def write_draw(
     placed = sequence.placed(swaps)
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
-    secret = key or derive_key(corpus, releases.seed)
+    secret = key or derive_fallback_key(corpus, releases.seed)
     return WrittenDraw(
         swaps, sequence, placed, write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
     )
 
 
-def derive_key(corpus: Corpus, seed: int) -> bytes:
+def derive_fallback_key(corpus: Corpus, seed: int) -> bytes:
     """Return a key for fall-backs if none is given: 32 bytes that only the owner of the originals can compute."""
     return blake2b(f"{seed} {digest_corpus(corpus)}".encode(), digest_size=32, person=b"swap fall-backs").digest()
 
@@ -219,7 +219,7 @@ def _collect_numbers(
 def _has_lost_entity(corpus: Corpus, chunk: int, text: str, placed: Placed, categories: Sequence[str]) -> bool:
     """Whether an entity of these categories left the chunk: it was exchanged, or a fall-back removed it."""
     slots = [(slot, value) for slot, value in corpus.slots_of(chunk) if value.category in categories]
-    return any(slot in placed or not is_named(value.forms, text) for slot, value in slots)
+    return any(slot in placed or not is_any_form_in_text(value.forms, text) for slot, value in slots)
 
 
 def estimate_changed_words(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:

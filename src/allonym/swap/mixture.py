@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import em
-from allonym.swap.density import Array, get_exponents, log_density, mean_cosine
+from allonym.swap.density import Array, compute_mean_cosine, get_exponents, log_density
 from allonym.swap.em import LEAST, EmRun, Limits, Parameters, iterate_log_joint, start_from_labels
 from allonym.swap.rows import (
     ALONE,
@@ -28,7 +28,7 @@ from allonym.swap.rows import (
     add_along_tree,
     compute_copy_weights,
     iterate_blocks,
-    one_thread,
+    limit_to_one_thread,
     to_unit_rows,
 )
 
@@ -150,18 +150,18 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if rows.zeros == n:
             raise DataError("a mixture needs directions; all rows are zero")
         start = None if labels is None else _check_labels(labels, n, self.n_components)
-        with one_thread():
+        with limit_to_one_thread():
             run = self._choose_run(rows, start, runs)
         order = np.lexsort((np.arange(len(run.parameters.rhos)), -run.parameters.weights))
-        parameters = run.parameters.take(order)
+        parameters = run.parameters.select_components(order)
         self.n_features_in_ = d
         self.weights_, self.means_, self.rhos_ = parameters.weights, parameters.means, parameters.rhos
         self.trace_ = np.array(run.trace)
         self.n_iter_ = len(run.trace)
         self.converged_ = run.converged
-        self.degenerate_ = self._is_at_cap(parameters, self._get_cap(rows.X.dtype))
-        self.cosines_ = mean_cosine(parameters.rhos, d, self.family)
-        with one_thread():
+        self.degenerate_ = self._mark_capped_components(parameters, self._get_max_rho(rows.X.dtype))
+        self.cosines_ = compute_mean_cosine(parameters.rhos, d, self.family)
+        with limit_to_one_thread():
             shards = rows.each(_label_shard, parameters, self.family)
         self.labels_ = np.concatenate([labels for labels, _ in shards])
         self.log_likelihood_ = float(add_along_tree((total for _, total in shards), len(shards)))
@@ -207,7 +207,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _map_log_joint(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
         data, _ = self._prepare_rows(X)
-        with one_thread():
+        with limit_to_one_thread():
             blocks = iterate_log_joint(data, self._parameters, self.family)
             return np.concatenate([compute(log) for _, log in blocks])
 
@@ -246,7 +246,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.max_rho is not None and not 0 < self.max_rho < 1:
             raise UsageError(f"max_rho must lie between 0 and 1, got {self.max_rho}")
 
-    def _get_cap(self, dtype: np.dtype[Any]) -> float:
+    def _get_max_rho(self, dtype: np.dtype[Any]) -> float:
         return NEAR_ONE[dtype.name] if self.max_rho is None else min(self.max_rho, 1 - 1e-12)
 
     def _weigh_rows(self, X: Array, zeros: Array) -> Array | None:
@@ -256,12 +256,14 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return np.where(zeros, 0.0, 1.0 if weight is None else weight)
 
     def _choose_run(self, rows: Rows, labels: Array | None, runs: Iterator[EmRun] | None) -> EmRun:
-        cap = self._get_cap(rows.X.dtype)
+        cap = self._get_max_rho(rows.X.dtype)
         if labels is not None:
             start = start_from_labels(rows, labels, self.n_components, self.family, cap)
             return self._run_em(rows, start, final=True)
         started = islice(run_starts(rows, [self]) if runs is None else runs, self.restarts)
-        best = min(started, key=lambda run: (int(self._is_at_cap(run.parameters, cap).sum()), -run.trace[-1]))
+        best = min(
+            started, key=lambda run: (int(self._mark_capped_components(run.parameters, cap).sum()), -run.trace[-1])
+        )
         if len(rows) <= self._sample_size and not self._is_batched(len(rows)):
             return best
         last = self._run_em(rows, best.parameters, final=True)
@@ -271,9 +273,9 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _sample_size(self) -> int:
         return max(SAMPLE, 50 * self.n_components)
 
-    def _run_start(self, sample: Rows, number: int) -> EmRun:
+    def _run_em_from_start(self, sample: Rows, number: int) -> EmRun:
         # EM on the sample of the rows on which starts compete, from the start of this number.
-        k, cap = self.n_components, self._get_cap(sample.X.dtype)
+        k, cap = self.n_components, self._get_max_rho(sample.X.dtype)
         rng = np.random.default_rng([self.seed, 1, number])
         if self.start == "soft" or (self.start == "both" and number % 2 == 1):
             labels = em.draw_random_labels(len(sample), k, rng)
@@ -287,7 +289,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
             tol=max(self.tol, 5e-7) if single else self.tol,
             smallest=self._get_smallest(rows),
-            max_rho=self._get_cap(rows.X.dtype),
+            max_rho=self._get_max_rho(rows.X.dtype),
         )
         if final and self.batch_size is not None and self._is_batched(len(rows)):
             rng = np.random.default_rng([self.seed, 2])
@@ -300,7 +302,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _is_batched(self, n: int) -> bool:
         return self.batch_size is not None and self.batch_size < n
 
-    def _is_at_cap(self, parameters: Parameters, cap: float) -> Array:
+    def _mark_capped_components(self, parameters: Parameters, cap: float) -> Array:
         return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
 
     def _list_warnings(self, run: EmRun, rows: Rows) -> Iterator[str]:
@@ -353,7 +355,7 @@ def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmR
         sample, same_size = rows.without_workers(), list(group)
         if len(rows) > size:
             rng = np.random.default_rng([same_size[0].seed, 0])
-            sample = rows.take(np.sort(rng.choice(len(rows), size, replace=False))).without_workers()
+            sample = rows.select_rows(np.sort(rng.choice(len(rows), size, replace=False))).without_workers()
         items = [(mixture, i) for mixture in same_size for i in range(mixture.restarts)]
         runs.append(rows.spread.each(_run_start_of, sample, items))
     return chain.from_iterable(runs)
@@ -361,7 +363,7 @@ def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmR
 
 def _run_start_of(sample: Rows, item: tuple[SphericalMixture, int]) -> EmRun:
     mixture, number = item
-    return mixture._run_start(sample, number)
+    return mixture._run_em_from_start(sample, number)
 
 
 def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
@@ -369,7 +371,7 @@ def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[fl
     if not isinstance(X, Rows):
         data, zeros = mixture._prepare_rows(X)
         X = Rows(data, mixture._weigh_rows(data, zeros), mixture.shard_size)
-    with one_thread():
+    with limit_to_one_thread():
         total, entropy = X.total(_score_shard, mixture._parameters, mixture.family).tolist()
     bic = -2 * total + mixture.n_parameters * float(np.log(X.total_weight))
     return total, bic, bic + 2 * max(entropy, 0.0)

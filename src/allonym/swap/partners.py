@@ -56,7 +56,7 @@ class Frame:
         vectors = vectors if rules.uses_vectors else None
         return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
 
-    def list_free(self, chunks: Iterable[int]) -> Free:
+    def list_movable_values(self, chunks: Iterable[int]) -> Free:
         """Return the values that may move in these chunks at the beginning: all."""
         slots = [(c, self.ground.slots[c]) for c in self.rules.categories]
         return {i: {c: list(s[i]) for c, s in slots if s[i]} for i in chunks}
@@ -153,13 +153,13 @@ class _Bucket:
             return i, j
         self._misses += 1
         if self._misses > MISSES:
-            self._count_partners()
+            self._update_partner_counts()
         return None
 
     def remove(self, i: int) -> None:
         """Remove a chunk that was used."""
         if self._degrees is not None and i in self.live:
-            self._degrees -= self._list_partners(i)
+            self._degrees -= self._mark_valid_partners(i)
             self._degrees[self._position[i]] = 0
             self._is_live[self._position[i]] = False
         self.live.discard(i)
@@ -177,7 +177,7 @@ class _Bucket:
             return False
         return all(code[i] != code[j] for code in self._codes)
 
-    def _list_partners(self, i: int) -> Any:
+    def _mark_valid_partners(self, i: int) -> Any:
         """Return (members,) bool: the valid partners of ``i``."""
         members = self._members
         valid = self._is_live & ((self._shared[members] & self._shared[i]) != 0)
@@ -191,10 +191,10 @@ class _Bucket:
     def _draw_exactly(self, dice: Dice) -> tuple[int, int] | None:
         rising = np.cumsum(self._degrees)
         i = int(self._members[np.searchsorted(rising, dice.draw_below(int(rising[-1])), side="right")])
-        partners = np.flatnonzero(self._list_partners(i))
+        partners = np.flatnonzero(self._mark_valid_partners(i))
         return i, int(self._members[partners[dice.draw_below(len(partners))]])
 
-    def _count_partners(self) -> None:
+    def _update_partner_counts(self) -> None:
         """Count each chunk's valid partners: of all that share a category, those that differ in every code."""
         members = self._members = np.array(sorted(self.live.items), np.int64)
         n = len(members)
@@ -255,7 +255,7 @@ class Pairs:
             self._update_weight(b)
         return None
 
-    def use(self, i: int, j: int) -> None:
+    def remove_chunks(self, i: int, j: int) -> None:
         """Remove two chunks that have traded: neither is drawn again."""
         b = self._bucket_of[i]
         self._buckets[b].remove(i)
@@ -314,7 +314,7 @@ class Candidates:
         """Return a pool of chunks of the bucket, to draw from."""
         return Pool(items, self._position)
 
-    def list_for(self, i: int, pool: Pool, dice: Dice) -> list[int]:
+    def draw_partners_for(self, i: int, pool: Pool, dice: Dice) -> list[int]:
         """Return up to :data:`TRIES` chunks of ``pool``, of other classes, in the order in which to try them."""
         rules = self._rules
         if self._rows is None and not rules.count_penalty:

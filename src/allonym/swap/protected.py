@@ -65,7 +65,7 @@ def _load_ranks() -> dict[str, int]:
     return {word: rank for rank, word in enumerate(lines)}
 
 
-def get_kind(protect: str) -> str:
+def find_protected_label(protect: str) -> str:
     """Return the label of a metadata key: ``COMPANY``, ``PERSON`` ...; ``OTHER_IDENTIFYING_ATTRIBUTE`` if none fits.
 
     >>> get_kind("company"), get_kind("hospital"), get_kind("author_name"), get_kind("verdict")
@@ -85,7 +85,7 @@ def add_protected_rule(policy: Policy, protect: str) -> tuple[Policy, str]:
     A company's is ``COMPANY``, tagged as the policy says. For other keys a direct label is added below the one that
     fits, whose tag is the key: ``[Hospital]``.
     """
-    kind = get_kind(protect)
+    kind = find_protected_label(protect)
     if kind == "COMPANY":
         return policy, kind
     words = split_field_name(protect).split()
@@ -98,7 +98,7 @@ def add_protected_rule(policy: Policy, protect: str) -> tuple[Policy, str]:
     return policy.with_(taxonomy=policy.taxonomy.extend([label]), rules=MappingProxyType(rules)), name
 
 
-def find_protected(
+def find_protected_spans(
     document: Document, value: str, kind: str, label: str, aliases: Iterable[str] = ()
 ) -> tuple[Span, ...]:
     """Return where a document names its protected value, as sorted disjoint spans.
@@ -106,7 +106,7 @@ def find_protected(
     Args:
         document: the text.
         value: as in the metadata.
-        kind: its label, see :func:`get_kind`.
+        kind: its label, see :func:`find_protected_label`.
         label: the label of the spans.
         aliases: further names: tickers, abbreviations, former names.
     """
@@ -135,7 +135,7 @@ def find_protected(
     return tuple(spans)
 
 
-def strip_name(name: str) -> list[str]:
+def list_core_words(name: str) -> list[str]:
     """Return the words of an organisation's name, folded, without articles and legal forms at its ends."""
     words = keep_words(name.replace(".", "")).split()
     while len(words) > 1 and words[0] == "the":
@@ -196,10 +196,10 @@ class _Text:
     def find_organization(self, name: str) -> Iterator[Interval]:
         """Yield the mentions of an organisation by its name, parts of it, misspellings and acronyms."""
         full = keep_words(name.replace(".", "")).split()
-        words = strip_name(name)
+        words = list_core_words(name)
         if not words:
             return
-        heads = [w for i, w in enumerate(words) if self._identifies(w, i, len(words))]
+        heads = [w for i, w in enumerate(words) if self._is_identifying_word(w, i, len(words))]
         is_rare = any(_get_rank(w) >= _RARE for w in heads)
         phrases = {
             tuple(full),
@@ -208,12 +208,12 @@ class _Text:
         }
         intervals = {i for phrase in phrases for i in self.find_phrase(phrase, not is_rare)}
         intervals.update(i for head in heads for i in self.find_phrase([head], True))
-        intervals.update(self._find_misspelt([w for w in heads if len(w) > 4]))
+        intervals.update(self._find_misspelt_heads([w for w in heads if len(w) > 4]))
         intervals.update(self._find_acronyms(words, full, name))
         for a, b in intervals:
             yield a, self._include_legal_forms(b)
 
-    def _identifies(self, word: str, position: int, count: int) -> bool:
+    def _is_identifying_word(self, word: str, position: int, count: int) -> bool:
         """Whether one of ``count`` words of a name means its bearer wherever it has a capital."""
         if count == 1:
             return len(word) > 1
@@ -226,7 +226,7 @@ class _Text:
             return position == 0 or len(word) > 4
         return position == 0 and rank >= _COMMON and sum(w == word for _, _, w in self.words) > 1
 
-    def _find_misspelt(self, heads: Sequence[str]) -> Iterator[Interval]:
+    def _find_misspelt_heads(self, heads: Sequence[str]) -> Iterator[Interval]:
         """Yield capitalised words that are a head but for one slip, sound like it, hold it, or are it in two pieces."""
         if not heads:
             return
@@ -279,7 +279,7 @@ class _Text:
         """Return the names by which the opening of a call introduces its company."""
         opening = self.text[:OPENING]
         counts = Counter(w for _, _, w in self.words)
-        value_words = set(strip_name(value)) - _load_words("generic")
+        value_words = set(list_core_words(value)) - _load_words("generic")
         out: dict[str, None] = {}
         for sureness, patterns in _load_data()["introductions"].items():
             assert isinstance(patterns, list)
@@ -287,7 +287,7 @@ class _Text:
                 for ((_, start),) in find_matches(compile_pattern(f"(?i){pattern}"), opening):
                     match = _NAME.match(opening, start)
                     name, occasion = _split_occasion(match.group(), opening[match.end() :]) if match else ("", 0)
-                    words = strip_name(name) if name else []
+                    words = list_core_words(name) if name else []
                     if not words or _load_words("persons") & set(words) or not _can_be_name(words):
                         continue
                     repeated = min(counts[w] for w in words) > 1

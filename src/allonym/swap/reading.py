@@ -24,17 +24,23 @@ from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.swap.acronyms import join_acronyms
 from allonym.swap.categories import (
-    category_of,
-    check_categories,
+    find_category,
+    get_category_label,
     group_values,
-    label_of,
-    list_labels,
+    list_detector_labels,
+    parse_categories,
     remove_common,
 )
 from allonym.swap.chunking import check_sizes, join_cut_tiles, split_chunks, split_sentences
 from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
-from allonym.swap.documents import is_named_beside, list_aliases, list_classes, list_fields, read_corpus_documents
-from allonym.swap.protected import add_protected_rule, find_protected, get_kind, insert_protected
+from allonym.swap.documents import (
+    is_named_in_unread_text,
+    list_aliases,
+    list_fields,
+    list_protected_values,
+    read_corpus_documents,
+)
+from allonym.swap.protected import add_protected_rule, find_protected_label, find_protected_spans, insert_protected
 from allonym.swap.rows import Spread
 from allonym.swap.sections import Sectioner, check_section, everything, open_section
 from allonym.swap.settings import Settings
@@ -60,19 +66,19 @@ class _Job:
 
     @property
     def kind(self) -> str:
-        return get_kind(self.protect)
+        return find_protected_label(self.protect)
 
     def is_direct(self, label: str) -> bool:
         """Whether mentions with a label are removed before anything is counted: direct identifiers in no category of
         their own; people's names are one, those of executives whom the metadata lists are not."""
-        category = category_of(label, self.states, self.policy.taxonomy)
-        if category and (label_of(category) == label or label in _NAMES):
+        category = find_category(label, self.states, self.policy.taxonomy)
+        if category and (get_category_label(category) == label or label in _NAMES):
             return False
         return self.policy.taxonomy.get(label).kind == "direct"
 
     def is_edited(self, label: str) -> bool:
         """Whether mentions with a label are edited in any case: direct ones and those of ``change`` categories."""
-        category = category_of(label, self.states, self.policy.taxonomy)
+        category = find_category(label, self.states, self.policy.taxonomy)
         return self.is_direct(label) or self.states.get(category) == "change"
 
 
@@ -164,7 +170,7 @@ def load(
     """
     settings, advance = Settings.load(settings), progress or ignore_progress
     read = settings.read
-    states = check_categories(settings.categories if categories is None else categories)
+    states = parse_categories(settings.categories if categories is None else categories)
     if rest not in REST:
         raise UnknownNameError("value", rest, REST, "rest")
     find_section = open_section(read.section if section is None else section)
@@ -181,7 +187,7 @@ def load(
     documents = read_corpus_documents(
         source, protect, fields=all_fields, beside=beside, format=format, metadata=metadata
     )
-    classes = list_classes(documents, protect)
+    classes = list_protected_values(documents, protect)
     sections = [find_section(document) for document in documents]
     job = _Job(loaded, states, protect, label, rest, key, sizes, embedder is None)
     items = [
@@ -190,12 +196,14 @@ def load(
     ]
     results: list[_Result] = []
     for result in (
-        run_ordered(_read_item, items, job, workers) if spread is None else spread.each(_read_item, job, items)
+        run_ordered(_detect_and_split, items, job, workers)
+        if spread is None
+        else spread.each(_detect_and_split, job, items)
     ):
         results.append(result)
         advance("read", len(results), len(items))
     read_documents = [
-        _Document(d, c, r, _split_document(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks)
+        _Document(d, c, r, _split_into_chunks(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks)
         for d, c, r in zip(documents, classes, results, strict=True)
     ]
     entities, term_warnings = _link_corpus(read_documents, job, terms or TermOptions(share=read.terms))
@@ -222,7 +230,7 @@ def load(
             warnings.append(
                 f"{about['shown']} {of_all} have their {protect} in a field that is no text and cannot be written again"
             )
-        if named := sum(is_named_beside(d, c) for d, c in zip(documents, classes, strict=True)):
+        if named := sum(is_named_in_unread_text(d, c) for d, c in zip(documents, classes, strict=True)):
             warnings.append(f"{named} {of_all} name their {protect} in a field that is not read and stays as it is")
     return Corpus(
         documents,
@@ -240,27 +248,27 @@ def load(
 
 def _extend_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
     """Return the policy, extended to look for the categories' labels."""
-    extra = list_labels(states, policy.taxonomy)
+    extra = list_detector_labels(states, policy.taxonomy)
     labels = policy.labels if policy.every else tuple(dict.fromkeys((*policy.labels, *extra)))
-    category_labels = {label_of(c) for c in states}
+    category_labels = {get_category_label(c) for c in states}
     return policy.with_(labels=labels, exclude=tuple(e for e in policy.exclude if e not in category_labels))
 
 
 # One document
 
 
-def _read_item(job: _Job, item: _Item) -> _Result:
+def _detect_and_split(job: _Job, item: _Item) -> _Result:
     """Find and chunk in one document: the function that the workers run."""
     document, policy = item.document, job.policy
-    protected = find_protected(document, item.value, job.kind, job.label, item.aliases)
+    protected = find_protected_spans(document, item.value, job.kind, job.label, item.aliases)
     spans = insert_protected(document.text, detect_with_key(document, policy, job.key), protected, policy.taxonomy)
     covered = [(s.start, s.end) for s in spans]
     section = tuple(_grow_section(item.section, covered))
-    tiles = tuple(join_cut_tiles(_split_stretch(document, a, b), covered) for a, b in section)
+    tiles = tuple(join_cut_tiles(_split_into_sentences(document, a, b), covered) for a, b in section)
     result = _Result(spans, section, tiles)
-    if category_of(TERM, job.states):
+    if find_category(TERM, job.states):
         result = replace(result, phrases=find_phrases(document, spans, language=policy.language))
-    return replace(result, chunks=_split_document(document.text, result, encode, job)) if job.encode else result
+    return replace(result, chunks=_split_into_chunks(document.text, result, encode, job)) if job.encode else result
 
 
 def _grow_section(section: Sequence[Interval], covered: Sequence[Interval]) -> Iterator[Interval]:
@@ -280,7 +288,7 @@ def _grow_section(section: Sequence[Interval], covered: Sequence[Interval]) -> I
         end = max(end, b)
 
 
-def _split_stretch(document: Document, start: int, end: int) -> tuple[Interval, ...]:
+def _split_into_sentences(document: Document, start: int, end: int) -> tuple[Interval, ...]:
     """Return the sentences of a stretch; parts and turns end them too."""
     borders = {b for p in document.parts for b in p} | {t.end for t in document.turns}
     borders |= {t.speaker[0] if t.speaker else t.start for t in document.turns}
@@ -293,7 +301,7 @@ def _split_stretch(document: Document, start: int, end: int) -> tuple[Interval, 
     return tuple(out)
 
 
-def _split_document(
+def _split_into_chunks(
     text: str, result: _Result, encode: Callable[[Sequence[str]], Any], job: _Job
 ) -> tuple[Interval, ...]:
     breakpoint, min_chars, max_chars = job.sizes

@@ -16,7 +16,7 @@ from pathlib import Path
 from allonym.errors import DataError, UnknownNameError
 from allonym.kb.base import ORGANISATIONS, PLACES, Item, KnowledgeBase
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.swap.categories import label_of, make_key
+from allonym.swap.categories import get_category_label, make_key
 
 FACTS = ("industry", "kind", "country")
 """Facts of the knowledge base: an entity's trade (``bank``), its kind (``company``), its country."""
@@ -58,10 +58,12 @@ class Recoding:
         for entry in ((category, key), ("", key)):
             if entry in self.table:
                 return self.table[entry]
-        return self._look_up(category, key) or key
+        return self._look_up_fact(category, key) or key
 
-    def _look_up(self, category: str, key: str) -> str:
-        kinds = next((_KINDS[name] for name in self.taxonomy.lineage(label_of(category)) if name in _KINDS), ())
+    def _look_up_fact(self, category: str, key: str) -> str:
+        kinds = next(
+            (_KINDS[name] for name in self.taxonomy.lineage(get_category_label(category)) if name in _KINDS), ()
+        )
         items = self.knowledge.find(key, kinds) if self.knowledge is not None and kinds else ()
         return next(filter(None, (self._get_fact(items[0], fact) for fact in self.facts)), "") if items else ""
 
@@ -101,7 +103,7 @@ def recoding(
     table: dict[tuple[str, str], str] = {}
     for category, value, class_ in rows:
         # A value without a category may be any: it is known by each of its normal forms.
-        labels = [label_of(category)] if category else ["ORGANIZATION", "PERSON", "PRODUCT"]
+        labels = [get_category_label(category)] if category else ["ORGANIZATION", "PERSON", "PRODUCT"]
         for label in labels:
             if label not in taxonomy:
                 raise UnknownNameError("category", category, [a.name for a in taxonomy], where)

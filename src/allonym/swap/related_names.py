@@ -39,13 +39,17 @@ def find_related(keys: Sequence[str], exact: Sequence[bool] | None = None) -> li
     """
     related: list[set[int]] = [{i} for i in range(len(keys))]
     words = [split_name_words(k) if exact is None or not exact[i] else frozenset() for i, k in enumerate(keys)]
-    for i, j in (*_find_contained(words), *_find_misspelt(keys, words), *_find_abbreviated(keys, words)):
+    for i, j in (
+        *_pair_contained_names(words),
+        *_pair_misspelt_names(keys, words),
+        *_pair_abbreviated_names(keys, words),
+    ):
         related[i].add(j)
         related[j].add(i)
     return [frozenset(group) for group in related]
 
 
-def _find_contained(names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+def _pair_contained_names(names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Yield pairs of which one has all words of the other."""
     holders: dict[str, list[int]] = {}
     for i, words in enumerate(names):
@@ -57,7 +61,7 @@ def _find_contained(names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]
             yield from ((i, j) for j in rarest if j != i and words <= names[j])
 
 
-def _find_misspelt(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+def _pair_misspelt_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Yield pairs that differ in one letter, or only in how the words are joined."""
     letters = ["".join(w for w in find_words(normalize_surface(k)) if w in names[i]) for i, k in enumerate(keys)]
     by_rest: dict[str, list[int]] = {}
@@ -70,7 +74,7 @@ def _find_misspelt(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iter
             yield from ((i, j) for n, i in enumerate(group) for j in group[n + 1 :] if is_near(letters[i], letters[j]))
 
 
-def _find_abbreviated(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+def _pair_abbreviated_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
     """Yield pairs of a name of several words and its initials."""
     short: dict[str, list[int]] = {}
     for i, words in enumerate(names):

@@ -155,7 +155,9 @@ class Releases:
         sentences = plane.explain(
             self.points(size),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
-            spreads=[(_get_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases] if several else None,
+            spreads=[(_get_estimate_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
+            if several
+            else None,
             **rule,
         )
         return " ".join((self._describe_effect(chosen), *sentences))
@@ -187,7 +189,7 @@ class Releases:
         """Return the standard deviation over the draws alone: R is linear in m."""
         table = self.risks[release.categories][size]
         p = table.bounded if self.is_bounded else table.p
-        return _get_sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
+        return _get_estimate_sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 
     def _describe_effect(self, release: Release) -> str:
         total, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
@@ -343,5 +345,5 @@ class Releases:
         return out
 
 
-def _get_sd(value: Estimate) -> float:
+def _get_estimate_sd(value: Estimate) -> float:
     return (value.high - value.low) / 2

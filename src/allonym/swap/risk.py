@@ -82,7 +82,7 @@ class Risk:
         unswapped = self.fit.singles - self._check_uniques(m)
         if not self.fit.singles:
             return Estimate(0.0, 0.0, 0.0, self.fit.n, _NONE)
-        return _scale(self.p, unswapped)
+        return _scale_estimate(self.p, unswapped)
 
     def _compute_after(self, m: float, p: Estimate) -> Estimate:
         swapped = self._check_uniques(m)
@@ -119,9 +119,9 @@ def assess_risk(table: Mapping[int, int] | Partition, population: float, *, asym
     if not fit.singles:
         none = Estimate(math.nan, math.nan, math.nan, fit.n, _NONE)
         return Risk(fit, float(population), none, none, uniques, math.nan)
-    p = _scale(uniques, fit.n / population / fit.singles, fit.n)
+    p = _scale_estimate(uniques, fit.n / population / fit.singles, fit.n)
     stay = fit.estimate(log_stay(fit.n, population), degenerate=1.0)
-    return Risk(fit, float(population), _clip(p), _clip(stay), uniques, p.value)
+    return Risk(fit, float(population), _clip_estimate(p), _clip_estimate(stay), uniques, p.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,12 @@ def compute_rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estim
     for size in populations:
         estimates = {key: usable[key][size] for key in keys}
         orders.append(tuple(sorted(keys, key=lambda key: (-estimates[key].value, key))))
-        settled.append(_mean([_is_settled(estimates[a], estimates[b]) for a, b in pairs]))
+        settled.append(_average_or_one([_is_settled(estimates[a], estimates[b]) for a, b in pairs]))
         gaps = [estimates[a].value - estimates[b].value for a, b in pairs]
         signs.append([(gap > 0) - (gap < 0) for gap in gaps])
     # Kendall's tau-a from the signs of all pairs
-    tau = tuple(_mean([a * b for a, b in zip(signs[0], row, strict=True)]) for row in signs)
-    agree = _mean([len(set(column)) == 1 for column in zip(*signs, strict=True)])
+    tau = tuple(_average_or_one([a * b for a, b in zip(signs[0], row, strict=True)]) for row in signs)
+    agree = _average_or_one([len(set(column)) == 1 for column in zip(*signs, strict=True)])
     return RankStability(populations, tuple(orders), tuple(settled), tau, agree)
 
 
@@ -212,15 +212,15 @@ def _is_settled(a: Estimate, b: Estimate) -> bool:
     return high.value - low.value > math.hypot(high.value - high.low, low.high - low.value)
 
 
-def _mean(values: Sequence[int]) -> float:
+def _average_or_one(values: Sequence[int]) -> float:
     # 1 where there is no pair
     return sum(values) / len(values) if values else 1.0
 
 
-def _scale(e: Estimate, factor: float, n: int | None = None) -> Estimate:
+def _scale_estimate(e: Estimate, factor: float, n: int | None = None) -> Estimate:
     return Estimate(factor * e.value, factor * e.low, factor * e.high, e.n if n is None else n, e.method)
 
 
-def _clip(e: Estimate) -> Estimate:
+def _clip_estimate(e: Estimate) -> Estimate:
     value, low, high = (min(1.0, max(0.0, x)) for x in (e.value, e.low, e.high))
     return Estimate(value, low, high, e.n, e.method)

@@ -4,7 +4,7 @@ Rounding makes sums depend on the order in which they are added. So sums over ma
 separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then the pairs pairwise, and
 so on; a sum without a neighbour goes up as it is. The number of rows and the size of a shard fix all of that. Who works
 on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by the number of threads
-either: see :func:`one_thread`.
+either: see :func:`limit_to_one_thread`.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Rows:
         """Return the same rows, for one thread."""
         return Rows(self.X, self.weight, self.size, None, self.zeros)
 
-    def take(self, numbers: Array) -> Rows:
+    def select_rows(self, numbers: Array) -> Rows:
         """Return some of the rows, by their numbers, worked on in this process."""
         spread = self.spread if isinstance(self.spread, ThisProcess) else None
         return Rows(self.X[numbers], None if self.weight is None else self.weight[numbers], self.size, spread)
@@ -301,7 +301,7 @@ def _count_blas_threads() -> int:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Give matrix products one thread each, in the whole process, until the last caller leaves the context.
 
     How OpenBLAS cuts up a product depends on its number of threads, and the last bits of the result on the cut.
@@ -327,7 +327,7 @@ def compute_fingerprint() -> bytes:
     """
     rng: Any = np.random.default_rng(0)
     out = b""
-    with one_thread():
+    with limit_to_one_thread():
         for kind in (np.float32, np.float64):
             X, Y = rng.random((300, 384)).astype(kind), rng.random((384, 20)).astype(kind)
             product = np.log(X @ Y)

@@ -15,7 +15,7 @@ from typing import Any
 from allonym.files.output import Lines, PartFile
 from allonym.intruder import Item
 from allonym.policy import Policy
-from allonym.swap.checks import make_item
+from allonym.swap.checks import make_intruder_item
 from allonym.swap.corpus import Advance, Corpus
 from allonym.swap.grid import Setting
 from allonym.swap.grid import grid as search_grid
@@ -233,7 +233,7 @@ class Run:
 
 def _list_background(corpus: Corpus) -> list[tuple[Item, str]]:
     """Return the chunks of another corpus, as intruders see them, with the protected value of each."""
-    return [(make_item(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
+    return [(make_intruder_item(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
 
 
 def _name_check_stages(advance: Advance | None) -> Advance | None:

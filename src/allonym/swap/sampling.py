@@ -17,7 +17,7 @@ from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.exchange import Ground, Rules, exchange
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.rows import Spread, one_thread
+from allonym.swap.rows import Spread, limit_to_one_thread
 from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.writing import write_chunk
 
@@ -113,7 +113,7 @@ class Moved:
 
 def draw_sequence(space: Space, categories: Sequence[str], seed: int, spread: Spread | None = None) -> Swaps:
     """Draw one sequence of swaps of these categories; ``spread``: the workers, None: this process."""
-    with one_thread():  # the order of scores must not depend on the last bits of cosines
+    with limit_to_one_thread():  # the order of scores must not depend on the last bits of cosines
         return exchange(
             space.corpus,
             space.labels,

@@ -109,7 +109,9 @@ def search(
             f"utility and cosine of releases are estimated from {settings.search.sample} of their changed chunks; "
             "those of the released corpus are exact"
         )
-    releases, places = collect_releases(candidates, unify_scale(draws, *space.vectors.shape), len(corpus.chunks))
+    releases, places = collect_releases(
+        candidates, unify_utility_scale(draws, *space.vectors.shape), len(corpus.chunks)
+    )
     for reason in dict.fromkeys(dropped.values()):
         sets = [" + ".join(c) for c, other in dropped.items() if other == reason]
         warnings.append(f"{', '.join(sets)}: no candidate{'s' * (len(sets) > 1)}, since {reason}")
@@ -258,7 +260,7 @@ def _draw_points(space: Space, draw: _Draw, spread: Spread | None = None) -> lis
     return [point.to_row() for point in measure_prefixes(space, sequence, draw.uniques, draw.grid, sample=draw.sample)]
 
 
-def unify_scale(draws: Draws, n: int, d: int) -> Draws:
+def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
     """Return the draws with all utilities as exp(D / (n d)) if the ratio of (2.18) misleads for one of them.
 
     Otherwise they stay as they are. Two scales do not compare.

@@ -185,11 +185,11 @@ def presentation(document: Document) -> tuple[Interval, ...] | None:
     The roles of speakers show it, if they are named, or the words: "our first question comes from", "to ask a question,
     press star one", "we will now take your questions", "thank you for taking my question".
     """
-    end = _find_questions(document.text, list_speeches(document))
+    end = _find_questions_start(document.text, list_speeches(document))
     return None if end is None else clip_intervals(everything(document), 0, end)
 
 
-def _find_questions(text: str, speeches: Sequence[Speech]) -> int | None:
+def _find_questions_start(text: str, speeches: Sequence[Speech]) -> int | None:
     """Return where the questions begin."""
     operators = [bool(s.speaker) and _has_sign("operators", s.speaker) for s in speeches]
     for i, speech in enumerate(speeches):

@@ -14,7 +14,7 @@ from allonym.serial import Serialisable
 from allonym.swap.corpus import ignore_progress
 from allonym.swap.density import FAMILIES
 from allonym.swap.mixture import SphericalMixture, compute_criteria, run_starts
-from allonym.swap.rows import Spread, one_thread
+from allonym.swap.rows import Spread, limit_to_one_thread
 
 CRITERIA = ("bic", "icl")
 STEPS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
@@ -85,7 +85,7 @@ def fit_all(
         raise UsageError(f"numbers of components must lie between 1 and the number of rows, {n}; got {list(numbers)}")
     mixtures = [SphericalMixture(k, family=family, **settings) for family in families for k in numbers]
     fits = []
-    with one_thread():
+    with limit_to_one_thread():
         rows = mixtures[0].rows(X, spread)
         runs = run_starts(rows, mixtures)
         for i, mixture in enumerate(mixtures):

@@ -25,7 +25,7 @@ FALLBACKS = ("pseudonym", "generalise", "suppress", "tag", "summarise", "keep")
 AUTO = "auto"
 
 
-def _setting(
+def _declare_setting(
     default: Any,
     says: str,
     *,
@@ -41,106 +41,128 @@ def _setting(
 class Read:
     """How documents become chunks."""
 
-    section: str = _setting("all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO")
-    threshold: float = _setting(
+    section: str = _declare_setting(
+        "all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO"
+    )
+    threshold: float = _declare_setting(
         75.0, "percentile of the distance between sentences above which a chunk ends", low=0, high=100
     )
-    min_size: int = _setting(120, "least characters of a chunk", low=0)
-    max_size: int = _setting(1200, "most characters of a chunk", low=1)
-    policy: str = _setting(
+    min_size: int = _declare_setting(120, "least characters of a chunk", low=0)
+    max_size: int = _declare_setting(1200, "most characters of a chunk", low=1)
+    policy: str = _declare_setting(
         "", "policy that finds direct identifiers and entities; empty: the one that comes with swapping"
     )
-    common: float = _setting(
+    common: float = _declare_setting(
         0.3,
         "an entity of more than this share of the protected values, and of more than four, identifies none: it stays",
         low=0,
         high=1,
     )
-    terms: float = _setting(0.015, "share of the words that may be terms, the most identifying first", low=0, high=1)
-    recode: str = _setting("", "file that merges values before they are counted; kb: the knowledge base; empty: none")
-    empty_cells: str = _setting("drop", "chunks without any entity of the counted categories", one_of=("drop", "keep"))
+    terms: float = _declare_setting(
+        0.015, "share of the words that may be terms, the most identifying first", low=0, high=1
+    )
+    recode: str = _declare_setting(
+        "", "file that merges values before they are counted; kb: the knowledge base; empty: none"
+    )
+    empty_cells: str = _declare_setting(
+        "drop", "chunks without any entity of the counted categories", one_of=("drop", "keep")
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
     """How texts become unit vectors, and which covariates are removed."""
 
-    name: str = _setting("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
-    model: str = _setting("", "model of the embedder, where it has several")
-    url: str = _setting("", "address of an OpenAI-compatible endpoint, up to /v1")
-    key_env: str = _setting("", "environment variable with the endpoint's key")
-    covariates: tuple[str, ...] = _setting(
+    name: str = _declare_setting("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
+    model: str = _declare_setting("", "model of the embedder, where it has several")
+    url: str = _declare_setting("", "address of an OpenAI-compatible endpoint, up to /v1")
+    key_env: str = _declare_setting("", "environment variable with the endpoint's key")
+    covariates: tuple[str, ...] = _declare_setting(
         (), "metadata keys, entity counts or protected: information that clusters must not show"
     )
-    use: str = _setting("residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors"))
+    use: str = _declare_setting(
+        "residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors")
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
     """Which mixture is fitted to the vectors (P1 2.2)."""
 
-    family: str = _setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
-    clusters: int = _setting(0, "components to start from; 0: chosen by the criterion", low=0)
-    candidates: tuple[int, ...] = _setting((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
-    criterion: str = _setting("bic", "criterion that chooses family and number", one_of=("bic", "icl"))
-    min_weight: float = _setting(0.0, "components below this weight are dropped", low=0, high=1)
-    start: str = _setting("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
-    restarts: int = _setting(4, "starts, of which the best counts", low=1)
-    max_iter: int = _setting(200, "most iterations", low=1)
-    tol: float = _setting(1e-7, "relative gain of the log-likelihood that ends them", low=0)
-    batch_size: int = _setting(0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0)
-    shard_size: int = _setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
+    family: str = _declare_setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
+    clusters: int = _declare_setting(0, "components to start from; 0: chosen by the criterion", low=0)
+    candidates: tuple[int, ...] = _declare_setting((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
+    criterion: str = _declare_setting("bic", "criterion that chooses family and number", one_of=("bic", "icl"))
+    min_weight: float = _declare_setting(0.0, "components below this weight are dropped", low=0, high=1)
+    start: str = _declare_setting("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
+    restarts: int = _declare_setting(4, "starts, of which the best counts", low=1)
+    max_iter: int = _declare_setting(200, "most iterations", low=1)
+    tol: float = _declare_setting(1e-7, "relative gain of the log-likelihood that ends them", low=0)
+    batch_size: int = _declare_setting(
+        0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0
+    )
+    shard_size: int = _declare_setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The conditions of a valid exchange (P1 2.3), and its limits."""
 
-    need: str = _setting("any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any"))
-    partners: str = _setting(
+    need: str = _declare_setting(
+        "any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any")
+    )
+    partners: str = _declare_setting(
         "per-category", "one partner for all categories, or one for each", one_of=("same", "per-category")
     )
-    counts: str = _setting(
+    counts: str = _declare_setting(
         "all", "unequal counts: exchange the smaller number, or all by one to many", one_of=("min", "all")
     )
-    unswapped_differ: bool = _setting(False, "chunks must differ in a category that is not exchanged")
-    agree: tuple[str, ...] = _setting((), "categories in which partners must agree")
-    differ: tuple[str, ...] = _setting((), "categories in which partners must differ")
-    returns: bool = _setting(False, "an entity may come to a class that knows it already, as in the paper")
-    weights: str = _setting("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
-    temperature: float = _setting(0.02, "of the cosine weights: a smaller one prefers more similar chunks", low=1e-6)
-    fit: float = _setting(0.5, "weight of how well an entity fits the other's place, beside the chunks' cosine", low=0)
-    min_fit: float = _setting(-0.3, "least fit, 1 for equals; entities without a match fall back", low=-100, high=1)
-    min_cosine: float = _setting(-1.0, "least cosine between partners", low=-1, high=1)
-    count_penalty: float = _setting(
+    unswapped_differ: bool = _declare_setting(False, "chunks must differ in a category that is not exchanged")
+    agree: tuple[str, ...] = _declare_setting((), "categories in which partners must agree")
+    differ: tuple[str, ...] = _declare_setting((), "categories in which partners must differ")
+    returns: bool = _declare_setting(False, "an entity may come to a class that knows it already, as in the paper")
+    weights: str = _declare_setting("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
+    temperature: float = _declare_setting(
+        0.02, "of the cosine weights: a smaller one prefers more similar chunks", low=1e-6
+    )
+    fit: float = _declare_setting(
+        0.5, "weight of how well an entity fits the other's place, beside the chunks' cosine", low=0
+    )
+    min_fit: float = _declare_setting(
+        -0.3, "least fit, 1 for equals; entities without a match fall back", low=-100, high=1
+    )
+    min_cosine: float = _declare_setting(-1.0, "least cosine between partners", low=-1, high=1)
+    count_penalty: float = _declare_setting(
         0.05, "subtracted from cosine over temperature per entity that a partner has more", low=0
     )
-    min_concentration: float = _setting(0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1)
-    rounds: int = _setting(4, "passes, each with new partners", low=1)
-    target_share: float = _setting(1.0, "share of the chunks that ends the exchange", low=0, high=1)
-    cycles: bool = _setting(True, "rotations of three where no pair is valid")
-    beyond: bool = _setting(False, "chunks without a partner in their cluster may look in all clusters")
-    swaps: int = _setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
+    min_concentration: float = _declare_setting(
+        0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1
+    )
+    rounds: int = _declare_setting(4, "passes, each with new partners", low=1)
+    target_share: float = _declare_setting(1.0, "share of the chunks that ends the exchange", low=0, high=1)
+    cycles: bool = _declare_setting(True, "rotations of three where no pair is valid")
+    beyond: bool = _declare_setting(False, "chunks without a partner in their cluster may look in all clusters")
+    swaps: int = _declare_setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """Which releases are compared (P1 2.3), and how one is chosen."""
 
-    size: int = _setting(2, "categories that are exchanged together: all subsets of this size", low=1)
-    full: bool = _setting(True, "all swapped categories at once are a candidate too")
-    draws: int = _setting(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
-    sample: int = _setting(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
-    points: int = _setting(30, "releases recorded per sequence", low=1)
-    population: tuple[float, ...] = _setting((1e6, 1e12, 1e18), "population sizes N", low=1)
-    choose_at: float = _setting(0.0, "population size for the choice; 0: the middle one", low=0)
-    risk: str = _setting(
+    size: int = _declare_setting(2, "categories that are exchanged together: all subsets of this size", low=1)
+    full: bool = _declare_setting(True, "all swapped categories at once are a candidate too")
+    draws: int = _declare_setting(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
+    sample: int = _declare_setting(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
+    points: int = _declare_setting(30, "releases recorded per sequence", low=1)
+    population: tuple[float, ...] = _declare_setting((1e6, 1e12, 1e18), "population sizes N", low=1)
+    choose_at: float = _declare_setting(0.0, "population size for the choice; 0: the middle one", low=0)
+    risk: str = _declare_setting(
         "bounded", "p of (2.15), or the bounded p*, which stays within (0, 1]", one_of=("paper", "bounded")
     )
-    choose: str = _setting(
+    choose: str = _declare_setting(
         "moved", "if the user gives no constraint: most entities moved, or lowest risk", one_of=("moved", "risk")
     )
-    min_cosine: float = _setting(
+    min_cosine: float = _declare_setting(
         -1.0, "if the user gives no constraint: least mean cosine of changed chunks", low=-1, high=1
     )
 
@@ -149,24 +171,28 @@ class Search:
 class Check:
     """Predictive checks (P1 3.2.2)."""
 
-    intruders: tuple[str, ...] = _setting(("entities", "words"), "registered intruders; empty: none")
-    runs: int = _setting(5, "releases drawn", low=1)
-    folds: int = _setting(10, "parts of the chunks; each is judged by a model that learnt from the others", low=2)
-    llm_runs: int = _setting(0, "how many of the draws a language model judges; 0: all", low=0)
-    llm_kind: str = _setting("text", "kind of document in its prompt, such as earnings call transcript")
-    llm_reply: str = _setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
-    llm_aliases: tuple[str, ...] = _setting((), "metadata keys whose values count as the protected one, such as ticker")
-    llm_listed: bool = _setting(False, "it may choose from the protected values, unlike in the paper")
+    intruders: tuple[str, ...] = _declare_setting(("entities", "words"), "registered intruders; empty: none")
+    runs: int = _declare_setting(5, "releases drawn", low=1)
+    folds: int = _declare_setting(
+        10, "parts of the chunks; each is judged by a model that learnt from the others", low=2
+    )
+    llm_runs: int = _declare_setting(0, "how many of the draws a language model judges; 0: all", low=0)
+    llm_kind: str = _declare_setting("text", "kind of document in its prompt, such as earnings call transcript")
+    llm_reply: str = _declare_setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
+    llm_aliases: tuple[str, ...] = _declare_setting(
+        (), "metadata keys whose values count as the protected one, such as ticker"
+    )
+    llm_listed: bool = _declare_setting(False, "it may choose from the protected values, unlike in the paper")
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 
-    threshold: tuple[float, ...] = _setting((75.0,), "values of read.threshold", low=0, high=100)
-    family: tuple[str, ...] = _setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
-    clusters: tuple[int, ...] = _setting((10, 20), "components", low=1)
-    min_weight: tuple[float, ...] = _setting((0.005, 0.01), "least weights", low=0, high=1)
+    threshold: tuple[float, ...] = _declare_setting((75.0,), "values of read.threshold", low=0, high=100)
+    family: tuple[str, ...] = _declare_setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
+    clusters: tuple[int, ...] = _declare_setting((10, 20), "components", low=1)
+    min_weight: tuple[float, ...] = _declare_setting((0.005, 0.01), "least weights", low=0, high=1)
 
 
 CATEGORIES: Mapping[str, str] = MappingProxyType(

@@ -92,11 +92,11 @@ def request_summaries(client: Client, passages: Sequence[Passage], language: str
             prompt = build_messages("summarise", client.prompts, again=again, text=passages[i].text, language=language)
             requests.append(Request(prompt, _SCHEMA, "summary"))
         for i, reply in zip(missing, client.ask_all(requests) if requests else (), strict=True):
-            out[i] = None if isinstance(reply, EndpointError) else _check_reply(reply, passages[i])
+            out[i] = None if isinstance(reply, EndpointError) else _extract_summary(reply, passages[i])
     return out
 
 
-def _check_reply(reply: Reply, passage: Passage) -> str | None:
+def _extract_summary(reply: Reply, passage: Passage) -> str | None:
     """Return the model's summary, if it may replace the passage."""
     summary = (reply.answer or {}).get("summary")
     if not isinstance(summary, str):

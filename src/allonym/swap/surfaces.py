@@ -21,7 +21,7 @@ from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
 from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached
 from allonym.replace.naming import Piece, parse_name, pluralise_name
-from allonym.swap.categories import DETERMINER, is_initialism, label_of
+from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
 from allonym.swap.recoding import Recoding, recoding
 from allonym.swap.terms import stem
@@ -45,9 +45,9 @@ Change = tuple[int, int, str]
 """Start, end, replacement."""
 
 
-def get_family(label: str, category: str) -> str:
+def get_top_label(label: str, category: str) -> str:
     """Return the topmost label above a mention's, by which the sentence around it is read."""
-    label = label if label in TAXONOMY else label_of(category)
+    label = label if label in TAXONOMY else get_category_label(category)
     return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
 
 
@@ -65,14 +65,14 @@ def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") ->
         sentence's punctuation, and its new text.
     """
     out = []
-    is_person = get_family(label_of(value.category), value.category) == "PERSON"
+    is_person = get_top_label(get_category_label(value.category), value.category) == "PERSON"
     for span in value.spans:
-        a, b = find_core(text, span.start, span.end, get_family(span.label, value.category))
+        a, b = find_core(text, span.start, span.end, get_top_label(span.label, value.category))
         mention = text[a:b]
         if is_person:
             new = _fit_person(mention, value.forms, donor.forms)
         else:
-            new = _fit_name(mention, value.forms, donor.forms, find_place(text, a) if language == "en" else "")
+            new = _fit_name(mention, value.forms, donor.forms, classify_position(text, a) if language == "en" else "")
             if value.category == donor.category == "Term" and language == "en":
                 new = _inflect(mention, new)
         if new == mention:
@@ -104,7 +104,7 @@ def adjust_articles(text: str, changes: list[Change], low: int = 0) -> list[Chan
     return out
 
 
-def find_place(text: str, start: int) -> str:
+def classify_position(text: str, start: int) -> str:
     """Return a mention's place: ``determined``, at the ``start`` of a sentence, ``open`` to a ``the``, or empty."""
     before = text[max(0, start - _BEFORE) : start]
     if _DETERMINED.search(before):
@@ -136,7 +136,7 @@ def remove_legal_form(form: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _sort_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
+def _pick_name_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
     """Return the full form, the short one, and the acronym (the short one if there is none), without determiners."""
     bare = list(dict.fromkeys(_split_determiner(f)[1] for f in forms))
     names = [f for f in bare if not is_initialism(f)] or bare
@@ -148,8 +148,8 @@ def _sort_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
 @lru_cache(maxsize=65536)
 def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], place: str) -> str:
     determiner, surface = _split_determiner(mention)
-    full, _, _ = _sort_forms(forms or (mention,))
-    new_full, new_short, new_acronym = _sort_forms(donor)
+    full, _, _ = _pick_name_forms(forms or (mention,))
+    new_full, new_short, new_acronym = _pick_name_forms(donor)
     is_full = normalize_surface(surface) == normalize_surface(full)
     if is_initialism(surface) and not is_full:
         new = new_acronym
@@ -157,7 +157,7 @@ def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], plac
         new = new_short
     else:
         new = new_full if remove_legal_form(surface) != surface else remove_legal_form(new_full)
-    new = _adjust_case(surface, _adjust_number(surface, forms, new, donor), place)
+    new = _adjust_case(surface, _adjust_plural(surface, forms, new, donor), place)
     takes_the = any(_split_determiner(f)[0].strip().lower() == "the" for f in donor)
     word = determiner.strip()
     if word.lower() == "the":
@@ -174,7 +174,7 @@ def _capitalise(new: str, condition: bool) -> str:
     return new[:1].upper() + new[1:] if condition and new.islower() else new
 
 
-def _adjust_number(surface: str, forms: tuple[str, ...], new: str, donor: tuple[str, ...]) -> str:
+def _adjust_plural(surface: str, forms: tuple[str, ...], new: str, donor: tuple[str, ...]) -> str:
     """Return the plural if the mention is the plural of a singular in its chunk, and the other way round."""
     if surface.endswith("s") and surface[:-1] in forms and not new.endswith("s"):
         return pluralise_name(new)
@@ -214,7 +214,7 @@ def _adjust_case(surface: str, new: str, place: str) -> str:
 # Names of people
 
 
-def _is_solid(piece: Piece) -> bool:
+def _is_name_or_initial(piece: Piece) -> bool:
     return piece.kind in ("name", "initial")
 
 
@@ -226,9 +226,9 @@ def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
     for form in forms:
         pieces = parse_name(_split_determiner(form)[1])
         title = title or next((p.text for p in pieces if p.kind == "title"), "")
-        if sum(map(_is_solid, pieces)) > sum(map(_is_solid, best)):
+        if sum(map(_is_name_or_initial, pieces)) > sum(map(_is_name_or_initial, best)):
             best = pieces
-    names = [p for p in best if _is_solid(p) or p.kind == "particle"]
+    names = [p for p in best if _is_name_or_initial(p) or p.kind == "particle"]
     if not names:
         return forms[0], "", forms[0], title
     text = "".join(p.text for p in best)
@@ -248,12 +248,12 @@ def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) ->
     _, old_given, old_family, _ = _split_person(forms or (mention,))
     determiner, surface = _split_determiner(mention)
     pieces = parse_name(surface)
-    names = [p.text for p in pieces if _is_solid(p) or p.kind == "particle"]
+    names = [p.text for p in pieces if _is_name_or_initial(p) or p.kind == "particle"]
     titles = [p.text for p in pieces if p.kind == "title"]
     lead = surface[: surface.find(names[0])] if titles and names else ""
     if len(titles) == 1 and title and normalize_surface(title) != normalize_surface(titles[0]):
         lead = title + lead[len(titles[0]) :]
-    if sum(map(_is_solid, pieces)) > 1:
+    if sum(map(_is_name_or_initial, pieces)) > 1:
         new = f"{family}, {given_name}" if "," in surface and given_name and "," not in lead else full
     elif (
         not titles
@@ -308,13 +308,13 @@ class GeneralNouns:
         name = self._knowledge(category, key)
         return _load_nouns("classes").get(name, name) if name != key else _load_nouns("categories")[category]
 
-    def fit(self, text: str, value: Value) -> list[Change]:
+    def list_changes(self, text: str, value: Value) -> list[Change]:
         """Return the replacement of each mention, as :func:`fit_donor`; empty if there is no noun."""
         noun = self.noun(value.category, value.key)
         out = []
         for span in value.spans if noun else ():
-            a, b = find_core(text, span.start, span.end, get_family(span.label, value.category))
-            place = find_place(text, a)
+            a, b = find_core(text, span.start, span.end, get_top_label(span.label, value.category))
+            place = classify_position(text, a)
             first, space, _ = text[a:b].partition(" ")
             if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):
                 new = f"{first} {noun}"

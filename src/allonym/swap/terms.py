@@ -158,7 +158,7 @@ def find_phrases(
             runs.append(tuple(run))
             run.clear()
 
-    for start, end, part in _guess_parts(text) if guessed else _tag_parts(text, model):
+    for start, end, part in _tag_as_nouns(text) if guessed else _tag_parts(text, model):
         starts.append(start)
         while i < len(covered) and covered[i][1] <= start:
             i += 1
@@ -192,7 +192,7 @@ def _tag_parts(text: str, model: TaggerModel | None) -> list[tuple[int, int, str
     ]
 
 
-def _guess_parts(text: str) -> list[tuple[int, int, str]]:
+def _tag_as_nouns(text: str) -> list[tuple[int, int, str]]:
     """Return words as if all of them were nouns; if capitals mark nouns, those with one."""
     words = [m.span() for m in _WORD.finditer(text)]
     inside = [start for start, _ in words if start and not _is_sentence_start(text, start)]
@@ -249,7 +249,7 @@ def choose_terms(
         [_rank_runs(runs, class_, rank) for runs in chunk_runs]
         for chunk_runs, class_ in zip(chunks, classes, strict=True)
     ]
-    count, used = _fit_budget(documents, len(ranked), int(options.share * total), options)
+    count, used = _choose_word_count(documents, len(ranked), int(options.share * total), options)
     spans = tuple(
         tuple(
             sorted(
@@ -340,7 +340,9 @@ def _rank_runs(runs: Runs, class_: str, rank: Mapping[tuple[str, str], int]) -> 
     return [(run, ranks) for run, ranks in ranked if min(ranks) < _NONE]
 
 
-def _fit_budget(documents: Sequence[Sequence[Ranked]], most: int, budget: int, options: TermOptions) -> tuple[int, int]:
+def _choose_word_count(
+    documents: Sequence[Sequence[Ranked]], most: int, budget: int, options: TermOptions
+) -> tuple[int, int]:
     """Return how many of the ranked words may be terms, and the words in these terms.
 
     The budget limits the latter; the number of words is nearly the most within it.

@@ -18,13 +18,13 @@ import numpy as np
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.labels import TAXONOMY
-from allonym.swap.categories import label_of
+from allonym.swap.categories import get_category_label
 from allonym.swap.corpus import Corpus
 from allonym.swap.entity_fit import EntityFit
 from allonym.swap.related_names import find_related
 
 GRAMMAR = 0b1100
-"""The bits of :func:`describe_shape` that matter for grammar: number, and small or capital letter."""
+"""The bits of :func:`encode_name_shape` that matter for grammar: number, and small or capital letter."""
 _EXACT_FAMILIES = frozenset({"DATE_TIME", "NUMERIC"})
 """Families whose values are the same only if they are equal."""
 _CHOICES = {
@@ -136,7 +136,7 @@ class Ground:
         corpus: as it was read.
         classes: (n,) code of each chunk's protected value.
         keys: per chunk, per value, the number of its key.
-        shapes: per chunk, per value, four bits of how its name is written: see :func:`describe_shape`.
+        shapes: per chunk, per value, four bits of how its name is written: see :func:`encode_name_shape`.
         related: per key number, those of the keys that count as the same.
         known: per class, the key numbers that may not come there: those in its documents, those related to them, and
             those related to the protected value itself.
@@ -177,7 +177,7 @@ class Ground:
             corpus,
             classes,
             keys,
-            tuple(tuple(describe_shape((*v.forms, v.key)[0]) for v in chunk.values) for chunk in corpus.chunks),
+            tuple(tuple(encode_name_shape((*v.forms, v.key)[0]) for v in chunk.values) for chunk in corpus.chunks),
             tuple(frozenset(j for j in group if j < count) for group in related[:count]),
             tuple(frozenset(k) for k in known_sets),
             {
@@ -201,12 +201,12 @@ class Ground:
 
 
 def _is_exact(category: str) -> bool:
-    label = label_of(category)
+    label = get_category_label(category)
     return label in TAXONOMY and TAXONOMY.lineage(label)[-1] in _EXACT_FAMILIES
 
 
 @lru_cache(maxsize=65536)
-def describe_shape(form: str) -> int:
+def encode_name_shape(form: str) -> int:
     """Return how a name is written, as bits: several words, all capitals, small first letter, end of a plural.
 
     If a chunk has a choice, entities whose names are written alike replace each other.
@@ -287,7 +287,7 @@ def list_differing_codes(ground: Ground, rules: Rules) -> list[Any]:
     return out + [ground.cells(c) for c in rules.differ]
 
 
-def mark_categories(cells: Sequence[Any], n: int) -> Any:
+def encode_categories(cells: Sequence[Any], n: int) -> Any:
     """Return (n,) int64: which of the swapped categories each chunk holds, one bit for each; ``cells`` per category."""
     out = np.zeros(n, np.int64)
     for bit, numbers in enumerate(cells):
@@ -309,7 +309,7 @@ def list_valid_pairs(
     n = len(corpus.chunks)
     cells = [ground.cells(c) for c in rules.categories]
     codes = [*list_differing_codes(ground, rules), combine_codes(cells, n)]
-    shared = mark_categories(cells, n)
+    shared = encode_categories(cells, n)
     pairs = []
     for members in group_into_buckets(ground, labels, rules, groups, allowed):
         for position, i in enumerate(members, 1):

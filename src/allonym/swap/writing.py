@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 from allonym.document import Entity, Span, merge_intervals, subtract_intervals
 from allonym.errors import UnknownNameError
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
-from allonym.swap.categories import category_of, label_of
+from allonym.swap.categories import find_category, get_category_label
 from allonym.swap.chunking import join_cut_tiles, split_sentences
 from allonym.swap.corpus import Chunk, Corpus, Placed, Value
 from allonym.swap.recoding import Recoding
@@ -117,7 +117,7 @@ def write_chunk(corpus: Corpus, chunk: int, placed: Placed) -> str:
     return apply_edits_to_parts(text, ((original.start, original.end),), combine_edits(base, edits, text))[0]
 
 
-def is_named(forms: Sequence[str], text: str) -> bool:
+def is_any_form_in_text(forms: Sequence[str], text: str) -> bool:
     """Whether one of these forms occurs in a text, not inside of a word; case does not count."""
     folded = fold(text)
 
@@ -125,10 +125,10 @@ def is_named(forms: Sequence[str], text: str) -> bool:
         end = start + len(form)
         return not (folded[start - 1 : start].isalnum() and form[:1].isalnum()) and not folded[end : end + 1].isalnum()
 
-    return any(is_whole(start, form) for form in map(fold, forms) for start in _find_all(form, folded))
+    return any(is_whole(start, form) for form in map(fold, forms) for start in _find_occurrences(form, folded))
 
 
-def _find_all(form: str, text: str) -> Iterator[int]:
+def _find_occurrences(form: str, text: str) -> Iterator[int]:
     start = text.find(form)
     while start >= 0:
         yield start
@@ -239,21 +239,23 @@ class _Writer:
         self.fallback = {c: fallback.get(c, fallback.get("*", "keep")) for c in corpus.swapped}
         self.fallback |= {c: t for c, t in fallback.items() if corpus.categories.get(c) == "free"}
         self.treatments = [
-            tuple("swap" if slot in placed else self._fall_back(value.category) for slot, value in corpus.slots_of(c))
+            tuple(
+                "swap" if slot in placed else self._get_fallback(value.category) for slot, value in corpus.slots_of(c)
+            )
             for c in range(len(corpus.chunks))
         ]
         rules: dict[str, Rule] = {}
         for value, treatment in self._iterate_values():
-            label = label_of(value.category)
+            label = get_category_label(value.category)
             if treatment in _OPERATORS and label not in rules:
                 rule = policy.rule(label)
                 rules[label] = rule if rule.operator == treatment else Rule(treatment)
         self.rules = policy.with_(rules=MappingProxyType(rules), default=Rule("suppress"))
         self.categories = {
-            label.name: category_of(label.name, corpus.categories, policy.taxonomy) for label in policy.taxonomy
+            label.name: find_category(label.name, corpus.categories, policy.taxonomy) for label in policy.taxonomy
         }
 
-    def _fall_back(self, category: str) -> str:
+    def _get_fallback(self, category: str) -> str:
         return self.fallback.get(category, "keep")
 
     def _iterate_values(self) -> Iterator[tuple[Value, str]]:
@@ -312,12 +314,12 @@ class _Writer:
                     donor = corpus.value_at(self.placed[slot])
                     new = fit_donor(document.text, value, donor, language=self.policy.language)
                 elif treatment == "generalise" and self.policy.language == "en":
-                    new = self.nouns.fit(document.text, value)
+                    new = self.nouns.list_changes(document.text, value)
                 for span, (a, b, text) in zip(value.spans, new, strict=False):
                     if text != document.text[a:b]:
                         fixed[span] = (text, SWAP if is_swap else GENERALISED)
                 spans: Sequence[Span] = value.spans
-                if is_swap and self._fall_back(value.category) == "keep":
+                if is_swap and self._get_fallback(value.category) == "keep":
                     spans = [s for s in spans if s in fixed]
                 if spans:
                     values.append((value, spans))
@@ -336,9 +338,9 @@ class _Writer:
         for value, spans in values:
             for span in spans:
                 n = number_of.get((span.start, span.end), -1)
-                label = entities[n].label if n >= 0 else label_of(value.category)
-                if category_of(label, (value.category,), self.policy.taxonomy) != value.category:
-                    label = label_of(value.category)
+                label = entities[n].label if n >= 0 else get_category_label(value.category)
+                if find_category(label, (value.category,), self.policy.taxonomy) != value.category:
+                    label = get_category_label(value.category)
                 groups.setdefault((n, "" if n >= 0 else value.key, label, span in fixed), []).append(span)
         out = [
             Entity(entities[n].key if n >= 0 else f"{label}:{name}", label, tuple(sorted(group)))
@@ -382,7 +384,9 @@ class _Writer:
         if policy.llm["url"]:
             from allonym.llm import client_for
 
-            client = client_for(policy.llm, subkey(self.key, "llm cache") if self.key is not None else None)
+            client = client_for(
+                policy.llm, derive_operator_key(self.key, "llm cache") if self.key is not None else None
+            )
             summaries = request_summaries(client, [self._make_passage(c, rarity) for c in chosen], policy.language)
         out: dict[int, list[Edit]] = {}
         counts = Counter("extracted" if summary is None else "model" for summary in summaries)

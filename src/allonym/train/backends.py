@@ -17,7 +17,7 @@ from allonym.document import Span
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.models.tags import NAME_PARTS
 from allonym.train.labelmap import find_targets
-from allonym.train.records import Record, spans_of
+from allonym.train.records import Record, list_spans
 from allonym.train.score import Score, score_texts
 from allonym.train.unify import Targets, list_covered_labels, relabel_spans, unify_labels
 
@@ -184,7 +184,7 @@ def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
         if not setup.own_labels:
             parts = any(part in covered_labels for part in NAME_PARTS)
             spans = relabel_spans(spans if parts else join_name_parts(record["text"], spans), covered_labels)
-        rows.append((record["text"], spans_of(record), spans))
+        rows.append((record["text"], list_spans(record), spans))
     return score_texts(rows)
 
 

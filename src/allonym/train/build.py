@@ -12,7 +12,7 @@ from allonym.errors import DataError
 from allonym.models.tagger import TaggerModel
 from allonym.models.tags import LABELS
 from allonym.train import points
-from allonym.train.corpus import Recipe, load_corpus, own_lists, source_name
+from allonym.train.corpus import Recipe, load_corpus, make_training_lists, source_name
 from allonym.train.corrupt import Noise
 from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
 from allonym.train.export import encoder_graph, save_model, write_tagger
@@ -84,7 +84,7 @@ def from_records(
     }
     if not any(annotated_labels.values()):
         raise DataError("no label of the training records maps to a label of the tagger; give a label map")
-    lists = own_lists()
+    lists = make_training_lists()
 
     def make_examples(records: Sequence[Record]) -> list[Example]:
         return [
@@ -109,7 +109,14 @@ def _train_and_export(
     resume: bool,
 ) -> dict[str, Any]:
     model = fit(
-        sources, dev, out / "work", encoder=encoder, options=options, lists=own_lists(), report=report, resume=resume
+        sources,
+        dev,
+        out / "work",
+        encoder=encoder,
+        options=options,
+        lists=make_training_lists(),
+        report=report,
+        resume=resume,
     )
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
     return calibrate(out, dev)
@@ -120,9 +127,9 @@ def calibrate(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[st
     about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
     if dev:
         some = random.Random(0).sample(list(dev), min(most, len(dev)))
-        judged = points.judge(TaggerModel(folder), some, (None, _SPEECH))
-        about["temperature"] = points.temperature(judged)
-        about["points"] = points.choose(judged, LABELS, about["temperature"])
+        judged = points.compute_word_logits(TaggerModel(folder), some, (None, _SPEECH))
+        about["temperature"] = points.fit_temperature(judged)
+        about["points"] = points.choose_thresholds(judged, LABELS, about["temperature"])
         about["sure"] = dict(points.SURE)
         (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
     return about

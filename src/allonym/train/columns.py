@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from allonym.errors import DataError
-from allonym.train.records import Columns, Record, make_record, stem_of, text_of
+from allonym.train.records import Columns, Record, get_file_stem, make_record, read_text_file
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")
 _CLOSING = frozenset(".,;:!?%)]}…’”»")
@@ -33,7 +33,7 @@ def read_columns(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     else:
         pieces = [[sentence] for _, sentences in documents for sentence in sentences]
     for n, sentences in enumerate(pieces, 1):
-        yield _make_record(path, f"{stem_of(path)}-{n}", sentences)
+        yield _make_record(path, f"{get_file_stem(path)}-{n}", sentences)
 
 
 Sentence = list[tuple[str, str]]
@@ -41,7 +41,7 @@ Sentence = list[tuple[str, str]]
 
 def _read_column_documents(path: Path, columns: Columns) -> list[tuple[bool, list[Sentence]]]:
     out: list[tuple[bool, list[Sentence]]] = [(False, [[]])]
-    text = text_of(path)
+    text = read_text_file(path)
     tabbed = "\t" in text
     plain = 0  # first line with a tag that has no prefix
     tagged = prefixed = False
@@ -91,7 +91,7 @@ def _make_record(path: Path, id: str, sentences: Sequence[Sentence]) -> Record:
             marks.append((position + places[first][0], position + places[last][1], label))
         lines.append(text)
         position += len(text) + 1
-    meta = {"source": stem_of(path), "detokenized": True, "n_tokens": sum(map(len, sentences))}
+    meta = {"source": get_file_stem(path), "detokenized": True, "n_tokens": sum(map(len, sentences))}
     return make_record(str(path), id, "\n".join(lines), marks, meta=meta)
 
 

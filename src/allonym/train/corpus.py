@@ -95,7 +95,7 @@ def source_name(record: Record) -> str:
     return str(record.get("meta", {}).get("source", ""))
 
 
-def part_of(records: Sequence[Record]) -> dict[str, str]:
+def assign_parts(records: Sequence[Record]) -> dict[str, str]:
     """Assign each record id to ``train``, ``dev`` or ``test`` by document: a third to test, a tenth to dev.
 
     Records of one template, document or text are always in the same part. The split depends on these keys alone, so it
@@ -142,7 +142,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
     Raises:
         DataError: a file is missing or broken.
     """
-    lists = own_lists()
+    lists = make_training_lists()
     for source in recipe.sources:
         if source.path == "synthetic":
             if part != "test":
@@ -154,7 +154,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         records = [r for _, r in read_objects(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
         name = path.name.partition(".")[0]
         annotated_labels = list_annotated_labels(records, name, find_targets)
-        parts = part_of(records)
+        parts = assign_parts(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
             continue
@@ -209,7 +209,7 @@ _PLACES = {"COUNTRY": "country", "REGION": "region", "CITY": "city"}
 
 
 @cache
-def own_lists() -> Lists:
+def make_training_lists() -> Lists:
     """Return the lists of :mod:`allonym.train.synthetic` without the names held out from training."""
     folder = files("allonym.train").joinpath("synthetic")
     people, places = (

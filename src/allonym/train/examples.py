@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
-from allonym.models.windows import breaks_of
+from allonym.models.windows import rate_word_borders
 from allonym.models.words import split_words
 
 O = 1  # noqa: E741 - the bit of the tag O
@@ -146,7 +146,13 @@ def make_example(
             allowed[i], plain[i] = ALL, False
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
     return Example(
-        strings, joined, tuple(breaks_of(text, borders)), tuple(allowed), tuple(plain), (-1,) * len(borders), source
+        strings,
+        joined,
+        tuple(rate_word_borders(text, borders)),
+        tuple(allowed),
+        tuple(plain),
+        (-1,) * len(borders),
+        source,
     )
 
 
@@ -352,4 +358,6 @@ def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
     n = len(borders)
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(n))
     strings = tuple(text[a:b] for a, b in borders)
-    return Example(strings, joined, tuple(breaks_of(text, borders)), (ALL,) * n, (False,) * n, tuple(parts), source)
+    return Example(
+        strings, joined, tuple(rate_word_borders(text, borders)), (ALL,) * n, (False,) * n, tuple(parts), source
+    )

@@ -59,7 +59,7 @@ class LabelMap:
         name = _CHUNK.sub("", label, count=1)
         if name.upper() in TAXONOMY:
             return self._find_own_targets(name.upper())
-        return self._find_foreign_targets(name) or self._by_part(name)
+        return self._find_foreign_targets(name) or self._find_targets_by_part(name)
 
     def _find_own_targets(self, name: str) -> Targets:
         """Look a label up in the taxonomy: the label itself, the tagger's labels below it, or else the label above."""
@@ -78,7 +78,7 @@ class LabelMap:
                 target_labels |= self._find_own_targets(label) or frozenset()
         return frozenset(target_labels) or None
 
-    def _by_part(self, name: str) -> Targets:
+    def _find_targets_by_part(self, name: str) -> Targets:
         words = _split_name(_HUMP.sub(" ", name))
         bare = "".join(words[:-1]) if words[-1:] == ["name"] else ""
         levels = _LEVEL.split(name)

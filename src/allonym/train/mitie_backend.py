@@ -26,7 +26,7 @@ from typing import Any
 from allonym.document import Interval, Span
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.models.words import split_words
-from allonym.train.records import Record, keep_outermost, spans_of
+from allonym.train.records import Record, keep_outermost, list_spans
 from allonym.train.score import score_texts
 
 Predict = Callable[[Sequence[str]], list[list[Span]]]
@@ -89,7 +89,7 @@ def fit(
         UsageError: there is neither a feature file nor ``wordrep`` to build one.
     """
     mitie = import_mitie()
-    features = _features(train, out, options, resume=resume)
+    features = _find_or_build_features(train, out, options, resume=resume)
     try:
         trainer = mitie.ner_trainer(str(features))
     except Exception as error:  # mitie raises no narrower exception
@@ -103,20 +103,20 @@ def fit(
         if not borders:
             continue
         instance = mitie.ner_training_instance([record["text"][a:b] for a, b in borders])
-        for first, last, label in _on_words(record, borders):
+        for first, last, label in _align_spans_to_words(record, borders):
             instance.add_entity(range(first, last), label)
             labels.add(label)
         trainer.add(instance)
         count += len(borders)
     if not labels:
         raise DataError("no training data: no record has a span")
-    with _quiet():
+    with _suppress_output():
         model = trainer.train()
     out.mkdir(parents=True, exist_ok=True)
     model.save_to_disk(str(out / MODEL))
     predict = _make_predictor(model)
     predicted = predict([record["text"] for record in dev])
-    scored = score_texts((r["text"], spans_of(r), s) for r, s in zip(dev, predicted, strict=True)).strict
+    scored = score_texts((r["text"], list_spans(r), s) for r, s in zip(dev, predicted, strict=True)).strict
     report(
         {
             "epoch": 1,
@@ -153,12 +153,12 @@ def load(path: Path | str) -> Predict:
 
 def _make_predictor(model: Any) -> Predict:
     def predict_spans(texts: Sequence[str]) -> list[list[Span]]:
-        return [_spans(model, text) for text in texts]
+        return [_predict_spans(model, text) for text in texts]
 
     return predict_spans
 
 
-def _spans(model: Any, text: str) -> list[Span]:
+def _predict_spans(model: Any, text: str) -> list[Span]:
     borders = split_words(text)
     if not borders:
         return []
@@ -166,17 +166,17 @@ def _spans(model: Any, text: str) -> list[Span]:
     return [Span(borders[r[0]][0], borders[r[-1]][1], label, 1.0, "mitie") for r, label, _ in entities]
 
 
-def _on_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
+def _align_spans_to_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
     """Return first word, word after the last, and label of each entity; no word is in two entities."""
     position = 0
-    for span in keep_outermost(spans_of(record)):
+    for span in keep_outermost(list_spans(record)):
         inside = [i for i in range(position, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
         if inside:
             yield inside[0], inside[-1] + 1, span.label
             position = inside[-1] + 1
 
 
-def _features(train: Sequence[Record], out: Path, options: Options, *, resume: bool) -> Path:
+def _find_or_build_features(train: Sequence[Record], out: Path, options: Options, *, resume: bool) -> Path:
     if options.features:
         path = Path(options.features)
         if not path.is_file():
@@ -220,7 +220,7 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _suppress_output() -> Iterator[None]:
     """Suppress the library's output on standard output, which is for the result of the command."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)

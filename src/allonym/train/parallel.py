@@ -59,11 +59,11 @@ def pairs(
         plan = replace_found(
             document, detect(document, policy), policy, key=key, scope=f"parallel corpus {number}"
         ).plan
-        yield from _cut(document.text, plan.edits, number, length)
+        yield from _cut_into_pairs(document.text, plan.edits, number, length)
         note_texts(number + 1)
 
 
-def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator[Pair]:
+def _cut_into_pairs(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator[Pair]:
     i = 0
     for start, end in split_passages(text, [(e.start, e.end) for e in edits], length):
         while i < len(edits) and edits[i].start < start:
@@ -81,7 +81,7 @@ def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator
             yield Pair(source, apply_edits(source, moved), tuple((e.start, e.end) for e in moved), number)
 
 
-def hold_out(pairs_read: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def split_pairs(pairs_read: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
     """Split pairs into training and evaluation pairs by document.
 
     Args:

@@ -59,7 +59,9 @@ class Judged:
     names: tuple[str, ...]
 
 
-def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Noise | None] = (None,)) -> Judged:
+def compute_word_logits(
+    model: TaggerModel, examples: Iterable[Example], noises: Sequence[Noise | None] = (None,)
+) -> Judged:
     """Return the logits of every decided word of ``examples``, once for each kind of noise."""
     import random
 
@@ -84,7 +86,7 @@ def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Nois
     return Judged(np.concatenate(logits), np.concatenate(allowed), np.concatenate(source), tuple(names))
 
 
-def temperature(judged: Judged) -> float:
+def fit_temperature(judged: Judged) -> float:
     """Return the divisor of the logits that calibrates probabilities (Guo et al. 2017, arXiv:1706.04599)."""
     bits = (judged.allowed[:, None] >> np.arange(judged.logits.shape[1])) & 1 == 1
 
@@ -102,7 +104,7 @@ def temperature(judged: Judged) -> float:
     return round((low + high) / 2, 3)
 
 
-def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict[str, float]]:
+def choose_thresholds(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict[str, float]]:
     """Return the thresholds of each operating point, ``"*"`` for all labels and one for each label that differs.
 
     ``high-recall`` is the highest threshold with the required recall of words, ``high-precision`` the lowest with the
@@ -110,7 +112,7 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
     equal weight. Soft identifiers in plain words have no clear borders, and the threshold of names would cover half a
     sentence, so high-recall is higher for ``SOFT``.
     """
-    inside, kind = chances(judged.logits, heat)
+    inside, kind = compute_probabilities(judged.logits, heat)
     entity = judged.allowed & 1 == 0
     # a word that may have labels that its corpus does not annotate says nothing about false findings
     fits = (judged.allowed[:, None] >> np.arange(1, judged.logits.shape[1])) & 1 == 1
@@ -142,7 +144,7 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
     }
 
 
-def chances(logits: Any, heat: float) -> tuple[Any, Any]:
+def compute_probabilities(logits: Any, heat: float) -> tuple[Any, Any]:
     """Return the probability that a word belongs to an entity, and the index of its most likely label."""
     z = logits.astype(np.float64) / heat
     z -= z.max(axis=1, keepdims=True)

@@ -108,7 +108,7 @@ def read_records(path: Path | str, format: str | None = None, columns: Columns =
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{where}: damaged gzip file ({type(error).__name__})") from None
     for record in records:
-        record["meta"].setdefault("source", stem_of(where))
+        record["meta"].setdefault("source", get_file_stem(where))
     return records
 
 
@@ -132,12 +132,12 @@ def corpus_format(path: Path) -> str:
         return "brat"
     from allonym.train.columns import looks_tagged
 
-    if looks_tagged(text_of(path)):
+    if looks_tagged(read_text_file(path)):
         return "conll"
     raise DataError(f"{path}: the corpus format is not recognised; name one of {', '.join(corpus_readers.names())}")
 
 
-def text_of(path: Path) -> str:
+def read_text_file(path: Path) -> str:
     """Read a UTF-8 file, unpacked if its name ends in ``.gz``, with unchanged line ends.
 
     Raises:
@@ -150,7 +150,7 @@ def text_of(path: Path) -> str:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
-def stem_of(path: Path) -> str:
+def get_file_stem(path: Path) -> str:
     """Return the file's name without its suffixes, for the ids of records without one."""
     return path.name.partition(".")[0] or path.name
 
@@ -208,7 +208,7 @@ def _check_marks(where: str, text: str, marks: Iterable[Sequence[object]]) -> li
     return spans
 
 
-def spans_of(record: Record) -> list[Span]:
+def list_spans(record: Record) -> list[Span]:
     """Return the record's spans as :class:`Span`, sorted, including nested ones."""
     return sorted(Span(s["start"], s["end"], s["label"]) for s in record["spans"])
 
@@ -255,7 +255,7 @@ def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     ``annotations`` has the spans of several annotators by name; without ``spans``, the first annotator's are used.
     """
     for number, value in read_objects(path):
-        yield _own_record(value, f"{path}:{number}", f"{stem_of(path)}-{number}")
+        yield _parse_own_record(value, f"{path}:{number}", f"{get_file_stem(path)}-{number}")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
@@ -264,12 +264,12 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
     Raises:
         DataError: a line is not JSON; the message names it.
     """
-    for number, line in enumerate(text_of(path).split("\n"), 1):
+    for number, line in enumerate(read_text_file(path).split("\n"), 1):
         if line.strip():
             yield number, _read_json(line, f"{path}:{number}")
 
 
-def _own_record(value: object, where: str, name: str) -> Record:
+def _parse_own_record(value: object, where: str, name: str) -> Record:
     if not isinstance(value, dict):
         raise DataError(f"{where}: an object is required, got {type(value).__name__}")
     tokens, upos = value.get("tokens"), value.get("upos")
@@ -289,12 +289,12 @@ def _own_record(value: object, where: str, name: str) -> Record:
     if not isinstance(meta, dict):
         raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
     id = str(value.get("id") or name)
-    annotations = {str(name): list(map(_own_mark, some)) for name, some in several.items()}
+    annotations = {str(name): list(map(_parse_own_mark, some)) for name, some in several.items()}
     record = make_record(
         where,
         id,
         text,
-        map(_own_mark, spans),
+        map(_parse_own_mark, spans),
         doc_id=str(value.get("doc_id") or id),
         meta=meta,
         annotations=annotations,
@@ -309,7 +309,7 @@ def _own_record(value: object, where: str, name: str) -> Record:
     return record
 
 
-def _own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
+def _parse_own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
     ids = span.get("entity_ids")
     entity = span.get("entity") or span.get("entity_id") or (ids[0] if isinstance(ids, list) and ids else "")
     return span.get("start"), span.get("end"), span.get("label"), entity, span.get("kind") or ""
@@ -330,7 +330,7 @@ def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         raise DataError(f"{path}: not a .spacy file ({type(error).__name__})") from None
     for number, doc in enumerate(docs, 1):
         marks = [(e.start_char, e.end_char, e.label_, e.ent_id_) for e in doc.ents]
-        yield make_record(f"{path}, document {number}", f"{stem_of(path)}-{number}", doc.text, marks)
+        yield make_record(f"{path}, document {number}", f"{get_file_stem(path)}-{number}", doc.text, marks)
 
 
 def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
@@ -342,11 +342,11 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         for file in sorted(path.glob("*.ann")):
             yield from read_brat(file)
         return
-    text = text_of(path.with_suffix(".txt"))
+    text = read_text_file(path.with_suffix(".txt"))
     marks: list[tuple[int, int, str, str]] = []
     same: dict[str, str] = {}
     notes = path.with_suffix(".ann")
-    for number, line in enumerate(text_of(notes).split("\n"), 1):
+    for number, line in enumerate(read_text_file(notes).split("\n"), 1):
         if line.startswith(("*", "R")):
             _join_names(same, line)
         if not line.startswith("T"):
@@ -422,8 +422,8 @@ def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
             raise DataError(f"{where}: spans must be a list of objects")
         marks = [(s.get("start_position"), s.get("end_position"), s.get("entity_type")) for s in spans]
         template = item.get("template_id")
-        id = f"{stem_of(path)}-{number}"
-        doc_id = id if template is None else f"{stem_of(path)}-template-{template}"
+        id = f"{get_file_stem(path)}-{number}"
+        doc_id = id if template is None else f"{get_file_stem(path)}-template-{template}"
         yield make_record(where, id, item.get("full_text"), marks, doc_id=doc_id, meta={"source": "presidio"})
 
 
@@ -439,7 +439,7 @@ def _json_format(path: Path) -> str:
 
 
 def _read_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    value = _read_json(text_of(path), str(path))
+    value = _read_json(read_text_file(path), str(path))
     if not isinstance(value, list):
         raise DataError(f"{path}: a list of documents is required, got {type(value).__name__}")
     for number, item in enumerate(value, 1):

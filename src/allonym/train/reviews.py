@@ -17,7 +17,7 @@ from allonym.errors import DataError, UnknownNameError
 from allonym.models.runtime import HERE
 from allonym.models.tags import LABELS
 from allonym.train.build import Record, Report
-from allonym.train.corpus import own_lists, source_name
+from allonym.train.corpus import make_training_lists, source_name
 from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
 from allonym.train.export import write_tagger
 from allonym.train.fit import Options, fit
@@ -54,7 +54,7 @@ def review_options(settings: dict[str, Any]) -> Options:
     return Options.of({**_CALM, **settings})
 
 
-def from_reviews(
+def train_on_reviews(
     train: Sequence[Record],
     dev: Sequence[Record],
     out: Path,
@@ -103,7 +103,7 @@ def from_reviews(
         work,
         encoder=base,
         options=options,
-        lists=own_lists(),
+        lists=make_training_lists(),
         report=report,
         resume=resume,
         start=model,
@@ -125,12 +125,12 @@ def _list_annotated_labels(
     """Return for each record the labels for which its unmarked text is negative, separately for each source."""
     bare: dict[str, list[Record]] = {}
     for record in train:
-        if _looked_at(record) is None:
+        if _get_reviewed_labels(record) is None:
             bare.setdefault(source_name(record), []).append(record)
     counted = {name: list_annotated_labels(source_records, name, label_map) for name, source_records in bare.items()}
     out = []
     for record in records:
-        name, labels = source_name(record), _looked_at(record)
+        name, labels = source_name(record), _get_reviewed_labels(record)
         annotated_labels = (
             counted.get(name, ()) if labels is None else (t for x in labels for t in label_map(x, name) or ())
         )
@@ -138,7 +138,7 @@ def _list_annotated_labels(
     return out
 
 
-def _looked_at(record: Record) -> list[str] | None:
+def _get_reviewed_labels(record: Record) -> list[str] | None:
     labels = record.get("meta", {}).get("labels")
     return [label for label in labels if isinstance(label, str)] if isinstance(labels, (list, tuple)) else None
 
@@ -146,7 +146,7 @@ def _looked_at(record: Record) -> list[str] | None:
 def _make_examples(
     records: Sequence[Record], annotated_labels: Sequence[frozenset[str]], label_map: Targets
 ) -> list[Example]:
-    lists = own_lists()
+    lists = make_training_lists()
     return [
         make_example(r, source_name(r), labels, label_map, lists)
         for r, labels in zip(records, annotated_labels, strict=True)
@@ -155,7 +155,7 @@ def _make_examples(
 
 def _make_rehearsal(words: int) -> list[Example]:
     """Generate template texts of at least ``words`` words in total."""
-    lists, out, count = own_lists(), [], 0
+    lists, out, count = make_training_lists(), [], 0
     for record in generate_texts(max(_LEAST_REHEARSED, words // 10), 3):
         out.append(make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists))
         count += len(out[-1].words)

@@ -149,7 +149,7 @@ def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequen
     """
     gold, predicted = keep_outermost(gold), keep_outermost(predicted)
     right, predicted_tags = tag_words(borders, gold), tag_words(borders, predicted)
-    exact_gold, whole_found = _exact_spans(gold), _exact_spans(predicted)
+    exact_gold, whole_found = _make_span_set(gold), _make_span_set(predicted)
     tags: Counter[tuple[str, str]] = Counter()
     for gold_tag, got in zip(right, predicted_tags, strict=True):
         if gold_tag == got:
@@ -165,7 +165,7 @@ def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequen
     return Score(len(borders), same, _count_table(tags), _count_table(spans))
 
 
-def _exact_spans(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
+def _make_span_set(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
     return {(span.start, span.end, span.label) for span in spans}
 
 
@@ -182,7 +182,7 @@ def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> 
     return total
 
 
-def side_by_side(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
+def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
     """Return the head and rows of P5's Table 3 for several models, followed by strict F1 per label.
 
     Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is

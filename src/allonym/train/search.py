@@ -48,7 +48,7 @@ class Parameter:
             least = "0 < low < high" if self.log else "low < high"
             raise UsageError(f"{self.name}: choices, or {least} are required, got {self.low:g} and {self.high:g}")
 
-    def place(self, value: Value) -> float:
+    def scale_to_unit(self, value: Value) -> float:
         """Return the position of a value between the least and the greatest, from 0 to 1."""
         if self.choices:
             return self.choices.index(value) / max(1, len(self.choices) - 1)
@@ -209,7 +209,7 @@ def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: i
         from sklearn.ensemble import RandomForestRegressor
     except ImportError:
         raise MissingExtra("the importance of options", "train") from None
-    rows = [[p.place(trial.values[p.name]) for p in space] for trial in trials]
+    rows = [[p.scale_to_unit(trial.values[p.name]) for p in space] for trial in trials]
     scores = [trial.score for trial in trials]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -237,7 +237,7 @@ def trial_table(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
     return out.getvalue()
 
 
-def parallel_plot(trials: Sequence[Trial], space: Sequence[Parameter], path: Path, score: str = "F1") -> None:
+def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path, score: str = "F1") -> None:
     """Plot parallel coordinates as in P5's Figure 2: a line per trial, an axis per option, the score as colour.
 
     Args:
@@ -259,7 +259,7 @@ def parallel_plot(trials: Sequence[Trial], space: Sequence[Parameter], path: Pat
     across = range(len(space) + 1)
     for t in sorted(trials, key=lambda t: t.score):
         share = (t.score - low) / reach
-        heights = [*(p.place(t.values[p.name]) for p in space), share]
+        heights = [*(p.scale_to_unit(t.values[p.name]) for p in space), share]
         axes.plot(across, heights, color=colours(share), linewidth=1.2, alpha=0.8)
     ends = [*(p.ends() for p in space), (f"{low:.4f}", f"{high:.4f}")]
     for x, (least, most) in zip(across, ends, strict=True):

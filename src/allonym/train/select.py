@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from allonym.errors import UsageError
 from allonym.models.words import split_words
-from allonym.train.records import Record, keep_outermost, spans_of
+from allonym.train.records import Record, keep_outermost, list_spans
 
 
 def group_documents(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -106,12 +106,12 @@ class Size:
         return self.entities / self.words if self.words else 0.0
 
 
-def size_of(records: Iterable[Record]) -> Size:
+def measure_size(records: Iterable[Record]) -> Size:
     """Count the words and outermost entities of a document's records."""
     count = entities = 0
     for record in records:
         count += len(split_words(record["text"]))
-        entities += len(keep_outermost(spans_of(record)))
+        entities += len(keep_outermost(list_spans(record)))
     return Size(count, entities)
 
 
@@ -144,7 +144,7 @@ def choose_records(
     records_by_document = group_documents(records)
     if first_words is not None:
         records_by_document = {doc: cut_records(parts, first_words) for doc, parts in records_by_document.items()}
-    sizes = {doc: size_of(parts) for doc, parts in records_by_document.items()}
+    sizes = {doc: measure_size(parts) for doc, parts in records_by_document.items()}
     kept_documents = [
         doc
         for doc, size in sizes.items()

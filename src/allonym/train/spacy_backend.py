@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from allonym.document import Span
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.train.records import Record, keep_outermost, spans_of
+from allonym.train.records import Record, keep_outermost, list_spans
 from allonym.train.score import Score, score_texts
 
 Predict = Callable[[Sequence[str]], list[list[Span]]]
@@ -211,7 +211,7 @@ def load(path: Path | str) -> Predict:
 def score_model(predict: Predict, records: Sequence[Record]) -> Score:
     """Score a model on records."""
     predicted = predict([record["text"] for record in records])
-    return score_texts((r["text"], spans_of(r), spans) for r, spans in zip(records, predicted, strict=True))
+    return score_texts((r["text"], list_spans(r), spans) for r, spans in zip(records, predicted, strict=True))
 
 
 def _make_predictor(nlp: Any) -> Predict:
@@ -238,7 +238,7 @@ def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]
             continue
         reference = nlp.make_doc(record["text"])
         entities: list[Any] = []
-        for span in keep_outermost(spans_of(record)):
+        for span in keep_outermost(list_spans(record)):
             trimmed_span = _trim_span(
                 reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand")
             )

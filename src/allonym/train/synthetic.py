@@ -129,20 +129,20 @@ def list_names() -> list[tuple[str, str, str, str]]:
 
 
 @cache
-def _held_out() -> frozenset[str]:
+def _choose_held_out_names() -> frozenset[str]:
     return frozenset(name for _, _, _, listed in _read_rows() for name in listed[2::3])
 
 
 def held_out_names() -> list[tuple[str, str, str, str]]:
     """Return the names held out from training text: every third of a list, wherever they recur."""
-    return [row for row in list_names() if row[0] in _held_out()]
+    return [row for row in list_names() if row[0] in _choose_held_out_names()]
 
 
 @cache
 def _make_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
     pools = {}
     for origin, part, gender, listed in _read_rows():
-        pools[origin, part, gender] = tuple(name for name in listed if (name in _held_out()) == held_out)
+        pools[origin, part, gender] = tuple(name for name in listed if (name in _choose_held_out_names()) == held_out)
     return pools
 
 
@@ -220,7 +220,7 @@ class _Writer:
         self.pools = _make_pools(held_out)
         self.people: dict[str, Person] = {}
 
-    def person_of(self, key: str) -> Person:
+    def get_person(self, key: str) -> Person:
         if key not in self.people:
             self.people[key] = self._invent_person()
         return self.people[key]
@@ -276,9 +276,9 @@ class _Writer:
             return [(name, label or f"PERSON_{slot.upper()}NAME")]
         head, _, form = slot.partition(".")
         if head in ("A", "B", "C", "D"):
-            return [(t, label or labels) for t, labels in self._write_name(self.person_of(head), form or "any")]
+            return [(t, label or labels) for t, labels in self._write_name(self.get_person(head), form or "any")]
         if slot.lower() in WORDS["f"]:
-            return [(t, label) for t, _ in self._write_name(self.person_of("A"), slot)]
+            return [(t, label) for t, _ in self._write_name(self.get_person("A"), slot)]
         rule = _read_rules()[slot]
         pieces = self.fill(rng.choice(rule.entries), label or ("-" if rule.label else ""))
         return self._mark_pieces(pieces, rule.label, label) if rule.label else pieces

@@ -19,7 +19,7 @@ Covers = Mapping[str, frozenset[str]]
 _REST = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 
-def label_of(name: str, source: str = "", label_map: Targets = find_targets) -> str:
+def unify_label(name: str, source: str = "", label_map: Targets = find_targets) -> str:
     """Return the unified label of a corpus label; empty if it maps to no label of the tagger.
 
     >>> label_of("PER"), label_of("GPE"), label_of("MISC"), label_of("chemicalelement")
@@ -35,11 +35,11 @@ def label_of(name: str, source: str = "", label_map: Targets = find_targets) -> 
 
 
 def unify_labels(records: Iterable[Record], label_map: Targets = find_targets) -> list[Record]:
-    """Relabel records with :func:`label_of`, dropping spans without a label; the source is ``meta.source``."""
+    """Relabel records with :func:`unify_label`, dropping spans without a label; the source is ``meta.source``."""
     out: list[Record] = []
     for record in records:
         source = str(record["meta"].get("source", ""))
-        named = [(span, label_of(span["label"], source, label_map)) for span in record["spans"]]
+        named = [(span, unify_label(span["label"], source, label_map)) for span in record["spans"]]
         spans: list[Mark] = [{**span, "label": label} for span, label in named if label]
         out.append({**record, "spans": spans})
     return out
@@ -50,7 +50,7 @@ def list_covered_labels(records: Iterable[Record], label_map: Targets = find_tar
     names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
     out: dict[str, frozenset[str]] = {}
     for name, source in sorted(names):
-        if not (label := label_of(name, source, label_map)):
+        if not (label := unify_label(name, source, label_map)):
             continue
         out[label] = out.get(label, frozenset()) | (label_map(name, source) or frozenset())
     return out

@@ -23,7 +23,7 @@ POLICY = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermLi
 
 def seen_by(data: bytes) -> set[str]:
     """Which readers find the name."""
-    views = {"shown": readers.shown_texts, "read": readers.read_texts, "raw": readers.raw_texts}
+    views = {"shown": readers.read_shown_texts, "read": readers.read_texts, "raw": readers.read_raw_strings}
     return {n for n, view in views.items() if list_leftovers(view(data), ["Ada Brook"], "")}
 
 
@@ -120,5 +120,5 @@ def test_a_string_of_an_object_counts_once(tmp_path):
     (tmp_path / "a.pdf").write_bytes(made.links())
     policy = Policy.load("pseudonyms").with_(detectors=("rules",))
     anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", policy, key=bytes(range(32)))
-    said = "".join(text for _, text in readers.raw_texts((tmp_path / "b.pdf").read_bytes()))
+    said = "".join(text for _, text in readers.read_raw_strings((tmp_path / "b.pdf").read_bytes()))
     assert "example" in said and "ada.brook" not in said

@@ -7,7 +7,7 @@ import pytest
 from allonym import report
 from allonym.evaluate.measures import MEASURES
 from allonym.report.evaluate.page import SECTIONS
-from allonym.report.evaluate.verdict import choose_tone
+from allonym.report.evaluate.verdict import choose_headline_tone
 from allonym.report.page import Figures, Notice, Table, Text
 from allonym.report.plots import Bars, Chart, Multiples
 
@@ -67,14 +67,14 @@ def test_an_intruder_above_chance_speaks_against_sharing():
 )
 def test_the_verdict_follows_the_interval(linked, tone, said):
     result = told(linked)
-    assert choose_tone(result["headlines"][0], result) == tone
+    assert choose_headline_tone(result["headlines"][0], result) == tone
     assert said in lead(report.evaluation_page(result))
 
 
 def test_a_wide_interval_beside_a_high_chance_is_open_and_not_safe():
     result = told((0.8, 0.49, 0.94))
     result["headlines"][0]["chance"] = number(0.6)
-    assert choose_tone(result["headlines"][0], result) == "warn"
+    assert choose_headline_tone(result["headlines"][0], result) == "warn"
     assert "too few texts" in lead(report.evaluation_page(result))
 
 
@@ -84,11 +84,11 @@ def test_a_group_that_is_found_is_not_hidden_by_the_others():
         {"name": "many", "after": number(0.1, n=980), "chance": number(0.1)},
     ]
     result = told((0.11, 0.09, 0.13), measures={"linkage": {"groups": groups}})
-    assert choose_tone(result["headlines"][0], result) == "bad"
+    assert choose_headline_tone(result["headlines"][0], result) == "bad"
     said = lead(report.evaluation_page(result))
     assert "not safe to share" in said and "more in the group few." in said
     groups[0]["after"] = number(0.2, n=20)
-    assert choose_tone(result["headlines"][0], result) == "good"
+    assert choose_headline_tone(result["headlines"][0], result) == "good"
 
 
 def test_one_who_has_other_released_texts_counts_too():
@@ -133,7 +133,7 @@ def test_left_overs_and_missed_mentions_are_told():
         line("missed", number(0.25), measure="detection"),
     ]
     result["measures"] = {"residual": {"total": total}}
-    assert choose_tone(result["headlines"][-2], result) == "warn"
+    assert choose_headline_tone(result["headlines"][-2], result) == "warn"
     page = report.evaluation_page(result)
     assert "more left-overs than P2's limit" in lead(page)
     assert "Of what people marked, 25.0\u00a0% still stands" in lead(page)

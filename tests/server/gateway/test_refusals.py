@@ -16,7 +16,7 @@ from tests.server.gateway.upstream import chunk, completion, events, last_text, 
 from allonym import registry
 from allonym.errors import DataError, UsageError
 from allonym.server.gateway import Client, Settings, create_app
-from allonym.server.gateway.settings import digest_of
+from allonym.server.gateway.settings import digest_client_key
 
 PRIVATE = "Ada Brook, ada.brook@example.com"
 CHAT = {"model": "echo-1", "messages": [{"role": "user", "content": PRIVATE}]}
@@ -226,8 +226,8 @@ KEY, OTHER = "agw_a-key-of-a-program", "agw_a-key-of-another"
 def keyed(gateway_with, untagged_reversible, monkeypatch):
     monkeypatch.setenv("THEIR_KEY", "sk-upstream")
     clients = (
-        Client(name="billing", key_sha256=digest_of(KEY), upstream_key_env="THEIR_KEY", policies=("sanitize",)),
-        Client(name="support", key_sha256=digest_of(OTHER), policy="sanitize"),
+        Client(name="billing", key_sha256=digest_client_key(KEY), upstream_key_env="THEIR_KEY", policies=("sanitize",)),
+        Client(name="support", key_sha256=digest_client_key(OTHER), policy="sanitize"),
     )
     return gateway_with(clients=clients)
 

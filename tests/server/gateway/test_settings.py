@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from allonym.cli.gateway import gateway as command
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.server.gateway import Client, Settings, load
-from allonym.server.gateway.settings import digest_of
+from allonym.server.gateway.settings import digest_client_key
 
 URL = "http://127.0.0.1:1/v1"
 FILE = f"""
@@ -25,7 +25,7 @@ policies = ["sanitize"]
 max_body_mb = 2
 
 [clients.billing]
-key_sha256 = "{digest_of("agw_1")}"
+key_sha256 = "{digest_client_key("agw_1")}"
 policy = "sanitize"
 scope = "money"
 """
@@ -47,9 +47,11 @@ def test_options_go_before_the_environment_before_the_file(tmp_path):
         ("sanitize",),
     )
     assert read.media == ("image", "file") and read.max_body_mb == 2.0 and read.explain
-    assert read.clients == (Client(name="billing", key_sha256=digest_of("agw_1"), policy="sanitize", scope="money"),)
+    assert read.clients == (
+        Client(name="billing", key_sha256=digest_client_key("agw_1"), policy="sanitize", scope="money"),
+    )
     assert load(None, {"ALLONYM_GATEWAY_CONFIG": str(file)}).policy == "default"
-    assert digest_of("agw_1") not in repr(read)
+    assert digest_client_key("agw_1") not in repr(read)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +113,9 @@ def test_the_environment_says_where_it_is_wrong():
 def test_a_new_key_and_its_digest():
     done = CliRunner().invoke(command, ["--new-key"])
     key, digest = re.fullmatch("key: (.+)\nkey_sha256 = (.+)\n", done.output).groups()
-    assert Client(name="a", key_sha256=digest_of(key).upper()).key_sha256 == digest_of(key)
+    assert Client(name="a", key_sha256=digest_client_key(key).upper()).key_sha256 == digest_client_key(key)
     assert re.fullmatch(r"agw_[A-Za-z0-9_-]{43}", key)
-    assert digest == f'"{digest_of(key)}"'
+    assert digest == f'"{digest_client_key(key)}"'
 
 
 @pytest.mark.parametrize(

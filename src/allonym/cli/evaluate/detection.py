@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, break_number, output_options, section_page, seed_option
+from allonym.cli.evaluate.options import Output, output_options, replace_hard_spaces, section_page, seed_option
 from allonym.cli.options import field_option
 from allonym.cli.terminal import print_heading, print_note, print_table
 
@@ -200,10 +200,10 @@ def _format_scores(name: str, scores: Scores) -> list[str]:
 def _format_number(estimate: Estimate) -> str:
     from allonym.report.numbers import format_cell
 
-    return break_number(format_cell(estimate, "number", 3).line)
+    return replace_hard_spaces(format_cell(estimate, "number", 3).line)
 
 
 def _format_share(estimate: Estimate) -> str:
     from allonym.report.numbers import format_cell
 
-    return break_number(format_cell(estimate, "share", 1).line)
+    return replace_hard_spaces(format_cell(estimate, "share", 1).line)

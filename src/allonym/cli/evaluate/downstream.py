@@ -11,8 +11,8 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
-    break_number,
     output_options,
+    replace_hard_spaces,
     section_page,
     seed_option,
     show_estimates,
@@ -199,5 +199,5 @@ def _print_downstream(result: Downstream) -> None:
                 rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
                 continue
             a, b, d = (format_cell(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
-            rows.append([name, _NAMES[measure], *map(break_number, (a.text, b.text, d.text, d.interval))])
+            rows.append([name, _NAMES[measure], *map(replace_hard_spaces, (a.text, b.text, d.text, d.interval))])
     print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))

@@ -11,8 +11,8 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
-    break_number,
     output_options,
+    replace_hard_spaces,
     section_page,
     seed_option,
     show_estimates,
@@ -133,7 +133,7 @@ def attributes(
     """
     from allonym.errors import UnknownNameError
     from allonym.evaluate.guessing import attribute_guesses
-    from allonym.evaluate.reading import value_of
+    from allonym.evaluate.reading import get_metadata_value
     from allonym.intruder.attributes import ATTRIBUTES
     from allonym.intruder.persons import open_client
     from allonym.report.evaluate.intruders import attributes_section
@@ -147,9 +147,9 @@ def attributes(
     client = open_client(*_load_settings(policy, key_file))
     pairs = source.read()
     for field in keys.values():
-        if not any(value_of(meta, field) for meta in pairs.meta):
+        if not any(get_metadata_value(meta, field) for meta in pairs.meta):
             pairs.labels(field)  # its message lists the keys
-    profiles = [{name: value_of(meta, field) for name, field in keys.items()} for meta in pairs.meta]
+    profiles = [{name: get_metadata_value(meta, field) for name, field in keys.items()} for meta in pairs.meta]
     with output.progress("asking") as advance:
         result = attribute_guesses(
             pairs.original, pairs.anonymised, profiles, attributes=tuple(keys), before=before, client=client,
@@ -159,7 +159,7 @@ def attributes(
     output.write(
         {"guess_attributes": data}, lambda: section_page("Attributes inferred", [attributes_section(data["after"])])
     )
-    write: Callable[[Any], str] = lambda e: break_number(format_cell(e, "share", 1).text)  # noqa: E731
+    write: Callable[[Any], str] = lambda e: replace_hard_spaces(format_cell(e, "share", 1).text)  # noqa: E731
     rows = []
     for rate in (*result.after.attributes, result.after.all):
         numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)
@@ -174,9 +174,9 @@ def attributes(
 
 
 def _load_settings(policy: str, key_file: Path | None) -> tuple[Mapping[str, object], bytes | None]:
-    from allonym.keys import subkey
+    from allonym.keys import derive_operator_key
     from allonym.policy import Policy
 
     settings = Policy.load(policy).llm
     key = read_key(key_file) if settings["cache"] else None
-    return settings, None if key is None else subkey(key, "llm cache")
+    return settings, None if key is None else derive_operator_key(key, "llm cache")

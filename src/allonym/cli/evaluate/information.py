@@ -10,8 +10,8 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
-    break_number,
     output_options,
+    replace_hard_spaces,
     section_page,
     seed_option,
     show_estimates,
@@ -153,9 +153,9 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
         UnknownNameError: no record has the field.
         DataError: a value is neither yes nor no.
     """
-    from allonym.evaluate.reading import value_of
+    from allonym.evaluate.reading import get_metadata_value
 
-    answers = [value_of(meta, key).lower() for meta in pairs.meta]
+    answers = [get_metadata_value(meta, key).lower() for meta in pairs.meta]
     if not any(answers):
         raise UnknownNameError("metadata key", key, {str(k) for meta in pairs.meta for k in meta}, "--identified")
     wrong = [i for i, value in enumerate(answers, 1) if value and value not in _YES | _NO]
@@ -200,17 +200,17 @@ def _print_word_classes(construct: Construct) -> None:
     from allonym.report.numbers import format_number
 
     def format_log(value: float) -> str:
-        return break_number(format_number(value, "number", 2))
+        return replace_hard_spaces(format_number(value, "number", 2))
 
     print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
     body = [
         [
             c.part.lower() if c.part == "WORDS" else c.part,
-            break_number(format_number(c.before.value, "number", 2)),
-            break_number(format_number(c.after.value, "number", 2)),
+            replace_hard_spaces(format_number(c.before.value, "number", 2)),
+            replace_hard_spaces(format_number(c.after.value, "number", 2)),
             format_log(c.bayes.log10),
             c.bayes.reading,
-            break_number(format_number(c.mapped.value, "number", 2)),
+            replace_hard_spaces(format_number(c.mapped.value, "number", 2)),
             format_log(c.mapped_bayes.log10),
             c.mapped_bayes.reading,
         ]
@@ -227,8 +227,8 @@ def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
     body = [
         [
             c.name,
-            *(break_number(format_cell(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
-            break_number(format_cell(c.d).line),
+            *(replace_hard_spaces(format_cell(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
+            replace_hard_spaces(format_cell(c.d).line),
         ]
         for c in contrasts
     ]

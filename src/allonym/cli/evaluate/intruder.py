@@ -9,8 +9,8 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
-    break_number,
     output_options,
+    replace_hard_spaces,
     section_page,
     seed_option,
     source_options,
@@ -113,12 +113,12 @@ def intruder(
 
     rows = []
     for row in (*result.groups, result.all):
-        shares = [break_number(format_cell(e, "share").line) for e in (row.before, row.after, row.change)]
+        shares = [replace_hard_spaces(format_cell(e, "share").line) for e in (row.before, row.after, row.change)]
         blind, ranks = (
-            break_number(format_cell(row.chance, "share").text),
-            break_number(format_cell(row.reciprocal[1], "number", 3).text),
+            replace_hard_spaces(format_cell(row.chance, "share").text),
+            replace_hard_spaces(format_cell(row.reciprocal[1], "number", 3).text),
         )
-        p = "" if row.test is None else break_number(format_cell(row.test.exact, "p").text)
+        p = "" if row.test is None else replace_hard_spaces(format_cell(row.test.exact, "p").text)
         rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, blind, ranks, p])
     head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
     print_table(head, rows, right=(1, 2, 6, 7, 8))
@@ -132,11 +132,11 @@ def read_background(path: Path, subject: str, source: Source) -> list[tuple[str,
     Raises:
         DataError: a text has no subject, or there are no texts.
     """
-    from allonym.evaluate.reading import value_of
+    from allonym.evaluate.reading import get_metadata_value
     from allonym.files import read_documents
 
     documents = list(read_documents(path, fields=source.field or ("text",), named=False))
-    pairs = [(d.text, value_of(d.meta, subject)) for d in documents]
+    pairs = [(d.text, get_metadata_value(d.meta, subject)) for d in documents]
     lacking = [i for i, (_, name) in enumerate(pairs, 1) if not name]
     if lacking or not pairs:
         shortfall = (

@@ -267,11 +267,18 @@ def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Ki
     for name, estimate, *kind in rows:
         shown = format_cell(estimate, kind[0] if kind else "number")
         interval = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
-        cells.append([name, break_number(shown.text), break_number(interval), f"{estimate.n:,}" if estimate.n else ""])
+        cells.append(
+            [
+                name,
+                replace_hard_spaces(shown.text),
+                replace_hard_spaces(interval),
+                f"{estimate.n:,}" if estimate.n else "",
+            ]
+        )
     print_table([head, "value", "interval", "n"], cells, right=(1, 3))
 
 
-def break_number(text: str) -> str:
+def replace_hard_spaces(text: str) -> str:
     """Replace no-break spaces in a number of a report, for a terminal."""
     return text.replace("\u00a0", " ").replace("–", "-").replace("−", "-")
 

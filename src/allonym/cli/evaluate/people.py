@@ -224,7 +224,7 @@ def show_people(result: Any) -> None:
 
 def show_results(results: Any) -> None:
     """Print the results of an intruder by group and for all texts; the outputs contain the subjects."""
-    from allonym.cli.evaluate.options import break_number
+    from allonym.cli.evaluate.options import replace_hard_spaces
     from allonym.report.numbers import format_cell, format_number
 
     rows = []
@@ -238,7 +238,7 @@ def show_results(results: Any) -> None:
             hit.interval,
             format_number(rate.error, "share", 2),
         )
-        rows.append((rate.name or "all texts", str(rate.texts), *map(break_number, cells)))
+        rows.append((rate.name or "all texts", str(rate.texts), *map(replace_hard_spaces, cells)))
     print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
     if results.ranks:
         click.echo()

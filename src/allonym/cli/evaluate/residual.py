@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, break_number, check_outputs, output_options, section_page, seed_option
+from allonym.cli.evaluate.options import (
+    Output,
+    check_outputs,
+    output_options,
+    replace_hard_spaces,
+    section_page,
+    seed_option,
+)
 from allonym.cli.options import format_option
 from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
@@ -23,7 +30,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 QUEUES = (".jsonl", ".csv")
 
 
-def scores_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+def parse_scores(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     """Parse ``URL=1`` as a tag and its score."""
     out = {}
     for value in values:
@@ -51,7 +58,7 @@ def scores_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     "--email-partial", type=click.Choice(["text", "table"]), default="text", show_default=True,
     help="Score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6).",
 )  # fmt: skip
-@click.option("--score", "scores", multiple=True, callback=scores_of, metavar="TAG=SCORE",
+@click.option("--score", "scores", multiple=True, callback=parse_scores, metavar="TAG=SCORE",
               help="Set the score of a tag, such as URL=1 or DATE_PARTIAL=0. Repeatable.")  # fmt: skip
 @click.option(
     "--proposals", type=click.Choice(["refuse", "count", "drop"]), default="refuse", show_default=True,
@@ -114,7 +121,7 @@ def residual(
 
         return section_page("Residual risk", [residual_section(data, texts=output.with_text)])
 
-    output.write({"residual": data}, make_page, {} if queue is None else {queue: queue_of(result, queue)})
+    output.write({"residual": data}, make_page, {} if queue is None else {queue: format_queue(result, queue)})
 
 
 def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
@@ -124,7 +131,7 @@ def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
     check_outputs([*output.paths, queue], read, output.overwrite)
 
 
-def queue_of(result: ResidualRisk, path: Path) -> str:
+def format_queue(result: ResidualRisk, path: Path) -> str:
     """Return the review queue in the format of the file's suffix, without any text."""
     rows = []
     for conversation, group in result.queue:
@@ -178,7 +185,7 @@ def show_residual(result: ResidualRisk) -> None:
 
         click.echo(
             f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = "
-            f"{break_number(format_number(total.normality.p.value, 'p'))}): a normal distribution would have "
+            f"{replace_hard_spaces(format_number(total.normality.p.value, 'p'))}): a normal distribution would have "
             f"{total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
         )
     if result.other is not None:

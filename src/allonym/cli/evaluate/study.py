@@ -12,9 +12,9 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
-    break_number,
     output_options,
     reading_options,
+    replace_hard_spaces,
     seed_option,
     source_options,
     with_options,
@@ -175,7 +175,7 @@ def _gather_settings(
     source: Source,
 ) -> dict[str, Any]:
     """Read the inputs of the measures beside the texts."""
-    from allonym.evaluate.reading import read_pairs, value_of
+    from allonym.evaluate.reading import get_metadata_value, read_pairs
     from allonym.train.records import read_records
 
     if background is not None and subject is None:
@@ -183,7 +183,7 @@ def _gather_settings(
     background_texts: list[tuple[str, str]] = []
     if background is not None and subject is not None:
         texts = read_pairs(background, background, field=source.field, format=source.format)
-        subjects = [value_of(meta, subject) for meta in texts.meta]
+        subjects = [get_metadata_value(meta, subject) for meta in texts.meta]
         if not any(subjects):
             texts.labels(subject)
         background_texts = [
@@ -243,7 +243,7 @@ def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterat
 
 def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the headlines as a table with a column per version."""
-    from allonym.report.evaluate.verdict import choose_kind
+    from allonym.report.evaluate.verdict import choose_number_kind
     from allonym.report.numbers import format_cell
     from allonym.report.values import read_estimate
 
@@ -251,7 +251,7 @@ def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
     for number, version in enumerate(versions.values()):
         for line in version["headlines"]:
             cells = rows.setdefault(line["key"], [line["side"], line["name"], line["better"], *[""] * len(versions)])
-            shown = format_cell(read_estimate(line["value"]), choose_kind(line), line["digits"])
-            cells[3 + number] = break_number(shown.line) if shown.order is not None else "none"
+            shown = format_cell(read_estimate(line["value"]), choose_number_kind(line), line["digits"])
+            cells[3 + number] = replace_hard_spaces(shown.line) if shown.order is not None else "none"
     if rows:
         print_table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())

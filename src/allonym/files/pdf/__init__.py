@@ -20,10 +20,10 @@ from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import prepare_pdf
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import read_order
+from allonym.files.pdf.layout import order_units
 from allonym.files.pdf.objects import open_pdf
-from allonym.files.pdf.paint import Painter, font_of, make_patches
-from allonym.files.pdf.redact import gone_of, rewrite_content
+from allonym.files.pdf.paint import Painter, make_patches, make_standard_font
+from allonym.files.pdf.redact import group_glyphs_by_stream, rewrite_content
 from allonym.files.pictures import strip_metadata
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
 
@@ -65,7 +65,7 @@ class _File:
         self.slots, hidden = prepare_pdf(self.pdf)
         self.content = Content(self.pdf, hidden)
         if self._images == "keep":
-            _strip_pictures(self.pdf)
+            _strip_picture_metadata(self.pdf)
         self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
         bare = [page for page, text_pages in self.scans.items() if not text_pages]
         if bare and not policy.ocr:
@@ -74,7 +74,7 @@ class _File:
                 f"page {bare[0] + 1}{more}: a scan, which needs OCR first, for example with ocrmypdf; or name an OCR "
                 'in the policy, such as ocr = "tesseract"'
             )
-        self.units, self.others = read_order(self.content.glyphs, self.content.spans)
+        self.units, self.others = order_units(self.content.glyphs, self.content.spans)
         if bare:
             self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
 
@@ -113,7 +113,7 @@ class _File:
         painter = Painter(kept_glyphs, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
         painter.paint_all(new_patches)
         pictures = self._paint_over_pictures(gone)
-        by_stream = gone_of(g for g in gone if g.stream is not None)
+        by_stream = group_glyphs_by_stream(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():
             data = rewrite_content(source, by_stream.get(key, {}), painter.inserts[key], self._decide_pictures(key))
             if source.thing is None:
@@ -123,7 +123,7 @@ class _File:
             source.thing.write(data)
             if "/Resources" in source.thing:
                 if self._decide_pictures(key) != "keep":
-                    _forget_pictures(source.thing.Resources.get("/XObject", {}))
+                    _remove_picture_resources(source.thing.Resources.get("/XObject", {}))
                 self._add_fonts(source.thing.Resources, painter.fonts[key])
         return self._save_bytes()
 
@@ -140,7 +140,7 @@ class _File:
         rendered = scans.Rendered(self.pdf)
         try:
             return {
-                number: scans.painted_over(
+                number: scans.paint_over_glyphs(
                     rendered.page(number), [g for g in gone if g.page == number], self.pdf.pages[number]
                 )
                 for number in self.scans
@@ -156,7 +156,7 @@ class _File:
         self._add_fonts(resources, painter.fonts["page", number])
         things = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
         if self._decide_pictures(("page", number)) != "keep":
-            _forget_pictures(things)
+            _remove_picture_resources(things)
         under = b""
         if picture is not None:
             stream, matrix = scans.picture_stream(self.pdf, picture, page)
@@ -176,7 +176,7 @@ class _File:
         fonts = pikepdf.Dictionary(resources.get("/Font", {}))
         for style in sorted(styles):
             if style not in self._made:
-                self._made[style] = font_of(self.pdf, style)
+                self._made[style] = make_standard_font(self.pdf, style)
             fonts[f"/Allonym{style}"] = self._made[style]
         resources.Font = fonts
 
@@ -191,7 +191,7 @@ class _File:
         return out.getvalue()
 
 
-def _strip_pictures(pdf: Any) -> None:
+def _strip_picture_metadata(pdf: Any) -> None:
     """Remove the metadata of JPEG pictures: places, times, names, previews."""
     import pikepdf
 
@@ -203,7 +203,7 @@ def _strip_pictures(pdf: Any) -> None:
             thing.write(stripped_data, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
 
 
-def _forget_pictures(things: Any) -> None:
+def _remove_picture_resources(things: Any) -> None:
     for name in list(things.keys()):
         if things[name].get("/Subtype") == "/Image":
             del things[name]

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from allonym.errors import DataError, RefusedContent
-from allonym.files.pdf.objects import MAX_DEPTH, key_of
+from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
 MAX_BOOKMARKS = 100_000
 
@@ -62,7 +62,7 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
         find = _make_destination_finder(pdf)
         hidden = hidden_layers(pdf)
         slots = [*_list_bookmarks(pdf, find), *_list_links(pdf, find), *_list_page_labels(root), *_list_layers(root)]
-        _leave_out(pdf)
+        _remove_unkept_entries(pdf)
     except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
@@ -73,7 +73,7 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     return slots, hidden
 
 
-def _leave_out(pdf: Any) -> None:
+def _remove_unkept_entries(pdf: Any) -> None:
     root = pdf.Root
     _keep_keys(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
@@ -88,8 +88,8 @@ def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
     if properties is None:
         return frozenset()
     default = properties.get("/D", {})
-    every = {key_of(g) for g in properties.get("/OCGs", [])}
-    on, off = ({key_of(g) for g in default.get(name, [])} for name in ("/ON", "/OFF"))
+    every = {get_object_key(g) for g in properties.get("/OCGs", [])}
+    on, off = ({get_object_key(g) for g in default.get(name, [])} for name in ("/ON", "/OFF"))
     return frozenset(every - on if default.get("/BaseState") == "/OFF" else off)
 
 
@@ -136,7 +136,7 @@ def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
     for key, value in (pdf.Root.get("/Dests") or {}).items():
         named[key[1:].encode("utf-8", "surrogateescape")] = value
     if "/Names" in pdf.Root and "/Dests" in pdf.Root.Names:
-        for key, value in _list_leaves(pdf.Root.Names.Dests, "/Names"):
+        for key, value in _list_tree_pairs(pdf.Root.Names.Dests, "/Names"):
             named[bytes(key)] = value
 
     def find_destination(target: Any) -> Any:
@@ -153,14 +153,14 @@ def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
     return find_destination
 
 
-def _list_leaves(node: Any, name: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+def _list_tree_pairs(node: Any, name: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs of a name tree or number tree."""
     if depth > MAX_DEPTH:
         raise DataError("a tree of names in the PDF has no end")
     pairs = list(node.get(name, []))
     yield from zip(pairs[::2], pairs[1::2], strict=False)
     for kid in node.get("/Kids", []):
-        yield from _list_leaves(kid, name, depth + 1)
+        yield from _list_tree_pairs(kid, name, depth + 1)
 
 
 def _find_target(thing: Any, find: Callable[[Any], Any]) -> Any:
@@ -180,9 +180,9 @@ def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
         item = queue.pop()
         if item is None:
             continue
-        if key_of(item) in visited or len(visited) > MAX_BOOKMARKS:
+        if get_object_key(item) in visited or len(visited) > MAX_BOOKMARKS:
             raise DataError("the bookmarks of the PDF have no end")
-        visited.add(key_of(item))
+        visited.add(get_object_key(item))
         target = _find_target(item, find)
         _keep_keys(item, _BOOKMARK)
         if target is not None:
@@ -241,7 +241,7 @@ def _string_slot(thing: Any, key: str) -> Slot:
 
 def _list_page_labels(root: Any) -> Iterator[Slot]:
     if "/PageLabels" in root:
-        for _, label in _list_leaves(root.PageLabels, "/Nums"):
+        for _, label in _list_tree_pairs(root.PageLabels, "/Nums"):
             _keep_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
             if "/P" in label:
                 yield _string_slot(label, "/P")
@@ -262,7 +262,7 @@ def _remove_hidden_strings(root: Any) -> None:
     stack: list[Any] = [root]
     while stack:
         thing = stack.pop()
-        key = key_of(thing)
+        key = get_object_key(thing)
         if key != (0, 0):
             if key in visited:
                 continue

@@ -10,7 +10,7 @@ from typing import Any
 
 from allonym.errors import RefusedContent
 from allonym.files.pdf.fonts import Font, read_font
-from allonym.files.pdf.objects import MAX_DEPTH, key_of
+from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
 MAX_STEPS = 5_000_000
 """Greatest number of operators and characters of a file, since forms that call forms may grow without end."""
@@ -174,12 +174,12 @@ class Content:
             resources = page.resources
         self.sources[key] = Source(None, list(self._pike.parse_content_stream(page)), resources)
         self._run_stream(key, resources, _State(), "", ())
-        self._beside.append((self._page, self._read_beside, resources))
+        self._beside.append((self._page, self._read_undrawn_resources, resources))
 
-    def _read_beside(self, resources: Any) -> None:
+    def _read_undrawn_resources(self, resources: Any) -> None:
         """Read patterns, masks and forms that no operator names, since they may contain text."""
-        for thing in _off_page(self._pike, resources):
-            if key_of(thing) not in self._drawn:
+        for thing in _list_resource_streams(self._pike, resources):
+            if get_object_key(thing) not in self._drawn:
                 self._draw_form(thing, resources, _State(), "invisible", ())
 
     def _read_guarded(self, number: int, read: Any, argument: Any) -> None:
@@ -270,7 +270,7 @@ class Content:
         return self._font_of(resources.Font[str(name)])
 
     def _font_of(self, spec: Any) -> Font:
-        key = key_of(spec)
+        key = get_object_key(spec)
         if key in self._fonts and key != (0, 0):
             return self._fonts[key]
         font = read_font(spec)
@@ -313,7 +313,7 @@ class Content:
             self._draw_form(thing, resources, state, plane, (*above, source[0]))
 
     def _draw_form(self, thing: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
-        key = key_of(thing)
+        key = get_object_key(thing)
         if key in above or len(above) > MAX_DEPTH:
             raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
         self._drawn.add(key)
@@ -325,7 +325,7 @@ class Content:
             inner.ctm = multiply_matrices(_read_matrix(thing.Matrix), state.ctm)
         self._run_stream(key, thing.get("/Resources", resources), inner, plane, above)
         if "/Resources" in thing:
-            self._beside.append((self._page, self._read_beside, thing.Resources))
+            self._beside.append((self._page, self._read_undrawn_resources, thing.Resources))
 
     # Marked content and layers
 
@@ -349,7 +349,7 @@ class Content:
         if group.get("/Type") == "/OCMD":
             inside = group.get("/OCGs", [])
             groups = list(inside) if isinstance(inside, self._pike.Array) else [inside]
-        off = [key_of(g) for g in groups if key_of(g) in self._hidden]
+        off = [get_object_key(g) for g in groups if get_object_key(g) in self._hidden]
         return f"layer {off[0][0]}" if off else plane
 
     # Text
@@ -415,7 +415,7 @@ def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> 
     state.colour = numbers if plain and len(numbers) in _COLOURS and len(numbers) == len(args) else None
 
 
-def _off_page(pike: Any, resources: Any) -> Iterator[Any]:
+def _list_resource_streams(pike: Any, resources: Any) -> Iterator[Any]:
     """Yield the content streams in resources: forms, tiling patterns, masks."""
     if not isinstance(resources, pike.Dictionary):
         return

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from allonym.files.pdf.objects import to_miner
+from allonym.files.pdf.objects import convert_to_miner
 
 _BAD_NAMES = frozenset((".notdef",))
 _LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00, 0xFB07))}
@@ -63,7 +63,7 @@ class Font(ABC):
     @abstractmethod
     def _split_signs(self, data: bytes) -> list[Sign]: ...
 
-    def _text_of_code(self, code: int, other: str | None) -> str | None:
+    def _decode_code(self, code: int, other: str | None) -> str | None:
         mapped = self._map.get(code)
         if mapped is None or not mapped.strip("\x00"):
             mapped = other
@@ -85,7 +85,7 @@ class SimpleFont(Font):
             Sign(
                 i,
                 i + 1,
-                self._text_of_code(code, self._names.get(code)),
+                self._decode_code(code, self._names.get(code)),
                 self._widths.get(code, self._missing),
                 code == 32,
             )
@@ -100,8 +100,8 @@ class CidFont(Font):
         super().__init__(spec)
         from pdfminer.pdffont import PDFCIDFont
 
-        below = to_miner(spec.DescendantFonts[0])
-        encoding = to_miner(spec.get("/Encoding"))
+        below = convert_to_miner(spec.DescendantFonts[0])
+        encoding = convert_to_miner(spec.get("/Encoding"))
         below["Encoding"] = encoding
         self._inner: Any = PDFCIDFont(cast(Any, None), below)
         self.vertical = bool(self._inner.is_vertical())
@@ -139,7 +139,7 @@ class CidFont(Font):
             text = self._inner.unicode_map.cid2unichr.get(cid) if self._inner.unicode_map else None
             other = text if isinstance(text, str) else None
         width = float(self._inner.char_width(cid))
-        return Sign(start, end, self._text_of_code(code, other), width, end - start == 1 and code == 32)
+        return Sign(start, end, self._decode_code(code, other), width, end - start == 1 and code == 32)
 
 
 def read_font(spec: Any) -> Font:
@@ -179,7 +179,7 @@ def _read_encoding(spec: Any) -> dict[int, str]:
     if base in EncodingDB.encodings:
         table = dict(EncodingDB.encodings[base])
     else:
-        table = _built_in(spec, descriptor)
+        table = _read_built_in_encoding(spec, descriptor)
     if isinstance(encoding, pikepdf.Dictionary) and "/Differences" in encoding:
         code = 0
         for item in encoding.Differences:
@@ -195,7 +195,7 @@ def _read_encoding(spec: Any) -> dict[int, str]:
     return table
 
 
-def _built_in(spec: Any, descriptor: Any) -> dict[int, str]:
+def _read_built_in_encoding(spec: Any, descriptor: Any) -> dict[int, str]:
     from pdfminer.encodingdb import EncodingDB
     from pdfminer.pdffont import CFFFont, Type1FontHeaderParser
 
@@ -214,7 +214,7 @@ def _built_in(spec: Any, descriptor: Any) -> dict[int, str]:
         program: Any = CFFFont(name, io.BytesIO(descriptor.FontFile3.read_bytes()))
         encoding = {}
         for code, glyph in program.code2gid.items():
-            text = glyph_text(_as_text(program.gid2name.get(glyph)))
+            text = glyph_text(_decode_name(program.gid2name.get(glyph)))
             if text is not None:
                 encoding[code] = text
         return encoding or dict(EncodingDB.encodings["StandardEncoding"])
@@ -229,7 +229,7 @@ _STANDARD_SIGNS = {32: " ", **dict.fromkeys((*range(33, 127), *range(160, 255)),
 """The two standard symbol fonts: Greek letters, arrows, bullets. Their text is a box, which is not a letter."""
 
 
-def _as_text(name: Any) -> str:
+def _decode_name(name: Any) -> str:
     return name.decode("latin-1") if isinstance(name, bytes) else str(name or "")
 
 
@@ -258,12 +258,12 @@ def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float],
     if "/Widths" in spec:
         first = int(spec.get("/FirstChar", 0))
         return {first + i: float(w) * scale for i, w in enumerate(spec.Widths)}, missing
-    standard = standard_name(str(spec.get("/BaseFont", "")))
+    standard = find_standard_font_name(str(spec.get("/BaseFont", "")))
     metrics: Mapping[str, float] = FONT_METRICS[standard][1]
     return {code: metrics.get(text, 500) * scale for code, text in names.items()}, 0.5
 
 
-def standard_name(base: str) -> str:
+def find_standard_font_name(base: str) -> str:
     """Return the standard font for a name such as ``/Arial,Bold``, by default Helvetica."""
     from pdfminer.fontmetrics import FONT_METRICS
 
@@ -287,7 +287,7 @@ def _choose_standard_font(spec: Any) -> str:
     inner = below[0] if isinstance(below, pikepdf.Array) and len(below) else spec
     descriptor = inner.get("/FontDescriptor") or {}
     flags = int(descriptor.get("/Flags", 0)) if descriptor else 0
-    name = standard_name(str(spec.get("/BaseFont", "")))
+    name = find_standard_font_name(str(spec.get("/BaseFont", "")))
     bold = "Bold" in name or bool(flags & (1 << 18))
     family = "Courier" if name.startswith("Courier") or flags & 1 else "Times" if name.startswith("Times") else ""
     family = family or ("Times" if flags & 2 else "Helvetica")

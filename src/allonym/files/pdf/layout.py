@@ -68,7 +68,7 @@ class _Run:
     size: float
 
 
-def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
+def order_units(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
     """Return all characters of a file as units, in reading order.
 
     Args:
@@ -86,7 +86,7 @@ def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list
     glyphs, others = _read_marked_text(glyphs, spans, twins)
     for glyph in _drop_twins(glyphs, twins):
         tiny = glyph.size < 2
-        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _angle_of(glyph)].append(glyph)
+        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _get_text_angle(glyph)].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[Unit] = []
     line = 0
@@ -128,7 +128,7 @@ def _keep_letters(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
 
 
-def _angle_of(glyph: Glyph) -> int:
+def _get_text_angle(glyph: Glyph) -> int:
     # Spaces without width have no direction; up is as good as along.
     if glyph.width > 1e-6:
         return round(math.degrees(math.atan2(glyph.dy, glyph.dx))) % 360
@@ -298,7 +298,7 @@ def _trim_band(band: list[_Run], x: float) -> list[_Run]:
         if pieces[-1] and pieces[-1][-1].y - segment.y > 1.8 * min(segment.size, pieces[-1][-1].size):
             pieces.append([])
         pieces[-1].append(segment)
-    widths = [_find_usual([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
+    widths = [_find_median([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
 
     def fits_side(piece: list[_Run]) -> bool:
         return _is_running_text(piece, x) or all(s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece)
@@ -310,7 +310,7 @@ def _trim_band(band: list[_Run], x: float) -> list[_Run]:
     return [segment for piece in pieces for segment in piece]
 
 
-def _find_usual(numbers: list[float]) -> float:
+def _find_median(numbers: list[float]) -> float:
     return sorted(numbers)[len(numbers) // 2] if numbers else 0.0
 
 
@@ -373,7 +373,7 @@ def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: lis
 def _split_words(segment: _Run) -> list[Unit]:
     """Return the units of a line; a gap that is wider than the others separates words."""
     units = segment.units
-    if _on_grid(units):
+    if _is_on_grid(units):
         return units
     gaps: list[float] = []
     for a, b in pairwise(units):
@@ -388,7 +388,7 @@ def _split_words(segment: _Run) -> list[Unit]:
     return units
 
 
-def _on_grid(units: list[Unit]) -> bool:
+def _is_on_grid(units: list[Unit]) -> bool:
     """Tell whether letters of different widths are equally spaced, so that an empty cell separates words."""
     steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
     usual = sorted(steps)[len(steps) // 2] if steps else 0.0

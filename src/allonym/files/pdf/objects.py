@@ -89,9 +89,12 @@ def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
         if name in ("/FlateDecode", "/Fl"):
             raw = _inflate_data(raw)
         elif name in ("/ASCII85Decode", "/A85", "/ASCIIHexDecode", "/AHx"):
-            raw = _from_ascii(raw, name)
+            raw = _decode_ascii_filter(raw, name)
         elif name in ("/RunLengthDecode", "/RL", "/LZWDecode", "/LZW"):
-            most = max(most, 64 * len(raw) if name.startswith("/R") else max(_lzw_size(raw, e) for e in (0, 1)))
+            most = max(
+                most,
+                64 * len(raw) if name.startswith("/R") else max(_measure_lzw_unpacked_size(raw, e) for e in (0, 1)),
+            )
             if most > MAX_WHOLE:
                 raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
             if index + 1 < len(names):
@@ -118,7 +121,7 @@ def _inflate_data(raw: bytes) -> bytes:
     return bytes(out)
 
 
-def _from_ascii(raw: bytes, name: str) -> bytes:
+def _decode_ascii_filter(raw: bytes, name: str) -> bytes:
     plain = bytes(raw).translate(None, b" \t\r\n\f\v\0")
     try:
         if name in ("/ASCIIHexDecode", "/AHx"):
@@ -129,7 +132,7 @@ def _from_ascii(raw: bytes, name: str) -> bytes:
         raise DataError(f"a part of the PDF does not fit its filter {name[1:]}") from None
 
 
-def _lzw_size(raw: bytes, early: int) -> int:
+def _measure_lzw_unpacked_size(raw: bytes, early: int) -> int:
     """Return the unpacked size of LZW data from the lengths of the table's entries."""
     lengths: list[int] = []
     size = before = bit_buffer = bits = 0
@@ -151,13 +154,13 @@ def _lzw_size(raw: bytes, early: int) -> int:
     return size
 
 
-def key_of(thing: Any) -> tuple[int, int]:
+def get_object_key(thing: Any) -> tuple[int, int]:
     """Return the key of an indirect object; (0, 0) for direct ones."""
     number, generation = thing.objgen
     return number, generation
 
 
-def to_miner(thing: Any, depth: int = 0) -> Any:
+def convert_to_miner(thing: Any, depth: int = 0) -> Any:
     """Convert a pikepdf object to pdfminer's types, with all references resolved."""
     import pikepdf
     from pdfminer.pdftypes import PDFStream
@@ -170,14 +173,14 @@ def to_miner(thing: Any, depth: int = 0) -> Any:
     if isinstance(thing, pikepdf.String):
         return bytes(thing)
     if isinstance(thing, pikepdf.Array):
-        return [to_miner(item, depth + 1) for item in thing]
+        return [convert_to_miner(item, depth + 1) for item in thing]
     if isinstance(thing, pikepdf.Stream):
         skipped = ("/Filter", "/DecodeParms", "/Length")
-        attributes = {k[1:]: to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped}
+        attributes = {k[1:]: convert_to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped}
         return PDFStream(attributes, thing.read_bytes())
     if isinstance(thing, pikepdf.Dictionary):
         skipped_keys = ("/Parent", "/CharProcs", "/Resources")
-        return {k[1:]: to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped_keys}
+        return {k[1:]: convert_to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped_keys}
     if thing is None or isinstance(thing, bool | int):
         return thing
     return float(thing)

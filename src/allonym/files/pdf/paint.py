@@ -240,7 +240,7 @@ def text_width(text: str, style: str) -> float:
     return sum(metrics.get(c, 600) for c in text) / 1000
 
 
-def font_of(pdf: Any, style: str) -> Any:
+def make_standard_font(pdf: Any, style: str) -> Any:
     """Return a standard font as an object of the file."""
     import pikepdf
 

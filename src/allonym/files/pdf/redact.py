@@ -20,7 +20,7 @@ Gone = dict[int, dict[int, list[Glyph]]]
 """The characters to remove, by operator and string."""
 
 
-def gone_of(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
+def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
     """Group the characters to remove by stream."""
     out: dict[Any, Gone] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for glyph in glyphs:

@@ -97,7 +97,7 @@ def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
     return (1, 0, 0, 1, x0, y0), x1 - x0, y1 - y0
 
 
-def covered_share(pdf: Any, content: Content) -> dict[int, float]:
+def measure_picture_coverage(pdf: Any, content: Content) -> dict[int, float]:
     """Return the share of each page that pictures cover, counting overlaps twice."""
     out: dict[int, float] = {}
     for picture in content.pictures:
@@ -117,7 +117,7 @@ def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
         if (glyph.text or "\ufffd").isalnum() or glyph.text is None:
             counts = shown if not glyph.plane else unseen
             counts[glyph.page] = counts.get(glyph.page, 0) + 1
-    shares = covered_share(pdf, content)
+    shares = measure_picture_coverage(pdf, content)
     out: dict[int, bool] = {}
     for page in range(len(pdf.pages)):
         pictured = shares.get(page, 0.0) >= LARGE and shown.get(page, 0) <= max(FEW, unseen.get(page, 0) // 4)
@@ -173,7 +173,7 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
     return out
 
 
-def painted_over(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
+def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
     """Return the picture of a page with white boxes over the characters."""
     from PIL import ImageDraw
 

@@ -22,10 +22,10 @@ from allonym.text.words import find_words
 _OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "pdf": (
-        "allonym.files.verify.pdf:shown_texts",
+        "allonym.files.verify.pdf:read_shown_texts",
         "allonym.files.verify.pdf:read_texts",
-        "allonym.files.verify.pdf:raw_texts",
-        "allonym.files.verify.pdf:byte_texts",
+        "allonym.files.verify.pdf:read_raw_strings",
+        "allonym.files.verify.pdf:read_byte_strings",
     ),
     "docx": _OFFICE,
     "xlsx": _OFFICE,
@@ -112,7 +112,9 @@ def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], exp
     wanted_all = {needle for text in covered for needle in _list_needles(text)}
     # most do not occur, which one pass over all pages shows
     covered_pages: dict[str, tuple[tuple[str, ...], int]]
-    covered_pages = dict.fromkeys(wanted_all - _find_standing(wanted_all, [page.text for _, page in pages]), ((), 0))
+    covered_pages = dict.fromkeys(
+        wanted_all - _find_present_needles(wanted_all, [page.text for _, page in pages]), ((), 0)
+    )
     out: list[Leftover] = []
     for index, text in enumerate(covered):
         for needle in _list_needles(text):
@@ -125,7 +127,7 @@ def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], exp
     return out
 
 
-def _find_standing(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
+def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
     """Return the needles that occur in a page, in one pass over all pages; needles are letters and digits."""
     import re2
 

@@ -63,7 +63,7 @@ def rejected_texts(data: bytes) -> Iterator[tuple[str, str]]:
     return _read_package(data, "rejected", "", 0)
 
 
-def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
+def read_raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Return (part, text) as :func:`office_texts`, with inserted and deleted text side by side."""
     return _read_package(data, "raw", "", 0)
 

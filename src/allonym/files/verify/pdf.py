@@ -19,7 +19,7 @@ _LITERAL = re.compile(rb"\(([^()\\]{3,})\)")
 _RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties")
 
 
-def shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
+def read_shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Return the text of each page as PDFium extracts it, with its links and bookmarks.
 
     Raises:
@@ -72,7 +72,7 @@ def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
         raise DataError(f"pdfminer.six cannot read the PDF ({type(error).__name__})") from None
 
 
-def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
+def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
     """Return all strings: in content operators, in objects, in names of resources, in other streams.
 
     Strings of objects are read as text, with signs such as ``%20`` resolved.
@@ -99,8 +99,8 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
         yield "objects", "\n".join(strings)
 
 
-def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return the strings of objects again, byte by byte. They are counted separately from :func:`raw_texts`.
+def read_byte_strings(data: bytes) -> Iterator[tuple[str, str]]:
+    """Return the strings of objects again, byte by byte. They are counted separately from :func:`read_raw_strings`.
 
     Raises:
         DataError: the file cannot be opened.

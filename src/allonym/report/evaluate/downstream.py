@@ -62,11 +62,11 @@ def _list_scores(result: Plain) -> Iterator[Plain]:
             if has_estimate(score.get("original")):
                 ends = {end: read_path(values, f"{end}.{score['name']}") for end in ("floor", "ceiling")}
                 measure = _MEASURES.get(score["name"], score["name"])
-                reading = _read_difference(score.get("difference"))
+                reading = _tag_difference(score.get("difference"))
                 yield {**score, **ends, "task": task, "measure": measure, "reading": reading}
 
 
-def _read_difference(difference: object) -> Tag:
+def _tag_difference(difference: object) -> Tag:
     change = read_estimate(difference)
     if change.high < 0:
         return Tag("worse", "bad")
@@ -81,14 +81,14 @@ def _explain_missing(result: Plain) -> Iterator[Block]:
             yield Notice(f"{task}: not measured: {reason}.")
 
 
-def _number_outputs(result: Plain) -> list[Plain]:
+def _list_leaking_outputs(result: Plain) -> list[Plain]:
     return [
         {**row, "output": str(int(row.get("output") or 0) + 1)}
         for row in list_rows(read_part(result, "leaks"), "found")
     ]
 
 
-def _is_written(result: Plain) -> bool:
+def _has_writing_model(result: Plain) -> bool:
     return str(result.get("model") or "").startswith("seq2seq:")
 
 
@@ -104,7 +104,7 @@ downstream_section = SectionSpec(
         _explain_missing,
         Folded(
             "How to read this",
-            (Paragraph(lambda result: _READING + (_WRITTEN if _is_written(result) else _EXTRACTED)),),
+            (Paragraph(lambda result: _READING + (_WRITTEN if _has_writing_model(result) else _EXTRACTED)),),
             when="tasks",
         ),
         KeyFigures(_LEAKS, when="leaks"),
@@ -115,6 +115,6 @@ downstream_section = SectionSpec(
             "Looked for by surface, whole words; P2 (5.3) had people look for them.",
             when="leaks.types",
         ),
-        ValueTable("What was found", _number_outputs, _IDENTIFIERS, shown=20, texts=True, when="leaks.found"),
+        ValueTable("What was found", _list_leaking_outputs, _IDENTIFIERS, shown=20, texts=True, when="leaks.found"),
     ),
 )

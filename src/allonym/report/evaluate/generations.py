@@ -56,7 +56,7 @@ _READING = (
 )
 
 
-def _colour_count(path: str) -> Callable[[Plain], Tone]:
+def _make_count_colour(path: str) -> Callable[[Plain], Tone]:
     return lambda result: "bad" if read_path(result, path) else "good"
 
 
@@ -86,7 +86,7 @@ def _tag_place(row: Plain) -> Tag:
     return Tag("counted apart", "muted") if is_separate else Tag("leak", "bad")
 
 
-def _count_unlisted(result: Plain) -> str:
+def _describe_unlisted(result: Plain) -> str:
     more = int(result.get("found") or 0) - len(list_rows(result, "places"))
     return f"{more:,} more are not listed." if more > 0 else ""
 
@@ -100,8 +100,8 @@ generations_section = SectionSpec(
         KeyFigures(
             _FIGURES,
             {
-                "Outputs with an original": _colour_count("all.occurrences"),
-                "With one that identifies alone": _colour_count("direct.occurrences"),
+                "Outputs with an original": _make_count_colour("all.occurrences"),
+                "With one that identifies alone": _make_count_colour("direct.occurrences"),
             },
         ),
         Warn(_NONE, when=lambda result: not read_path(result, "all.occurrences")),
@@ -112,7 +112,7 @@ generations_section = SectionSpec(
             "Form | name \n Places | count | count",
             lambda result: "" if _list_forms(result) else "None.",
         ),
-        ValueTable("Where", _list_places, _PLACES, _count_unlisted, _SHOWN),
+        ValueTable("Where", _list_places, _PLACES, _describe_unlisted, _SHOWN),
         Folded("How to read this", (Paragraph(_READING),)),
     ),
 )

@@ -50,13 +50,13 @@ _LEVEL = """
 """
 
 
-def _name_guesses(result: Plain) -> Plain:
+def _add_guesses_phrase(result: Plain) -> Plain:
     rank = int(result.get("rank") or 1)
     return {**result, "among": "first guess" if rank == 1 else f"first {rank} guesses"}
 
 
 def _draw_lead(result: Plain) -> Iterator[Block]:
-    values = _name_guesses(result)
+    values = _add_guesses_phrase(result)
     yield Paragraph(_LEAD, "lead").draw(values)
     yield KeyFigures(_FIGURES, before=_BEFORE).draw(values)
 

@@ -97,13 +97,13 @@ _CONTRASTS = """
 """
 
 
-def _is_measured(result: Plain) -> bool:
+def _has_any_measure(result: Plain) -> bool:
     return any(read_part(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
 
 
 def _draw_figures(result: Plain) -> Iterator[Block]:
     counts = [c for c in list_rows(read_part(result, "construct"), "counts") if c.get("part") != "WORDS"]
-    unchanged = sum(_read_log(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
+    unchanged = sum(_read_log10_factor(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
     points = _to_percent(read_path(result, "utility.loss"))
     values = {"points": points, "unchanged": f"{unchanged} of {len(counts)}"}
     yield KeyFigures(_FIGURES, {"Utility loss": _colour_loss}).draw({**result, **values})
@@ -118,7 +118,7 @@ def _colour_loss(result: Plain) -> Tone:
     return "bad" if read_estimate(read_path(result, "utility.loss")).low > 0 else ""
 
 
-def _list_skipped(result: Plain) -> Iterator[Block]:
+def _draw_skipped_notice(result: Plain) -> Iterator[Block]:
     if skipped := read_part(result, "skipped"):
         yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
 
@@ -149,7 +149,7 @@ _ACCURACY = BarChart(
 )
 
 
-def _name_part(row: Plain) -> str:
+def _describe_part_of_speech(row: Plain) -> str:
     return f"{row.get('part', '')}, {_PARTS.get(str(row.get('part')), '')}"
 
 
@@ -162,12 +162,12 @@ def _draw_evidence(result: Plain) -> Iterator[Block]:
         bars.append(("mapped_bayes", "mapped back", MAPPED))
     groups = (
         Group(
-            _name_part(row),
-            tuple(Bar(name, _clip_log(row, key), slot, _list_facts(row, key)) for key, name, slot in bars),
+            _describe_part_of_speech(row),
+            tuple(Bar(name, _clip_log(row, key), slot, _list_factor_facts(row, key)) for key, name, slot in bars),
         )
         for row in counts
     )
-    least = min((_read_log(row, key) for row in counts for key in ("bayes", "mapped_bayes")), default=0.0)
+    least = min((_read_log10_factor(row, key) for row in counts for key in ("bayes", "mapped_bayes")), default=0.0)
     yield Bars(
         "Evidence that parts of speech changed",
         Axis("log₁₀ BF10", "number", -_EDGE if least < -_EDGE else None, _EDGE + 1),
@@ -178,24 +178,28 @@ def _draw_evidence(result: Plain) -> Iterator[Block]:
     )
 
 
-def _read_log(row: Plain, name: str) -> float:
+def _read_log10_factor(row: Plain, name: str) -> float:
     value = read_part(row, name).get("log10_bf10")
     return float(value) if isinstance(value, (int, float)) else NAN
 
 
 def _clip_log(row: Plain, name: str) -> float:
-    value = _read_log(row, name)
+    value = _read_log10_factor(row, name)
     return round(max(-_EDGE, min(_EDGE, value)), 2) if value == value else NAN
 
 
-def _list_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
+def _list_factor_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
     factor = read_part(row, name)
-    return (("log₁₀ BF10", _read_log(row, name)), ("t", factor.get("t")), ("reading", str(factor.get("reading", ""))))
+    return (
+        ("log₁₀ BF10", _read_log10_factor(row, name)),
+        ("t", factor.get("t")),
+        ("reading", str(factor.get("reading", ""))),
+    )
 
 
 def _list_counts(result: Plain) -> Iterator[Plain]:
     for row in list_rows(read_part(result, "construct"), "counts"):
-        cells: dict[str, Cell] = {"name": _name_part(row)}
+        cells: dict[str, Cell] = {"name": _describe_part_of_speech(row)}
         for key, stem in (("bayes", ""), ("mapped_bayes", "mapped_")):
             cells[f"{stem}bf10"] = _format_factor(row, key, 1)
             cells[f"{stem}bf01"] = _format_factor(row, key, -1)
@@ -208,7 +212,7 @@ def _format_factor(row: Plain, name: str, sign: int) -> float | str | None:
     value = read_part(row, name).get("bf10" if sign > 0 else "bf01")
     if isinstance(value, (int, float)) and value > 0:
         return float(f"{value:.3g}")
-    size = sign * _read_log(row, name)
+    size = sign * _read_log10_factor(row, name)
     return f"10^{format_number(size, 'number', 0)}" if size == size else None
 
 
@@ -245,10 +249,10 @@ def _list_contrasts(result: Plain) -> list[Plain]:
 information_section = SectionSpec(
     "Information loss",
     "information",
-    _is_measured,
+    _has_any_measure,
     (
         _draw_figures,
-        _list_skipped,
+        _draw_skipped_notice,
         _draw_utility,
         Paragraph(_TEST, when="construct"),
         _draw_evidence,

@@ -13,7 +13,7 @@ from allonym.report.evaluate.information import information_section
 from allonym.report.evaluate.linkage import linkage_section
 from allonym.report.evaluate.residual import residual_section
 from allonym.report.evaluate.syntheticity import syntheticity_section
-from allonym.report.evaluate.verdict import choose_kind, limits_section, lower_first, skipped_section, verdict
+from allonym.report.evaluate.verdict import choose_number_kind, limits_section, lower_first, skipped_section, verdict
 from allonym.report.page import Block, Cell, Column, Facts, Notice, Page, Row, Section, Settings, Table, Tag, Text
 from allonym.report.plots import Axis, Chart, Multiples, Point, Series
 from allonym.report.sections import SectionSpec
@@ -110,7 +110,7 @@ def _draw_table(versions: Plain, headlines: list[Plain], human: set[str]) -> Tab
     columns = [Column("", hint="which of them"), Column("made by")]
     for row in headlines:
         hint = f"{row.get('note')} ({row.get('side')}; {row.get('better')} is better)"
-        columns.append(Column(str(row.get("name")), choose_kind(row), row.get("digits"), hint))
+        columns.append(Column(str(row.get("name")), choose_number_kind(row), row.get("digits"), hint))
     body = []
     if any(has_estimate(row.get("before")) for row in headlines):
         cells: list[Cell] = [
@@ -136,8 +136,8 @@ def _draw_charts(versions: Plain, headlines: list[Plain]) -> Iterator[Chart]:
         if len(series) > 1:
             yield Chart(
                 f"{risk.get('name')} against {lower_first(utility.get('name'))}",
-                Axis(str(utility.get("name")), choose_kind(utility)),
-                Axis(str(risk.get("name")), choose_kind(risk)),
+                Axis(str(utility.get("name")), choose_number_kind(utility)),
+                Axis(str(risk.get("name")), choose_number_kind(risk)),
                 tuple(series),
                 description="One point for each version, with intervals.",
                 better="lower right" if utility.get("better") == "high" else "lower left",

@@ -35,7 +35,7 @@ _TRUTH_NOTE = (
 _SENSITIVE = "The following words are from what people wrote, and may identify somebody."
 
 
-def _are_people(result: Plain) -> bool:
+def _are_judges_people(result: Plain) -> bool:
     return bool(read_path(result, "results.intruder") == "people")
 
 
@@ -68,12 +68,12 @@ def _list_terms(result: Plain) -> list[Plain]:
 
 _NGRAMS = "N-gram | 0 \n Times | 1 | count"
 people_section = SectionSpec(
-    lambda result: f"{'People who' if _are_people(result) else 'A language model that'} tried to identify",
-    lambda result: "people" if _are_people(result) else "language-model",
+    lambda result: f"{'People who' if _are_judges_people(result) else 'A language model that'} tried to identify",
+    lambda result: "people" if _are_judges_people(result) else "language-model",
     "results.all",
     (
-        Paragraph(_PEOPLE, when=_are_people),
-        Paragraph(_MODEL, when=lambda result: not _are_people(result)),
+        Paragraph(_PEOPLE, when=_are_judges_people),
+        Paragraph(_MODEL, when=lambda result: not _are_judges_people(result)),
         KeyFigures(_FIGURES),
         Warn("{unread:,} texts have no judgement and are in no rate.", "warning", when="unread"),
         _draw_results,

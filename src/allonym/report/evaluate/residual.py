@@ -107,7 +107,7 @@ def _mark_total(row: Plain) -> RowMark:
     return "chosen" if row.get("all") else ""
 
 
-def _draw_spread(result: Plain) -> Iterator[Block]:
+def _draw_score_histogram(result: Plain) -> Iterator[Block]:
     total, limit = read_part(result, "total"), float(result["limit"])
     counts = [(int(score), int(count)) for score, count in result.get("histogram") or ()]
     highest = counts[-1][0] if counts else 0
@@ -179,7 +179,7 @@ residual_section = SectionSpec(
         Warn(_CLOSE, "warning", when=_is_near_limit),
         Warn(_explain_other_scoring, when="other"),
         _draw_groups,
-        _draw_spread,
+        _draw_score_histogram,
         ValueTable(
             "What was missed",
             "types",

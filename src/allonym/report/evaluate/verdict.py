@@ -27,7 +27,7 @@ def verdict(result: Plain) -> Iterator[Block]:
     Args:
         result: plain values of an evaluation.
     """
-    lines = _list_measured(result)
+    lines = _list_measured_headlines(result)
     yield Text(" ".join(_write_sentences(result, lines)), "lead")
     if warnings := tuple(_list_warnings(result, lines)):
         yield Notice("What speaks against sharing, or is not known", "warning", warnings)
@@ -36,7 +36,7 @@ def verdict(result: Plain) -> Iterator[Block]:
     yield from _draw_bars(lines)
 
 
-def choose_tone(row: Plain, result: Plain) -> Tone:
+def choose_headline_tone(row: Plain, result: Plain) -> Tone:
     """Choose the colour of a number, by chance or by its own criterion; none where there is neither."""
     value, chance = read_estimate(row.get("value")), read_estimate(row.get("chance"))
     if row.get("measure") == "residual":
@@ -69,12 +69,12 @@ def lower_first(name: object) -> str:
     return str(name)[:1].lower() + str(name)[1:]
 
 
-def choose_kind(row: Plain) -> Kind:
+def choose_number_kind(row: Plain) -> Kind:
     """Choose how a headline is written."""
     return "share" if row.get("kind") == "share" else "number"
 
 
-def _list_measured(result: Plain) -> list[Plain]:
+def _list_measured_headlines(result: Plain) -> list[Plain]:
     return [row for row in list_rows(result, "headlines") if has_estimate(row.get("value"))]
 
 
@@ -103,7 +103,7 @@ def _count_unjudged(result: Plain) -> int:
 def _write_sentences(result: Plain, lines: list[Plain]) -> Iterator[str]:
     risks = [row for row in lines if row.get("side") == "risk"]
     linked = [row for row in risks if row.get("measure") == _INTRUDER]
-    tones = {str(row.get("key")): choose_tone(row, result) for row in risks}
+    tones = {str(row.get("key")): choose_headline_tone(row, result) for row in risks}
     yield f"{int(result.get('texts') or 0):,} texts, before and after."
     yield _judge_safety(tones, linked)
     exposed = list(dict.fromkeys(name for row in linked for name in _find_exposed_groups(row, result)))
@@ -162,7 +162,7 @@ def _describe_loss(row: Plain) -> str:
 
 def _list_warnings(result: Plain, lines: list[Plain]) -> Iterator[str]:
     for row in lines:
-        if row.get("side") == "risk" and choose_tone(row, result) in ("bad", "warn"):
+        if row.get("side") == "risk" and choose_headline_tone(row, result) in ("bad", "warn"):
             chance = f", by guessing {_format_value(row, 'chance')}" if has_estimate(row.get("chance")) else ""
             yield f"{row.get('name')}: {_format_value(row, 'value')}{chance}: {row.get('note')}."
     if unjudged := _count_unjudged(result):
@@ -180,7 +180,7 @@ def _is_above_chance(row: Plain) -> bool:
 def _format_value(row: Plain, name: str) -> str:
     value = row.get(name)
     return (
-        format_number(read_estimate(value).value, choose_kind(row), row.get("digits"))
+        format_number(read_estimate(value).value, choose_number_kind(row), row.get("digits"))
         if has_estimate(value)
         else NOTHING
     )
@@ -196,9 +196,9 @@ def _draw_figure(row: Plain, result: Plain) -> Figure:
         name,
         read_estimate(row.get("value")),
         note,
-        choose_kind(row),
+        choose_number_kind(row),
         row.get("digits"),
-        choose_tone(row, result),
+        choose_headline_tone(row, result),
         before,
     )
 
@@ -210,7 +210,7 @@ def _draw_bars(lines: list[Plain]) -> Iterator[Bars]:
         value = read_estimate(row.get("value"))
         if value.low < 0 or value.high > 1:
             continue
-        bars = [Bar("anonymised", value, 0, (("interval", format_cell(value, choose_kind(row)).line),))]
+        bars = [Bar("anonymised", value, 0, (("interval", format_cell(value, choose_number_kind(row)).line),))]
         if has_estimate(row.get("before")):
             bars.insert(0, Bar("original", read_estimate(row.get("before")), 7))
         chance = read_estimate(row.get("chance")).value if has_estimate(row.get("chance")) else None

@@ -34,7 +34,12 @@ def clusters_section(result: Plain, *, texts: bool = True) -> Section | None:
     if clusters:
         fields = _FIELDS + ("Words that stand out | words" if texts else "")
         table = ValueTable("Clusters", lambda _: _list_clusters(clusters), fields, shown=25)
-        blocks += [_describe_mixture(result, mixture), *_warn_copies(clusters), _draw_map(clusters), table.draw(result)]
+        blocks += [
+            _describe_mixture(result, mixture),
+            *_draw_copies_warning(clusters),
+            _draw_map(clusters),
+            table.draw(result),
+        ]
     if fits:
         criterion = str(read_path(result, "settings.mixture.criterion") or "bic")
         blocks.append(_draw_criteria(mixture, fits, len(clusters), criterion))
@@ -52,7 +57,7 @@ def _describe_mixture(result: Plain, mixture: Plain) -> Text:
     return Text(f"{text}.")
 
 
-def _warn_copies(clusters: list[Plain]) -> Iterator[Notice]:
+def _draw_copies_warning(clusters: list[Plain]) -> Iterator[Notice]:
     if numbers := [str(i) for i, cluster in enumerate(clusters, 1) if cluster.get("degenerate")]:
         names = ", ".join(numbers)
         yield Notice(
@@ -69,7 +74,7 @@ def _draw_map(clusters: list[Plain]) -> Bubbles:
         level = (rho - low) / (high - low) if high > low else 0.5
         words = ", ".join(str(word) for word in (cluster.get("words") or ())[:3])
         degenerate = bool(cluster.get("degenerate"))
-        bubbles.append(Bubble(x, y, size, level, f"Cluster {number}", words, _list_facts(cluster), degenerate))
+        bubbles.append(Bubble(x, y, size, level, f"Cluster {number}", words, _list_cluster_facts(cluster), degenerate))
     return Bubbles(
         "Map of the clusters",
         tuple(bubbles),
@@ -80,7 +85,7 @@ def _draw_map(clusters: list[Plain]) -> Bubbles:
     )
 
 
-def _list_facts(cluster: Plain) -> Facts:
+def _list_cluster_facts(cluster: Plain) -> Facts:
     facts = tuple((label, cluster.get(name)) for name, label in _FACTS.items())
     words = ", ".join(str(word) for word in cluster.get("words") or ())
     return (*facts, ("Words", words)) if words else facts
@@ -103,16 +108,16 @@ def _draw_criteria(mixture: Plain, fits: list[Plain], remaining: int, criterion:
     usable = (fit for fit in fits if _is_usable(fit, criterion))
     best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
     series: dict[tuple[str, str], list[Point]] = {}
-    for fit in sorted(fits, key=_count_clusters):
+    for fit in sorted(fits, key=_read_cluster_count):
         family = str(fit.get("family", mixture.get("family", "")))
-        label = f"{FAMILIES.get(family, family)}, K = {_count_clusters(fit)}"
+        label = f"{FAMILIES.get(family, family)}, K = {_read_cluster_count(fit)}"
         for name in ("bic", "icl"):
             if isinstance(value := fit.get(name), (int, float)):
                 mark: Literal["", "chosen", "hollow"] = "" if _is_usable(fit, name) else "hollow"
                 if fit is best and name == criterion:
                     mark = "chosen"
                 facts = ((name.upper(), float(value)), *_list_remarks(fit))
-                point = Point(_count_clusters(fit), float(value), label, facts, mark)
+                point = Point(_read_cluster_count(fit), float(value), label, facts, mark)
                 series.setdefault((family, name), []).append(point)
     names = sorted({family for family, _ in series})
     return Chart(
@@ -134,7 +139,7 @@ def _draw_criteria(mixture: Plain, fits: list[Plain], remaining: int, criterion:
     )
 
 
-def _count_clusters(fit: Plain) -> int:
+def _read_cluster_count(fit: Plain) -> int:
     return int(fit.get("k") or fit.get("clusters") or 0)
 
 

@@ -34,7 +34,7 @@ def _describe_settings(result: Plain) -> str:
     grid = list_rows(result, "grid")
     failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
     text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
-    if choices := [choice for row in grid if (choice := _read_choice(row))]:
+    if choices := [choice for row in grid if (choice := _read_chosen_categories(row))]:
         most = max(dict.fromkeys(choices), key=choices.count)
         text += (
             "The choice is the release of the lowest risk on the frontier. "
@@ -43,7 +43,7 @@ def _describe_settings(result: Plain) -> str:
     return text
 
 
-def _read_choice(row: Plain) -> Categories:
+def _read_chosen_categories(row: Plain) -> Categories:
     return read_categories(row, "chosen") or read_categories(row)
 
 
@@ -85,7 +85,7 @@ def _draw_map(result: Plain) -> Iterator[Block]:
 def _draw_square(row: Plain | None, slots: dict[Categories, int]) -> Square:
     if row is None:
         return Square("")
-    choice, reason = _read_choice(row), _read_reason(row)
+    choice, reason = _read_chosen_categories(row), _read_reason(row)
     return Square(name_categories(choice) if choice else None, None, slots.get(choice) if choice else None, reason)
 
 
@@ -141,7 +141,7 @@ def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
     slots = assign_slots(result)
     lines: list[Plain] = []
     for row in list_rows(result, "grid"):
-        choice, reason = _read_choice(row), _read_reason(row)
+        choice, reason = _read_chosen_categories(row), _read_reason(row)
         cells = {
             "key": mark_categories(choice, slots) if choice else None,
             "share": _read_share(row, choice),

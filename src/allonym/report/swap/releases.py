@@ -12,11 +12,11 @@ from allonym.report.sections import Folded, Paragraph, RowMark, SectionSpec, Val
 from allonym.report.swap.values import (
     Categories,
     assign_slots,
-    by_population,
     find_chosen,
     find_frontier,
     find_population,
     list_populations,
+    map_by_population,
     mark_categories,
     name_categories,
     name_risk,
@@ -108,12 +108,14 @@ def draw_plane(result: Plain, size: float) -> Chart:
         for release in list_rows(result, "releases")
         if has_estimate(read_risks(release, result).get(size)) and has_estimate(release.get("utility"))
     ]
-    lift, axis = _scale_risk([risk for _, risk in shown])
+    lift, axis = _choose_risk_scale([risk for _, risk in shown])
     points: dict[Categories, list[Point]] = {}
     for release, risk in sorted(shown, key=lambda pair: (pair[0].get("swaps") or 0, pair[0].get("index") or 0)):
         label = f"{name_categories(read_categories(release))}, {release.get('swaps', 0):,} swaps"
         mark = _mark_release(release, chosen, frontier)
-        point = Point(read_estimate(release["utility"]), lift(risk), label, _list_facts(release, result, size), mark)
+        point = Point(
+            read_estimate(release["utility"]), lift(risk), label, _list_release_facts(release, result, size), mark
+        )
         points.setdefault(read_categories(release), []).append(point)
     series = [
         Series(name_categories(c), tuple(points[c]), slots[c], "thin") for c in sorted(points, key=slots.__getitem__)
@@ -136,7 +138,7 @@ def draw_plane(result: Plain, size: float) -> Chart:
     )
 
 
-def _scale_risk(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], Estimate], Axis]:
+def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], Estimate], Axis]:
     # Where nearly all sample uniques stop being unique at N, every R is close to 1: then the axis shows R - 1.
     below = max((1 - risk.value for risk in risks), default=1.0)
     if not 0 < below < 1e-3:
@@ -153,7 +155,7 @@ def _mark_release(release: Plain, chosen: Plain | None, frontier: set[int]) -> R
     return "chosen" if release is chosen else "frontier" if release.get("index") in frontier else ""
 
 
-def _list_facts(release: Plain, result: Plain, size: float) -> Facts:
+def _list_release_facts(release: Plain, result: Plain, size: float) -> Facts:
     """What a mark of the plane says when it is pointed at."""
     facts: list[tuple[str, Cell]] = [
         ("Chunks changed", read_estimate(release.get("changed"))),
@@ -162,7 +164,7 @@ def _list_facts(release: Plain, result: Plain, size: float) -> Facts:
         ("Utility U", read_estimate(release.get("utility"))),
     ]
     for name, label in (("risk", "Risk R with p"), ("bounded", "Risk R with p*"), ("remaining", "Uniques left at N")):
-        risks = read_risks(release, result) if name == name_risk(result) else by_population(release.get(name))
+        risks = read_risks(release, result) if name == name_risk(result) else map_by_population(release.get(name))
         facts.append((label, read_estimate(risks.get(size))))
     for name, label in (("distance", "D, nats"), ("distance_per_chunk", "D per changed chunk"), ("cosine", "Cosine")):
         facts.append((label, read_estimate(release.get(name))))
@@ -193,7 +195,7 @@ def _list_releases(result: Plain, size: float | None) -> list[Plain]:
     frontier = find_frontier(result, size) if size is not None else set()
     lines: list[Plain] = []
     for release in list_rows(result, "releases"):
-        risks, bounded, remaining = (by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
+        risks, bounded, remaining = (map_by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
         cells = {
             "key": mark_categories(read_categories(release), slots),
             "judged": read_risks(release, result).get(size) if size is not None else None,

@@ -10,8 +10,8 @@ from allonym.report.plots import Axis, Chart, Point, Series
 from allonym.report.sections import Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.values import (
     assign_slots,
-    by_population,
     is_asymptotic,
+    map_by_population,
     mark_categories,
     name_categories,
     name_risk,
@@ -70,14 +70,14 @@ def _draw_shares(result: Plain) -> Iterator[Block]:
     ]
     body = []
     for table in list_rows(result, "tables"):
-        estimates = {key: by_population(table.get(key)) for key in values}
+        estimates = {key: map_by_population(table.get(key)) for key in values}
         cells = (estimates[key].get(size) for size in sizes for key in values)
         body.append(Row((mark_categories(read_categories(table), slots), *cells)))
     yield Table("Population uniques", (Column("Counted by"), *columns), tuple(body), _INTERVALS)
 
 
 def _list_sizes(result: Plain) -> list[float]:
-    return sorted({size for table in list_rows(result, "tables") for size in by_population(table.get("p"))})
+    return sorted({size for table in list_rows(result, "tables") for size in map_by_population(table.get("p"))})
 
 
 def _draw_curves(result: Plain) -> Iterator[Block]:
@@ -87,8 +87,8 @@ def _draw_curves(result: Plain) -> Iterator[Block]:
     series = []
     values = []
     for table in list_rows(result, "tables"):
-        categories, bounded = read_categories(table), by_population(table.get("bounded"))
-        name, shares = name_categories(categories), by_population(table.get("p"))
+        categories, bounded = read_categories(table), map_by_population(table.get("bounded"))
+        name, shares = name_categories(categories), map_by_population(table.get("p"))
         points = (
             Point(size, p, f"{name}, N = {format_power(size)}", (("p", p), ("p*", bounded.get(size))))
             for size, p in shares.items()

@@ -14,7 +14,7 @@ from allonym.stats import Estimate
 Categories = tuple[str, ...]
 
 
-def by_population(value: object) -> dict[float, Estimate]:
+def map_by_population(value: object) -> dict[float, Estimate]:
     """Map population sizes to estimates, sizes ascending; JSON has the sizes as strings."""
     if not isinstance(value, Mapping):
         return {}
@@ -25,7 +25,7 @@ def list_populations(result: Plain) -> list[float]:
     """List the population sizes of a search, ascending."""
     sizes = {float(n) for n in result.get("populations") or ()}
     for release in list_rows(result, "releases"):
-        sizes |= set(by_population(release.get("risk")))
+        sizes |= set(map_by_population(release.get("risk")))
     return sorted(sizes)
 
 
@@ -69,7 +69,7 @@ def is_asymptotic(result: Plain) -> bool:
 
 def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
     """Map population sizes to the risk that a release is judged by."""
-    return by_population(release.get(name_risk(result))) or by_population(release.get("risk"))
+    return map_by_population(release.get(name_risk(result))) or map_by_population(release.get("risk"))
 
 
 def find_chosen(result: Plain) -> Plain | None:

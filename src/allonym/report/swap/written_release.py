@@ -8,7 +8,7 @@ from allonym.report.numbers import format_cell, format_power
 from allonym.report.page import Block, Facts, Figure, Figures, Settings
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.sections import Paragraph, SectionSpec, ValueTable
-from allonym.report.swap.values import by_population, find_population
+from allonym.report.swap.values import find_population, map_by_population
 from allonym.report.values import Plain, flatten_settings, has_estimate, read_estimate, read_part, read_path
 
 _ENTITIES = """
@@ -38,7 +38,7 @@ def _list_figures(released: Plain, size: float | None) -> Iterator[Figure]:
             notes.append(f"{exchanged:,} by exchange alone")
         yield Figure("Chunks changed", changed, "; ".join(notes), "count")
     for name, label in (("risk", "Risk R"), ("remaining", "Population uniques left")):
-        values = by_population(released.get(name))
+        values = map_by_population(released.get(name))
         if size is not None and size in values:
             yield Figure(label, values[size], f"N\u00a0=\u00a0{format_power(size)}")
     flags = ", ".join(str(flag) for flag in released.get("flags") or ())

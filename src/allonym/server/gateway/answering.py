@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from allonym.server.gateway.asking import Prepared
-from allonym.server.gateway.refusal import Unanswered, describe_error, describe_lost
+from allonym.server.gateway.refusal import Unanswered, describe_error, describe_lost_request
 from allonym.server.gateway.sse import Event, EventParser, dump_json, format_event
 from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, restore_response
 
@@ -75,10 +75,10 @@ async def stream_answer(
     except httpx.HTTPError as error:
         failure = describe_failure(error)
     except Exception as error:  # whatever it is, the client gets to know
-        failure = describe_lost(error)
+        failure = describe_lost_request(error)
     if failure is None and not is_over and not answer.is_complete:
         failure = Unanswered("the upstream broke the answer off", "upstream_broke_off")
-    events += _format_rest(answer)
+    events += _format_remaining_events(answer)
     if failure is not None:
         body = describe_error(failure)
         events.append(format_event(body) if is_chat else format_event({"type": "error", **body}, "error"))
@@ -92,12 +92,12 @@ def _restore_event(answer: Answer, event: Event) -> list[bytes]:
     if not event.data:
         return [b":\n\n"]
     if event.data == _DONE:
-        return [*_format_rest(answer), format_event(_DONE, event.name)]
+        return [*_format_remaining_events(answer), format_event(_DONE, event.name)]
     value = event.parse_json()
     if value is None:
         raise Unanswered("the upstream sent an event that is no JSON")
     return [format_event(data, name) for name, data in answer.restore_event(event.name, value)]
 
 
-def _format_rest(answer: Answer) -> list[bytes]:
+def _format_remaining_events(answer: Answer) -> list[bytes]:
     return [format_event(data, name) for name, data in answer.end()]

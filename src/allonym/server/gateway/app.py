@@ -24,8 +24,8 @@ from allonym.server.gateway.answering import parse_answer, restore_answer, strea
 from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Prepared, Preparer
 from allonym.server.gateway.log import LogLine
 from allonym.server.gateway.reading import MODEL
-from allonym.server.gateway.refusal import Refusal, Unanswered, answer_error, describe_lost, get_status
-from allonym.server.gateway.settings import Client, Settings, digest_of
+from allonym.server.gateway.refusal import Refusal, Unanswered, answer_error, describe_lost_request, get_status
+from allonym.server.gateway.settings import Client, Settings, digest_client_key
 from allonym.server.gateway.sse import dump_json
 from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers
 
@@ -92,7 +92,7 @@ class Gateway:
 
     async def list_models(self, request: Request) -> Response:
         """Answer with the upstream's models, or one of them."""
-        return await _log_answer(LogLine("GET /v1/models"), partial(self._answer_models, request))
+        return await _answer_and_log(LogLine("GET /v1/models"), partial(self._answer_models, request))
 
     async def _answer_models(self, request: Request, line: LogLine) -> Response:
         self._check_host(request)
@@ -117,7 +117,7 @@ class Gateway:
         """Make the route of an endpoint that takes text."""
 
         async def answer_request(request: Request) -> Response:
-            return await _log_answer(
+            return await _answer_and_log(
                 LogLine(f"POST /v1/{endpoint.path}"), partial(self._answer_request, endpoint, request)
             )
 
@@ -138,7 +138,7 @@ class Gateway:
         try:
             return await self._answer_client(answer, prepared, scope, line)
         except Exception as error:  # an answer must not say that nothing was sent
-            raise describe_lost(error) from None
+            raise describe_lost_request(error) from None
 
     async def _answer_client(self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine) -> Response:
         """Return the client's answer for the upstream's."""
@@ -223,7 +223,7 @@ class Gateway:
         if not key:
             scheme, _, value = request.headers.get("authorization", "").partition(" ")
             key = value.strip() if scheme.lower() == "bearer" else ""
-        digest = digest_of(key)
+        digest = digest_client_key(key)
         for client_digest, client in self._clients.items():
             if key and hmac.compare_digest(client_digest, digest):
                 return client
@@ -267,7 +267,7 @@ async def _refuse_path(request: Request, error: Exception) -> Response:
     return answer_error(refusal)
 
 
-async def _log_answer(line: LogLine, answer: Callable[[LogLine], Coroutine[Any, Any, Response]]) -> Response:
+async def _answer_and_log(line: LogLine, answer: Callable[[LogLine], Coroutine[Any, Any, Response]]) -> Response:
     """Return the answer. Any error has the one shape for the client, and no text in the log."""
     try:
         return await answer(line)

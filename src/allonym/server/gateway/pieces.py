@@ -63,9 +63,9 @@ class JsonSource:
                 yield Piece(value, None, after)
             elif value:
                 self._places.append(match.span())
-                yield Piece(value, partial(self._change, match.start(), value), after)
+                yield Piece(value, partial(self._record_change, match.start(), value), after)
 
-    def _change(self, start: int, before: str, text: str) -> None:
+    def _record_change(self, start: int, before: str, text: str) -> None:
         if text != before:
             self._changes[start] = quote_json(text)
 

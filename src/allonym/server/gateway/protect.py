@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from allonym.detect.candidates import find_candidates
 from allonym.document import Document, Interval, Span
-from allonym.keys import subkey
+from allonym.keys import derive_operator_key
 from allonym.llm import unlocked
 from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
@@ -123,7 +123,7 @@ class Protector:
                 self._findings.move_to_end(digest)
                 return remembered
         is_cached = self._key is not None and policy.llm["cache"]
-        with unlocked(subkey(self._key, "llm cache")) if is_cached else nullcontext():
+        with unlocked(derive_operator_key(self._key, "llm cache")) if is_cached else nullcontext():
             candidates = tuple(find_candidates(Document("", text), policy))
         with self._lock:
             self._findings[digest] = candidates

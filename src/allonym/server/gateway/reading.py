@@ -134,13 +134,13 @@ class Field:
     def get_string(self) -> str:
         """Return the value, which must be a string."""
         if not isinstance(self.value, str):
-            raise self.refuse_type("a string")
+            raise self.make_type_refusal("a string")
         return self.value
 
     def list_items(self) -> list[Field]:
         """Return the items of the value, which must be a list."""
         if not isinstance(self.value, list):
-            raise self.refuse_type("a list")
+            raise self.make_type_refusal("a list")
         return [Field(self.request, self.value, i, f"{self.path}[{i}]") for i in range(len(self.value))]
 
     def get_member(self, name: str) -> Field:
@@ -150,15 +150,15 @@ class Field:
     def check_form(self, pattern: re.Pattern[str], form: str) -> None:
         """Check that the value is a string of a form, which the message names."""
         if not pattern.fullmatch(self.get_string()):
-            raise self.refuse(f"must be {form}")
+            raise self.make_refusal(f"must be {form}")
 
-    def refuse(self, message: str, code: str = "invalid_value") -> Refusal:
+    def make_refusal(self, message: str, code: str = "invalid_value") -> Refusal:
         """Return the refusal of the value."""
         return Refusal(message, self.path, code)
 
-    def refuse_type(self, required: str) -> Refusal:
+    def make_type_refusal(self, required: str) -> Refusal:
         """Return the refusal of a value of the wrong type; the value is not shown."""
-        return self.refuse(f"must be {required}, got {type(self.value).__name__}")
+        return self.make_refusal(f"must be {required}, got {type(self.value).__name__}")
 
 
 Kind = Callable[[Field], None]
@@ -170,7 +170,7 @@ Table = Mapping[str, Kind]
 def read_fields(field: Field, table: Table) -> None:
     """Read each field of an object as its table says; a field that the table does not know is refused. None passes."""
     if not isinstance(field.value, dict):
-        raise field.refuse_type("an object")
+        raise field.make_type_refusal("an object")
     for key in list(field.value):
         if field.value[key] is None or (not field.path and key in field.request.settings.parameters):
             continue
@@ -191,7 +191,7 @@ def read_number(field: Field) -> None:
     """Read a number or a truth value."""
     value = field.value
     if not isinstance(value, (bool, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise field.refuse_type("a number, true or false")
+        raise field.make_type_refusal("a number, true or false")
 
 
 def read_word(field: Field) -> None:
@@ -199,13 +199,13 @@ def read_word(field: Field) -> None:
     words = WORDS.union(field.request.settings.words)
     value = field.get_string()
     if value not in words and not words.issuperset(re.split(r"[.\-]", value)):
-        raise field.refuse("is no word that the gateway knows; its setting 'words' can add it", "unknown_value")
+        raise field.make_refusal("is no word that the gateway knows; its setting 'words' can add it", "unknown_value")
 
 
 def read_role(field: Field) -> None:
     """Read the role of a message's author."""
     if field.get_string() not in ROLES:
-        raise field.refuse(f"must be one of {', '.join(ROLES)}")
+        raise field.make_refusal(f"must be one of {', '.join(ROLES)}")
 
 
 def read_words(field: Field) -> None:
@@ -237,7 +237,7 @@ def read_count(field: Field) -> None:
 def read_number_map(field: Field) -> None:
     """Read numbers by numbers, as in logit_bias."""
     if not isinstance(field.value, dict) or not all(re.fullmatch(r"[0-9]{1,9}", key) for key in field.value):
-        raise field.refuse_type("numbers by numbers")
+        raise field.make_type_refusal("numbers by numbers")
     for key in field.value:
         read_number(field.get_member(key))
 
@@ -261,7 +261,7 @@ def read_upstream_id(field: Field) -> None:
     if isinstance(field.value, dict):
         read_fields(field, {"id": read_upstream_id})
     elif not MACHINE.fullmatch(field.get_string()):
-        raise field.refuse("must be an id that the upstream gave")
+        raise field.make_refusal("must be an id that the upstream gave")
 
 
 def read_user(field: Field) -> None:
@@ -274,7 +274,7 @@ def make_refuser(why: str) -> Kind:
 
     def refuse_field(field: Field) -> None:
         if field.value is not False:
-            raise field.refuse(why, "unsupported_parameter")
+            raise field.make_refusal(why, "unsupported_parameter")
 
     return refuse_field
 
@@ -299,7 +299,7 @@ def read_names(field: Field) -> None:
     if isinstance(field.value, dict):
         for name in field.value:
             if not _FUNCTION.fullmatch(name):
-                raise field.refuse("must be a name")
+                raise field.make_refusal("must be a name")
             read_names(field.get_member(name))
     elif isinstance(field.value, list):
         for item in field.list_items():
@@ -343,7 +343,7 @@ def read_json(field: Field) -> None:
 def _read_json(field: Field, depth: int) -> None:
     value = field.value
     if depth > DEEPEST:
-        raise field.refuse(f"is nested more than {DEEPEST} deep")
+        raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(value, str):
         read_text(field)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -366,7 +366,7 @@ def _read_json(field: Field, depth: int) -> None:
 def read_metadata(field: Field) -> None:
     """Read names of fields with a text each."""
     if not isinstance(field.value, dict):
-        raise field.refuse_type("an object")
+        raise field.make_type_refusal("an object")
     for name in field.value:
         member = _get_named_member(field, name)
         text = member.get_string()
@@ -383,7 +383,7 @@ def read_schema(field: Field) -> None:
 def _read_schema(field: Field, depth: int) -> None:
     value = field.value
     if depth > DEEPEST:
-        raise field.refuse(f"is nested more than {DEEPEST} deep")
+        raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not (field.key in _BOUNDS and abs(value) <= _LARGEST_BOUND):
             _read_json(field, depth)
@@ -410,7 +410,7 @@ def _check_keyword(field: Field, pattern: re.Pattern[str]) -> None:
     """Check that some JSON holds nothing but strings of a form, true, false and null."""
     value = field.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise field.refuse_type("a string")
+        raise field.make_type_refusal("a string")
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         _check_keyword(Field(field.request, value, key, field.path), pattern)
     if isinstance(value, str):
@@ -422,7 +422,7 @@ def _check_keyword(field: Field, pattern: re.Pattern[str]) -> None:
 def _get_named_member(field: Field, name: str) -> Field:
     """Return a member of an object, whose key must be the name of a field."""
     if not NAME.fullmatch(name):
-        raise field.refuse("has a key that is no name of a field", "not_protected")
+        raise field.make_refusal("has a key that is no name of a field", "not_protected")
     return field.get_member(name)
 
 
@@ -458,14 +458,16 @@ def read_content(field: Field) -> None:
             passage.append(Piece(part.value, part.put))
             continue
         if not isinstance(part.value, dict):
-            raise part.refuse_type("an object")
+            raise part.make_type_refusal("an object")
         kind = part.value.get("type")
         if isinstance(kind, str) and kind in _MEDIA:
             _check_media(part, kind)
             continue
         table = PARTS.get(kind) if isinstance(kind, str) else None
         if table is None:
-            raise part.refuse("is a part of a type that is not known, so it could not be protected", "unknown_part")
+            raise part.make_refusal(
+                "is a part of a type that is not known, so it could not be protected", "unknown_part"
+            )
         part.value.pop("logprobs", None)  # they spell the text
         read_fields(part, table)
         for name in ("text", "refusal"):
@@ -482,7 +484,7 @@ def read_content(field: Field) -> None:
 def _check_media(field: Field, kind: str) -> None:
     if _MEDIA[kind] not in field.request.settings.media:
         message = f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it"
-        raise field.refuse(message, "unsupported_content")
+        raise field.make_refusal(message, "unsupported_content")
 
 
 def _check_string(field: Field) -> None:

@@ -41,7 +41,7 @@ class Unanswered(EndpointError):
         self.status = status
 
 
-def describe_lost(error: Exception) -> Unanswered:
+def describe_lost_request(error: Exception) -> Unanswered:
     """Return the error for a request that was sent but not answered; an unexpected one shows its type only."""
     if isinstance(error, Unanswered):
         return error

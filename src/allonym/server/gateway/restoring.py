@@ -64,7 +64,7 @@ class Restoring:
             return {name: self.restore_json(item, name) for name, item in value.items()}
         return value
 
-    def restore_again(self, value: Any) -> Any:
+    def restore_repeated_json(self, value: Any) -> Any:
         """Restore what repeats an earlier part of the answer, as :meth:`restore_json`, without counting it again."""
         self._is_repeating = True
         try:
@@ -113,14 +113,14 @@ class JsonStream:
 
     def feed(self, piece: str) -> str:
         """Return the text that is certain with the next piece."""
-        return self._read(piece, final=False)
+        return self._restore_piece(piece, final=False)
 
     def end(self) -> str:
         """Return the rest."""
-        text = self._read("", final=True)
-        return text + (_escape(self._inside.end()) if self._in_string else self._outside.end())
+        text = self._restore_piece("", final=True)
+        return text + (_escape_json_text(self._inside.end()) if self._in_string else self._outside.end())
 
-    def _read(self, piece: str, *, final: bool) -> str:
+    def _restore_piece(self, piece: str, *, final: bool) -> str:
         text = self._waiting + piece
         self._waiting = ""
         parts: list[str] = []
@@ -136,7 +136,7 @@ class JsonStream:
                     self._in_string = True
                 position = end + 1
             elif text[position] == '"':
-                parts += (_escape(self._inside.feed("".join(content)) + self._inside.end()), '"')
+                parts += (_escape_json_text(self._inside.feed("".join(content)) + self._inside.end()), '"')
                 content = []
                 self._in_string = False
                 position += 1
@@ -148,10 +148,10 @@ class JsonStream:
                 if not end:
                     self._waiting = text[position:]
                     break
-                content.append(_unescape(text[position:end]))
+                content.append(_decode_json_escape(text[position:end]))
                 position = end
         if content:
-            parts.append(_escape(self._inside.feed("".join(content))))
+            parts.append(_escape_json_text(self._inside.feed("".join(content))))
         return "".join(parts)
 
 
@@ -169,12 +169,12 @@ def _find_escape_end(text: str, start: int, *, final: bool) -> int:
     return 0 if may_come and not final else escape.end()
 
 
-def _unescape(escape: str) -> str:
+def _decode_json_escape(escape: str) -> str:
     try:
         return str(json.loads(f'"{escape}"'))
     except ValueError:
         return escape  # it is not JSON
 
 
-def _escape(text: str) -> str:
+def _escape_json_text(text: str) -> str:
     return quote_json(text)[1:-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.llm.client import wrong_address
+from allonym.llm.client import describe_wrong_address
 from allonym.server.options import check_bounds, check_type, define_setting, gather_settings, is_loopback
 
 PREFIX = "ALLONYM_GATEWAY_"
@@ -106,7 +106,7 @@ class Settings:
         return is_loopback(self.host)
 
 
-def digest_of(key: str) -> str:
+def digest_client_key(key: str) -> str:
     """Return the digest that the settings hold in place of a client's key."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -147,5 +147,5 @@ def _check_upstream(url: str) -> None:
         raise UsageError(
             "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the file of settings"
         )
-    if wrong := wrong_address(url, "upstream", "upstream_key_env"):
+    if wrong := describe_wrong_address(url, "upstream", "upstream_key_env"):
         raise UsageError(wrong)

@@ -40,7 +40,9 @@ def _make_typed_reader(tables: Mapping[str, Table], what: str) -> Kind:
     def read_typed(field: Field) -> None:
         kind = _get_type(field)
         if kind is None or kind not in tables:
-            raise field.refuse(f"is {what} of a type that is not known, so it could not be protected", "unknown_type")
+            raise field.make_refusal(
+                f"is {what} of a type that is not known, so it could not be protected", "unknown_type"
+            )
         read_fields(field, tables[kind])
 
     return read_typed
@@ -87,7 +89,7 @@ def _read_tool(field: Field) -> None:
         return
     if kind is not None and kind not in _TOOLS:
         message = "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type"
-        raise field.refuse(message, "unsupported_tool")
+        raise field.make_refusal(message, "unsupported_tool")
     _read_known_tool(field)
 
 
@@ -219,7 +221,7 @@ def _read_embedded(field: Field) -> None:
         return
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         message = "must be a text or a list of texts; tokens cannot be protected"
-        raise field.refuse(message, "unsupported_content")
+        raise field.make_refusal(message, "unsupported_content")
     for item in field.list_items():
         if item.value:
             field.request.passages.append([Piece(item.value, item.put)])

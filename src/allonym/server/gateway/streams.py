@@ -206,7 +206,7 @@ class ResponsesAnswer:
                 self._open[place] = self._restoring.start_text(json=is_json), data
             out = self._open[place][0].feed(text)
             if out:
-                yield name, self._number_event({**data, "delta": out})
+                yield name, self._set_event_number({**data, "delta": out})
             return
         if kind.endswith(".done"):
             yield from self._end_texts(kind, data)
@@ -215,8 +215,8 @@ class ResponsesAnswer:
             yield from self.end()
         # All but the deltas repeats them, unless an upstream sends none.
         first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
-        restore = self._restoring.restore_json if first else self._restoring.restore_again
-        yield name, self._number_event(restore_response(data, self._request, restore))
+        restore = self._restoring.restore_json if first else self._restoring.restore_repeated_json
+        yield name, self._set_event_number(restore_response(data, self._request, restore))
 
     def end(self) -> Iterator[SentEvent]:
         """Yield the events with the text that was held back."""
@@ -237,9 +237,9 @@ class ResponsesAnswer:
             ending = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}
             if "logprobs" in first:
                 ending["logprobs"] = []
-            yield str(place[0]), self._number_event({**ending, "delta": rest})
+            yield str(place[0]), self._set_event_number({**ending, "delta": rest})
 
-    def _number_event(self, data: Data) -> Data:
+    def _set_event_number(self, data: Data) -> Data:
         """Return the data with the number of its event, now that there are more or fewer events."""
         if "sequence_number" not in data:
             return data

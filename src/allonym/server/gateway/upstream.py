@@ -12,7 +12,7 @@ import httpx
 from allonym.errors import UsageError
 from allonym.server.gateway.reading import MACHINE
 from allonym.server.gateway.refusal import Refusal, Unanswered
-from allonym.server.gateway.settings import Client, Settings, digest_of
+from allonym.server.gateway.settings import Client, Settings, digest_client_key
 
 LARGEST = 64 << 20
 """Bytes of an answer that is not streamed."""
@@ -98,7 +98,7 @@ class Upstream:
 
     def _is_ours(self, header: str) -> bool:
         """Whether a header holds a client's key of this gateway, which no upstream may see."""
-        return any(digest_of(word) in self._clients for word in (header, *header.split()))
+        return any(digest_client_key(word) in self._clients for word in (header, *header.split()))
 
     async def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], version: str = ""

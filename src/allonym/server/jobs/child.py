@@ -38,7 +38,7 @@ def main(parent: int) -> int:
         parent: the server's process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _handle_stop_signal)
     is_read = threading.Event()
     threading.Thread(target=_end_with_parent, args=(parent, is_read), daemon=True).start()  # before any slow step
     os.umask(0o077)
@@ -85,7 +85,7 @@ def _do_work(task: Task) -> dict[str, Any]:
     return make_ending("done", None, summary, results)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _handle_stop_signal(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 

@@ -212,7 +212,7 @@ class Jobs:
         await run_in_threadpool(self._set_wish, caller, id, REMOVE)
         await _wait_until(lambda: self._queue.find_job(id) is None, _WISH_SECONDS)
 
-    def forget_user(self, user: int) -> None:
+    def remove_user_jobs(self, user: int) -> None:
         """Remove all jobs of a removed user."""
         self._queue.remove_jobs_of(user)
         self._runner.wake()

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.errors import DatabaseError, RequestError
-from allonym.server.database import Database, jobs, now, users
+from allonym.server.database import Database, get_unix_time, jobs, users
 from allonym.server.jobs.task import Spec
 from allonym.server.sealing import Sealing
 
@@ -83,7 +83,7 @@ class JobQueue:
             "kind": spec.kind,
             "state": WAITING,
             "wish": "",
-            "created": now(),
+            "created": get_unix_time(),
             "deaths": 0,
             "reached": 0.0,
             "wanted": "{}",
@@ -185,7 +185,7 @@ class JobQueue:
             if state == DONE and releases != ending.get("wanted", releases):
                 values |= {"state": WAITING, "ended": None}
             else:
-                values |= {"state": state, "ended": now()}
+                values |= {"state": state, "ended": get_unix_time()}
             connection.execute(sa.update(jobs).where(*where).values(**values))
 
     def remove_job(self, id: str) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import AllonymError
-from allonym.server.database import now
+from allonym.server.database import get_unix_time
 from allonym.server.jobs.folder import Folder, InUse
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
 from allonym.server.jobs.task import Task, make_ending
@@ -120,7 +120,7 @@ class Runner:
         try:
             while not self._stopping.is_set():
                 try:
-                    self._take_turn()
+                    self._handle_due_work()
                 except AllonymError as error:
                     log.error("jobs: %s", type(error).__name__)  # such as a database that is away for a while
                 except OSError as error:
@@ -135,14 +135,14 @@ class Runner:
                 os.close(self._lock)
                 self._lock = None
 
-    def _take_turn(self) -> None:
+    def _handle_due_work(self) -> None:
         if self._lock is None:
             if not self._acquire_lock():
                 return
             self._recover_jobs()
-        self._collect_ended()
+        self._collect_ended_processes()
         self._fulfil_wishes()
-        self._start_waiting()
+        self._start_waiting_jobs()
         if time.monotonic() - self._cleaned > _CLEAN_SECONDS:
             self._cleaned = time.monotonic()
             self._remove_expired()
@@ -181,7 +181,7 @@ class Runner:
 
     # Processes
 
-    def _start_waiting(self) -> None:
+    def _start_waiting_jobs(self) -> None:
         if len(self._children) >= self._workers:
             return
         # A job that is running without a process lost it by a failure.
@@ -194,7 +194,7 @@ class Runner:
                 self._start_process(row)
 
     def _start_process(self, row: JobRow) -> None:
-        self._queue.set_state(row.id, RUNNING, started=row.started or now())
+        self._queue.set_state(row.id, RUNNING, started=row.started or get_unix_time())
         folder = self.get_folder(row.id)
         environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         path = os.pathsep.join(p for p in sys.path if p)
@@ -224,7 +224,7 @@ class Runner:
         process.wait()
         self._wake.set()
 
-    def _collect_ended(self) -> None:
+    def _collect_ended_processes(self) -> None:
         for id, child in list(self._children.items()):
             code = child.process.poll()
             if code is None:
@@ -278,7 +278,7 @@ class Runner:
 
     def _remove_expired(self) -> None:
         """Remove jobs whose time is over, and folders of uploads that broke off."""
-        for id in self._queue.list_ended_before(now() - int(self._keep)):
+        for id in self._queue.list_ended_before(get_unix_time() - int(self._keep)):
             self._remove_job(id)
         folders = [Folder(path) for path in self._folder.iterdir() if path.is_dir()]
         ids = self._queue.list_ids()

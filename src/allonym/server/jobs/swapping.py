@@ -54,7 +54,7 @@ def swap(task: Task) -> Outcome:
     run, state = _make_run(task), State(task.folder.state)
     for folder in (task.folder.out, task.folder.made):
         folder.mkdir(mode=0o700, exist_ok=True)
-    advance = task.track_stages({**STAGES, "release": "writing"})
+    advance = task.make_stages_tracker({**STAGES, "release": "writing"})
     corpus = None
     if not _get_pickle_path(task, "releases").exists():
         corpus = _load_or_make(_get_pickle_path(task, "corpus"), lambda: run.load(advance=advance))
@@ -81,7 +81,7 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
         UsageError, UnknownNameError: a value is not known.
     """
     from allonym.errors import UnknownNameError
-    from allonym.swap.categories import check_categories
+    from allonym.swap.categories import parse_categories
     from allonym.swap.settings import Settings, presets
 
     if options["settings"] not in presets():
@@ -92,7 +92,7 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
     values["check.intruders"] = () if not options["check"] else tuple(options["intruders"] or ()) or None
     changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
     states = options["categories"]
-    changes |= {f"categories.{name}": state for name, state in (check_categories(states) if states else {}).items()}
+    changes |= {f"categories.{name}": state for name, state in (parse_categories(states) if states else {}).items()}
     changes |= {f"fallback.{name}": way for name, way in options["fallback"].items()}
     return Settings.load(options["settings"]).with_(changes)
 
@@ -143,7 +143,7 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
         advance=advance,
     )
     state.keep(RELEASES, _describe_releases(releases, result.values["why"]))
-    numbers = task.show_names(result.values)
+    numbers = task.replace_stored_names(result.values)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),

@@ -113,12 +113,12 @@ class Task:
         """Return the names on the disk with the names that are shown."""
         return {file.stored: file.shown for file in self.list_files(role)}
 
-    def show_names(self, value: Any) -> Any:
+    def replace_stored_names(self, value: Any) -> Any:
         """Replace the names on the disk by those that are shown, in plain values."""
         if isinstance(value, dict):
-            return {name: self.show_names(item) for name, item in value.items()}
+            return {name: self.replace_stored_names(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.show_names(item) for item in value]
+            return [self.replace_stored_names(item) for item in value]
         if isinstance(value, str):
             file, colon, record = value.partition(":")
             return self.map_names().get(file, file) + colon + record
@@ -142,7 +142,7 @@ class Task:
         write_text(target, "".join(lines))
         return target
 
-    def track_stage(self, stage: str, number: int = 0) -> Callable[[int, int | None], None]:
+    def make_stage_tracker(self, stage: str, number: int = 0) -> Callable[[int, int | None], None]:
         """Return a function that notes how many steps of a stage are done, and their total."""
 
         def note_progress(count: int, total: int | None) -> None:
@@ -153,13 +153,13 @@ class Task:
 
         return note_progress
 
-    def track_stages(self, names: Mapping[str, str]) -> Callable[[str, int, int], None]:
+    def make_stages_tracker(self, names: Mapping[str, str]) -> Callable[[str, int, int], None]:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
         order = list(names)
 
         def note_progress(stage: str, count: int, total: int) -> None:
             number = order.index(stage) if stage in order else len(order)
-            self.track_stage(names.get(stage, stage), number)(count, total)
+            self.make_stage_tracker(names.get(stage, stage), number)(count, total)
 
         return note_progress
 

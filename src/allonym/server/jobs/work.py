@@ -52,7 +52,7 @@ def anonymize(task: Task) -> Outcome:
             originals=options["originals"],
             report=report_path,
             quarantine=quarantine,
-            progress=task.track_stage("anonymising"),
+            progress=task.make_stage_tracker("anonymising"),
         )
     report = json.loads(report_path.read_bytes())
     shown = task.map_names()
@@ -85,7 +85,7 @@ def restore(task: Task) -> Outcome:
         key=task.key if options["plan"] is None else None,
         scope=options["scope"] or "",
         actor=task.spec.actor,
-        advance=task.track_stage("restoring"),
+        advance=task.make_stage_tracker("restoring"),
     )
     results = list(_make_results(task, (target for _, target in files), "restored"))
     return {**report.to_dict(), "notes": list(report.notes)}, results
@@ -125,10 +125,10 @@ def evaluate(task: Task) -> Outcome:
         review_above=options["review_above"],
         texts=options["texts"],
         seed=options["seed"],
-        advance=task.track_stages({name: measure.title for name, measure in MEASURES.items()}),
+        advance=task.make_stages_tracker({name: measure.title for name, measure in MEASURES.items()}),
         state=task.folder.state,
     )
-    numbers = task.show_names(results.to_dict())
+    numbers = task.replace_stored_names(results.to_dict())
     for name, option in (("gold", "gold"), ("labels", "labels"), ("subjects", "subject")):
         for row in numbers["skipped"]:
             row["reason"] = row["reason"].replace(f"(--{option})", f"({name})")

@@ -110,11 +110,11 @@ def compile_pattern(regex: str, flags: int, where: str) -> re2._Regexp:
     try:
         pattern = re2.compile(source.encode("utf-8", "surrogatepass"), options)
     except re2.error:
-        raise _refuse(
+        raise _make_refusal(
             f"{where} is not a pattern that RE2 takes; it knows no look-around and no back-references"
         ) from None
     if pattern.programsize > MAX_PROGRAM:
-        raise _refuse(f"{where} is too large a pattern: {pattern.programsize} steps of {MAX_PROGRAM}")
+        raise _make_refusal(f"{where} is too large a pattern: {pattern.programsize} steps of {MAX_PROGRAM}")
     return pattern
 
 
@@ -148,11 +148,11 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
         RequestError: the recognizers take too long on this text, or find too much in it (400).
     """
     if count_instructions(recognizers) * len(text) > MAX_WORK:
-        raise _refuse(f"these patterns are too much for a text of {len(text)} characters")
+        raise _make_refusal(f"these patterns are too much for a text of {len(text)} characters")
     until = time.monotonic() + SECONDS
     ascii_text = to_ascii(text)
     texts = [text] if ascii_text == text else [text, ascii_text]
-    lower = _lower(text) if any(recognizer.words for recognizer in recognizers) else ""
+    lower = _lower_keeping_length(text) if any(recognizer.words for recognizer in recognizers) else ""
     preceding = _PrecedingWords(text)
     matches: list[Match] = []
     for recognizer in recognizers:
@@ -160,7 +160,7 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
         places = chain(_match_patterns(texts, recognizer, until), _match_words(text, lower, recognizer, until))
         for start, end, pattern in places:
             if len(matches) == MOST:
-                raise too_many_matches()
+                raise make_too_many_matches_error()
             if len(matches) % _CHECK_EVERY == 0:
                 _check_time(until)
             match = Match(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
@@ -170,18 +170,18 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
     return matches
 
 
-def too_many_matches() -> RequestError:
+def make_too_many_matches_error() -> RequestError:
     """Return the error for a request whose recognizers find more than ``MOST`` matches."""
-    return _refuse(f"the recognizers find more than {MOST} places")
+    return _make_refusal(f"the recognizers find more than {MOST} places")
 
 
-def _refuse(message: str) -> RequestError:
+def _make_refusal(message: str) -> RequestError:
     return RequestError(message, 400, "Refused")
 
 
 def _check_time(until: float) -> None:
     if time.monotonic() > until:
-        raise _refuse(f"the recognizers take longer than {SECONDS:g} s on this text")
+        raise _make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
 
 
 def _match_patterns(
@@ -202,7 +202,7 @@ def _match_patterns(
 def _match_words(
     text: str, lower: str, recognizer: Recognizer, until: float
 ) -> Iterator[tuple[int, int, Pattern | None]]:
-    for word in dict.fromkeys(map(_lower, recognizer.words)):
+    for word in dict.fromkeys(map(_lower_keeping_length, recognizer.words)):
         _check_time(until)
         start = lower.find(word) if word else -1
         number = 0
@@ -216,7 +216,7 @@ def _match_words(
             start = lower.find(word, start + 1)
 
 
-def _lower(text: str) -> str:
+def _lower_keeping_length(text: str) -> str:
     """Return the text in lower case, of the same length."""
     return text.lower() if text.isascii() else "".join(c if len(low := c.lower()) > 1 else low for c in text)
 

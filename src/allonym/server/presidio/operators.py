@@ -71,7 +71,7 @@ class Operator:
     options: Options = field(default_factory=dict, repr=False)
 
 
-def invalid(message: str) -> RequestError:
+def make_invalid_error(message: str) -> RequestError:
     """Return the error for a request that is not valid."""
     return RequestError(message, 422, "InvalidRequest")
 
@@ -79,10 +79,10 @@ def invalid(message: str) -> RequestError:
 def _mask_text(text: str, entity: str, options: Options) -> str:
     for name in ("masking_char", "chars_to_mask", "from_end"):
         if options.get(name) is None:
-            raise invalid(f"Expected parameter {name}")
+            raise make_invalid_error(f"Expected parameter {name}")
     char = str(options["masking_char"])
     if len(char) > 1:
-        raise invalid("Invalid input, masking_char must be a character")
+        raise make_invalid_error("Invalid input, masking_char must be a character")
     count = min(len(text), max(0, int(options["chars_to_mask"])))
     return text[: len(text) - count] + char * count if options["from_end"] else char * count + text[count:]
 
@@ -90,20 +90,20 @@ def _mask_text(text: str, entity: str, options: Options) -> str:
 def _hash_text(text: str, entity: str, options: Options) -> str:
     name = options.get("hash_type") or "sha256"
     if name not in ("sha256", "sha512"):
-        raise invalid("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
+        raise make_invalid_error("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
     option = options.get("salt")
     salt = os.urandom(32) if option is None else str(option).encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
-        raise invalid(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
+        raise make_invalid_error(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()
 
 
 def _get_key(options: Options) -> bytes:
     if options.get("key") is None:
-        raise invalid("Expected parameter key")
+        raise make_invalid_error("Expected parameter key")
     key = str(options["key"]).encode("utf-8", "surrogatepass")
     if len(key) not in (16, 24, 32):
-        raise invalid("Invalid input, key must be of length 128, 192 or 256 bits")
+        raise make_invalid_error("Invalid input, key must be of length 128, 192 or 256 bits")
     return key
 
 
@@ -131,7 +131,7 @@ def decrypt_text(key: bytes, code: str) -> str:
         plain = unpad.update(cipher.update(raw[_BLOCK:]) + cipher.finalize()) + unpad.finalize()
         return plain.decode("utf-8", "surrogatepass")
     except ValueError:
-        raise invalid("Invalid input, the text does not decrypt with this key") from None
+        raise make_invalid_error("Invalid input, the text does not decrypt with this key") from None
 
 
 Replace = Callable[[str, str, Options], str]
@@ -181,7 +181,7 @@ def deanonymize_text(text: str, items: Sequence[Finding], operators: Mapping[str
     _check_bounds(text, items)
     order = sorted(items, key=lambda item: item.place)
     if any(a.end > b.start for a, b in pairwise(order)):
-        raise invalid("Invalid input, two anonymizer results overlap")
+        raise make_invalid_error("Invalid input, two anonymizer results overlap")
     return _apply_operators(text, order, operators, DEANONYMIZERS, None)
 
 
@@ -198,7 +198,7 @@ def check_size(size: int) -> None:
 def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.start > len(text) or finding.end > len(text):
-            raise invalid(
+            raise make_invalid_error(
                 f"Invalid analyzer result, start: {finding.start} and end: {finding.end}, "
                 f"while text length is only {len(text)}."
             )
@@ -216,7 +216,7 @@ def _resolve_overlaps(
 ) -> Sequence[Finding]:
     """Resolve overlaps among findings that hide alike as ``conflicts`` says; the others keep what those that hide more
     leave of them."""
-    resolve = _merge_findings if conflicts == MERGE else _cut_findings
+    resolve = _merge_findings if conflicts == MERGE else _cut_overlaps
     findings = _unite_findings(findings)
     hidden = {f.entity: _count_hidden(operators.get(f.entity) or operators.get(DEFAULT)) for f in findings}
     layers = defaultdict[float, list[Finding]](list)
@@ -226,7 +226,7 @@ def _resolve_overlaps(
         return resolve(findings)
     resolved = {key: resolve(layer) for key, layer in layers.items()}
     order = sorted((finding for layer in resolved.values() for finding in layer), key=lambda f: f.place)
-    pieces = _cover_once(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
+    pieces = _assign_each_character(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
     shown = [piece for piece in pieces if hidden[piece.entity] < math.inf]
     return _merge_findings([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
 
@@ -262,13 +262,13 @@ def _merge_findings(findings: Sequence[Finding]) -> list[Finding]:
     return merged
 
 
-def _cut_findings(findings: Sequence[Finding]) -> list[Finding]:
+def _cut_overlaps(findings: Sequence[Finding]) -> list[Finding]:
     """Remove overlaps: of two, the lower score (of equals the later one) keeps what the other leaves of it."""
     order = _merge_findings(findings)
-    return _cover_once(order, [(-(finding.score or 0.0), index) for index, finding in enumerate(order)])
+    return _assign_each_character(order, [(-(finding.score or 0.0), index) for index, finding in enumerate(order)])
 
 
-def _cover_once(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
+def _assign_each_character(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
     """Remove overlaps of findings sorted by their starts: each place goes to the finding with the least key."""
     borders = sorted({border for finding in order for border in finding.place})
     pieces: list[Finding] = []
@@ -316,9 +316,9 @@ def _apply_operators(
     for index, finding in enumerate(findings):
         operator = operators.get(finding.entity) or operators.get(DEFAULT) or default
         if operator is None:
-            raise invalid("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
+            raise make_invalid_error("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
         if operator.name not in functions:
-            raise invalid(f"Invalid operator class '{operator.name[:64]}'.")
+            raise make_invalid_error(f"Invalid operator class '{operator.name[:64]}'.")
         following = findings[index + 1].start if index + 1 < len(findings) else len(text)
         end = min(finding.end, following)
         # Where two overlap, the later one has what both cover; the earlier one's type is still that of all of it.

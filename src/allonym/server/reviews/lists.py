@@ -20,7 +20,7 @@ from allonym.labels import TAXONOMY
 from allonym.pipeline import detect
 from allonym.policy import Policy, TermList
 from allonym.server import database as db
-from allonym.server.database import Database, now
+from allonym.server.database import Database, get_unix_time
 from allonym.server.sealing import Sealing
 from allonym.server.wire.reviews import TermOut
 
@@ -106,7 +106,7 @@ class TermLists:
             connection.execute(sa.delete(db.terms).where(db.terms.c.number == row.number))
         elif (connection.execute(sa.select(sa.func.count()).where(same_project)).scalar() or 0) >= MOST:
             raise RequestError(f"a list has at most {MOST} terms", 409, "Full")
-        values = {"kind": kind, "owner": owner, "created": now()}
+        values = {"kind": kind, "owner": owner, "created": get_unix_time()}
         sealed = self._sealing.seal_json([label, term], _PURPOSE)
         insert = sa.insert(db.terms).values(project=number, digest=digest, sealed=sealed, **values)
         key = connection.execute(insert).inserted_primary_key

@@ -41,7 +41,7 @@ def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
         {str(n): [Mention(m.start, m.end, f"{m.kind} {m.label}") for m in seats[n].reading.marks] for n in SEATS}
         for _, seats in finished
     ]
-    marked = [to_marked(reading, item.id, item.document.text) for item, reading, _ in find_settled(reviewed)]
+    marked = [to_marked(reading, item.id, item.document.text) for item, reading, _ in list_settled_readings(reviewed)]
     risk = residual_risk(marked, seed=seed).to_dict() if marked else None
     agreements = [measure_agreement(texts, annotations, seed=seed) for annotations in (spans, marks)]
     on_spans, on_marks = (AgreementOut.model_validate(each.to_dict()) if each else None for each in agreements)
@@ -58,7 +58,7 @@ def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
     )
 
 
-def find_settled(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Reading, str]]:
+def list_settled_readings(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Reading, str]]:
     """Yield the settled documents with the reading that holds: the adjudicator's, else the one that both agree on."""
     for item, seats in reviewed:
         if item.state == DONE:
@@ -76,7 +76,7 @@ def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterato
     hold the two readings, so that ``allonym evaluate detection`` can count with both.
     """
     seats_of = {item.number: seats for item, seats in reviewed}
-    for item, reading, how in find_settled(reviewed):
+    for item, reading, how in list_settled_readings(reviewed):
         seats = seats_of[item.number]
         record = {
             "id": item.id,

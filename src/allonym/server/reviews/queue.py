@@ -19,8 +19,8 @@ from allonym.models.words import split_words
 from allonym.plan import digest
 from allonym.server import database as db
 from allonym.server.access import Caller
-from allonym.server.accounts import is_name
-from allonym.server.database import Database, now
+from allonym.server.accounts import is_valid_name
+from allonym.server.database import Database, get_unix_time
 from allonym.server.reviews.lists import TermLists, get_project_number
 from allonym.server.reviews.readings import Reading, is_same_reading
 from allonym.server.reviews.risk import Risk
@@ -97,9 +97,9 @@ class ReviewQueue:
         Raises:
             UsageError: the name is not acceptable. RequestError: it is taken (409).
         """
-        if not is_name(name):
+        if not is_valid_name(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
-        sealed, created = self._sealing.seal_json(policy, f"project {name}"), now()
+        sealed, created = self._sealing.seal_json(policy, f"project {name}"), get_unix_time()
         with self._database.writing_unique(f"there is a project {name!r} already") as connection:
             connection.execute(sa.insert(db.projects).values(name=name, sealed=sealed, owner=owner, created=created))
         return _make_project(name, policy, owner, created, {})
@@ -143,7 +143,7 @@ class ReviewQueue:
 
     # Documents
 
-    def find_stored(self, project: str, ids: Sequence[str], texts: Sequence[str]) -> list[bool]:
+    def are_documents_stored(self, project: str, ids: Sequence[str], texts: Sequence[str]) -> list[bool]:
         """Return which documents are there already, with the same text.
 
         Raises:
@@ -195,8 +195,8 @@ class ReviewQueue:
                 "risk": float(risk.expected),
                 "gain": float(risk.gain),
                 "state": NEW,
-                "created": now(),
-                "changed": now(),
+                "created": get_unix_time(),
+                "changed": get_unix_time(),
             }
             connection.execute(sa.insert(db.documents).values(**row))
 
@@ -265,7 +265,7 @@ class ReviewQueue:
         seat = _find_seat(seats, caller.id)
         return Seat(0, caller.id, caller.name, 0, False, Reading()) if seat is None else seats[seat]
 
-    def get_both(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
+    def get_item_and_seats(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
         """Return a document with the readings of both reviewers, and the verdict where there is one.
 
         Raises:
@@ -326,7 +326,7 @@ class ReviewQueue:
                 "version": stored + 1,
                 "done": done,
                 "sealed": self._sealing.seal_json(asdict(reading), f"reading {row.number} {number}"),
-                "changed": now(),
+                "changed": get_unix_time(),
             }
             if before:
                 same = sa.and_(db.readings.c.document == row.number, db.readings.c.seat == number)
@@ -336,12 +336,12 @@ class ReviewQueue:
             seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
             state = _decide_state(item, seats)
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
-            connection.execute(update.values(state=state, changed=now()))
+            connection.execute(update.values(state=state, changed=get_unix_time()))
             for kind, label, term, place in terms:
                 self.lists.write_term(connection, kind, label, term, caller.name, place)
         return seats[number], state
 
-    def forget_user(self, user: int) -> None:
+    def free_user_seats(self, user: int) -> None:
         """Free the seats of a removed user whose readings are not done; finished readings stay."""
         unfinished = (db.readings.c.user == user) & ~db.readings.c.done
         self._database.write_rows(sa.delete(db.readings).where(unfinished))

@@ -83,8 +83,8 @@ def change_user(name: Name, body: wire.UserChange, caller: Admin, services: AnyS
 def remove_user(name: Name, caller: Admin, services: AnyServices) -> None:
     """Remove a user with sessions, keys, jobs with their files, and unfinished reviews."""
     user = services.accounts.remove_user(name)
-    services.jobs.forget_user(user)
-    services.queue.forget_user(user)
+    services.jobs.remove_user_jobs(user)
+    services.queue.free_user_seats(user)
     services.accounts.record_action(caller, f"user removed: {name}")
 
 

@@ -146,7 +146,7 @@ async def _receive_form(request: Request, seconds: float) -> tuple[str, bytes, s
     finally:
         await form.close()
     try:
-        files.format_name(name)
+        files.get_format_name(name)
     except DataError as error:
         raise RequestError(str(error), 415, "WrongMediaType") from None
     return name, data, plans
@@ -162,7 +162,7 @@ class _Parser(MultiPartParser):
         """See the base class."""
         if self._current_part.file is not None:
             self._size += end - start
-            _check_size(self._size)
+            _check_upload_size(self._size)
         super().on_part_data(data, start, end)
 
 
@@ -170,11 +170,11 @@ async def _stream_body(request: Request) -> AsyncGenerator[bytes, None]:
     size = 0
     async for block in request.stream():
         size += len(block)
-        _check_size(size, files.MOST_BYTES + MOST_PLANS)
+        _check_upload_size(size, files.MOST_BYTES + MOST_PLANS)
         yield block
 
 
-def _check_size(size: int, most: int | None = None) -> None:
+def _check_upload_size(size: int, most: int | None = None) -> None:
     if size > (files.MOST_BYTES if most is None else most):
         message = f"a file has at most {files.MOST_BYTES >> 20} MB here; send a larger one as a job"
         raise RequestError(message, 413, "TooLarge")

@@ -76,11 +76,11 @@ Language = Annotated[str | None, Query(max_length=16, examples=["en"])]
 async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: AnyServices) -> Response:
     """As Presidio's analyzer service, by the server's default policy. Labels without a name in Presidio keep ours."""
     if not body.text:
-        raise _bad_request("No text provided")
+        raise _make_bad_request_error("No text provided")
     if not body.language:
-        raise _bad_request("No language provided")
+        raise _make_bad_request_error("No language provided")
     texts = [body.text] if isinstance(body.text, str) else body.text
-    _check_size(texts, services)
+    _check_total_length(texts, services)
     query, policy = await run_in_threadpool(_make_query, body, services)
     turn = asyncio.Semaphore(_AT_ONCE)
     count = 0
@@ -96,7 +96,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
 
     results = await gather_results(map(analyze_one, texts))
     if query.recognizers and count > adhoc.MOST:
-        raise adhoc.too_many_matches()
+        raise adhoc.make_too_many_matches_error()
     for text, findings in zip(texts, results, strict=True):
         types = Counter(f["entity_type"] for f in findings if f["entity_type"] in names.list_entity_types(policy))
         services.metrics.count_text(len(text), types)
@@ -131,13 +131,15 @@ def _read_findings(
 ) -> tuple[list[tuple[str, list[operators.Finding]]], dict[str, operators.Operator], str]:
     """Return each text with its findings, the operators, and how conflicts are resolved."""
     if not body.model_fields_set:
-        raise _bad_request("Invalid request json")
+        raise _make_bad_request_error("Invalid request json")
     chosen = _read_operators(body.anonymizers)
     if any(operator.name == "custom" for operator in chosen.values()):
-        raise _bad_request("Custom type anonymizer is not supported")
+        raise _make_bad_request_error("Custom type anonymizer is not supported")
     conflicts = body.conflict_resolution or operators.MERGE
     if conflicts not in operators.CONFLICTS:
-        raise operators.invalid(f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required")
+        raise operators.make_invalid_error(
+            f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required"
+        )
     pairs = _pair_results(body.text, body.analyzer_results, "analyzer_results", services)
     return [(text, _make_findings(rows, "analyzer result", scored=True)) for text, rows in pairs], chosen, conflicts
 
@@ -146,7 +148,7 @@ def _read_findings(
 def deanonymize_text(body: wire.DeanonymizeRequest, caller: Restoring, services: AnyServices) -> Response:
     """As Presidio's anonymizer service: undo `encrypt`, of this service or Presidio's, under the same key. Audited."""
     if not body.model_fields_set:
-        raise _bad_request("Invalid request json")
+        raise _make_bad_request_error("Invalid request json")
     chosen = _read_operators(body.deanonymizers)
     pairs = _pair_results(body.text, body.anonymizer_results or [], "anonymizer_results", services)
     results = [operators.deanonymize_text(text, _make_findings(rows, "result"), chosen) for text, rows in pairs]
@@ -190,7 +192,7 @@ def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis
         if not chosen and not any(names.find_labels(entity, policy) for entity in entities):
             raise RequestError(analysis.NO_RECOGNIZER, 400, "NotSupported")
     if body.allow_list_match not in (None, "exact", "regex"):
-        raise _bad_request("allow_list_match must either be set to 'exact' or 'regex'.")
+        raise _make_bad_request_error("allow_list_match must either be set to 'exact' or 'regex'.")
     query = analysis.Query(
         source=source,
         entities=entities,
@@ -208,12 +210,14 @@ def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis
 
 def _make_recognizer(body: wire.PatternRecognizer, number: int) -> adhoc.Recognizer:
     if body.supported_entity is not None and body.supported_entities is not None:
-        raise _bad_request(f"{_PARSING} ad_hoc_recognizers[{number}] has both supported_entity and supported_entities")
+        raise _make_bad_request_error(
+            f"{_PARSING} ad_hoc_recognizers[{number}] has both supported_entity and supported_entities"
+        )
     entity = body.supported_entity or next(iter(body.supported_entities or ()), None)
     if not entity:
-        raise _bad_request("Pattern recognizer should be initialized with entity")
+        raise _make_bad_request_error("Pattern recognizer should be initialized with entity")
     if not body.patterns and not body.deny_list:
-        raise _bad_request("Pattern recognizer should be initialized with patterns or with deny list")
+        raise _make_bad_request_error("Pattern recognizer should be initialized with patterns or with deny list")
     return adhoc.Recognizer(
         name=body.name or "PatternRecognizer",
         entity=entity,
@@ -236,7 +240,7 @@ def _read_operators(configs: dict[str, wire.OperatorConfig] | None) -> dict[str,
     chosen = {}
     for entity, config in (configs or {}).items():
         if not config.type:
-            raise operators.invalid("Invalid input, operator config must contain operator_name")
+            raise operators.make_invalid_error("Invalid input, operator config must contain operator_name")
         chosen[entity] = operators.Operator(config.type, config.model_dump(exclude={"type"}, exclude_none=True))
     return chosen
 
@@ -246,21 +250,25 @@ def _pair_results(
 ) -> list[tuple[str, list[wire.AnalyzerResult]]]:
     """Return each text with its results."""
     if rows is None:
-        raise operators.invalid("Invalid input, request must contain analyzer results")
+        raise operators.make_invalid_error("Invalid input, request must contain analyzer results")
     nested = bool(rows) and isinstance(rows[0], list)
     if isinstance(text, list):
         texts, results = text, rows or [[] for _ in text]
         if len(results) != len(texts) or (rows and not nested):
-            raise operators.invalid(f"Invalid input, '{name}' must contain one list of results per item in 'text'")
+            raise operators.make_invalid_error(
+                f"Invalid input, '{name}' must contain one list of results per item in 'text'"
+            )
     else:
         texts, results = [text or ""], [rows]
         if nested:
-            raise operators.invalid(f"Invalid input, '{name}' must be one list of results where 'text' is one text")
-    _check_size(texts, services)
+            raise operators.make_invalid_error(
+                f"Invalid input, '{name}' must be one list of results where 'text' is one text"
+            )
+    _check_total_length(texts, services)
     return list(zip(texts, results, strict=True))
 
 
-def _check_size(texts: Sequence[str], services: Services) -> None:
+def _check_total_length(texts: Sequence[str], services: Services) -> None:
     most = services.settings.max_characters
     if sum(map(len, texts)) > most:
         raise RequestError(f"a request has at most {most} characters of text", 413, "TooLarge")
@@ -271,14 +279,14 @@ def _make_findings(rows: Sequence[wire.AnalyzerResult], kind: str, *, scored: bo
     for row in rows:
         for name in ("start", "end", "entity_type"):
             if getattr(row, name) in (None, ""):
-                raise operators.invalid(f"Invalid input, result must contain {name}")
+                raise operators.make_invalid_error(f"Invalid input, result must contain {name}")
         if scored and row.score is None:
-            raise operators.invalid(f"Invalid input, {kind} must contain score")
+            raise operators.make_invalid_error(f"Invalid input, {kind} must contain score")
         assert row.start is not None and row.end is not None and row.entity_type is not None
         if row.start < 0 or row.end < 0:
-            raise operators.invalid("Invalid input, result start and end must be positive")
+            raise operators.make_invalid_error("Invalid input, result start and end must be positive")
         if row.start > row.end:
-            raise operators.invalid(
+            raise operators.make_invalid_error(
                 f"Invalid input, start index '{row.start}' must be smaller than end index '{row.end}'"
             )
         findings.append(operators.Finding(row.start, row.end, row.entity_type, row.score))
@@ -295,5 +303,5 @@ def _answer_json(content: Any, status: int = 200, headers: dict[str, str] | None
     return Response(json.dumps(content), status, headers, media_type="application/json")
 
 
-def _bad_request(message: str) -> RequestError:
+def _make_bad_request_error(message: str) -> RequestError:
     return RequestError(message, 400, "InvalidRequest")

@@ -79,7 +79,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     ids = [document.id for document in documents]
     if len(set(ids)) < len(ids):
         raise RequestError("documents: two have the same id", 409, "Taken")
-    stored = await run_in_threadpool(services.queue.find_stored, name, ids, [d.text for d in documents])
+    stored = await run_in_threadpool(services.queue.are_documents_stored, name, ids, [d.text for d in documents])
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def add_document(document: Document) -> None:
@@ -121,7 +121,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     item, seat = services.queue.get_item(name, id), services.queue.get_reading(name, id, caller)
     seats: Mapping[int, Seat] = {}
     if item.state in ("disagreement", "done"):
-        item, seats = services.queue.get_both(name, id)
+        item, seats = services.queue.get_item_and_seats(name, id)
     spans, _ = number_entities(item.document, item.spans, _describe_policy(services, name))
     verdict = seats.get(VERDICT_SEAT)
     values = {

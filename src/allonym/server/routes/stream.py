@@ -80,7 +80,7 @@ class _Stream:
                 await self.send(wire.Wrong(error=Problem.model_validate(problem)))
 
     async def _check_caller(self) -> None:
-        if not self.rate.allows("messages"):
+        if not self.rate.acquire_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
             await run_in_threadpool(authorize_socket, self.socket, *filter(None, [self.permission]))
@@ -147,13 +147,13 @@ class _Annotation:
         self._stream, self._source = stream, source
         self._newest: wire.TextIn | None = None
 
-    def accept(self, message: wire.Message) -> bool:
+    def accept_message(self, message: wire.Message) -> bool:
         """Take a message in; whether this mode knows it."""
         if isinstance(message, wire.TextIn):
             self._newest = message
         return isinstance(message, wire.TextIn)
 
-    async def work(self) -> bool:
+    async def process_newest(self) -> bool:
         """Process the newest text; whether the stream is over."""
         message, self._newest = self._newest, None
         if message is None:
@@ -163,7 +163,7 @@ class _Annotation:
         try:
             document = Document("", message.text)
             processing.check_length(message.text, services.settings.max_characters)
-            async with _get_turn(document, services):
+            async with _get_turn_limiter(document, services):
                 key = services.vault.operator_key
                 spans, _ = await services.kernel.run(processing.detect_entities, document, self._source, key)
         except AllonymError as error:
@@ -185,7 +185,7 @@ class _Transcription:
         self._processed = self._size = 0
         self._over = False
 
-    def accept(self, message: wire.Message) -> bool:
+    def accept_message(self, message: wire.Message) -> bool:
         """Take a message in; whether this mode knows it.
 
         Raises:
@@ -204,7 +204,7 @@ class _Transcription:
             self._over = True
         return isinstance(message, wire.TurnIn | wire.End)
 
-    async def work(self) -> bool:
+    async def process_newest(self) -> bool:
         """Process the conversation so far; whether the stream is over."""
         over, turns = self._over, len(self._transcript.turns)
         if turns == self._processed and not over:
@@ -230,7 +230,7 @@ class _Transcription:
     async def _anonymize(self, document: Document) -> Anonymized:
         services = self._stream.services
         key = services.vault.operator_key
-        async with _get_turn(document, services):
+        async with _get_turn_limiter(document, services):
             if self._scope is None:
                 return await services.kernel.anonymize(document, self._source, key)
             spans = await services.kernel.detect(document, self._source, key)
@@ -250,7 +250,7 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
             has_work.clear()
             if is_gone:
                 return
-            if await mode.work():
+            if await mode.process_newest():
                 await stream.close(1000)
                 return
 
@@ -262,7 +262,7 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
             if message is None:
                 break
             try:
-                if not mode.accept(message):
+                if not mode.accept_message(message):
                     raise RequestError(f"this stream takes no message of the type {message.type!r}", 400, "WrongMode")
             except RequestError as error:
                 await stream.send_error(error)
@@ -289,7 +289,7 @@ async def _receive_unless(
     return receiving.result()
 
 
-def _get_turn(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
+def _get_turn_limiter(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
     """Return what a text waits for before it goes to the processes, so that long texts never occupy all of them."""
     kernel = services.kernel
     if len(document.text) < LONG:
