@@ -13,7 +13,7 @@ import allonym
 from allonym import plan, policy, registry
 from allonym.files import journal, runreport
 from allonym.kb import base
-from allonym.replace.mention import traits_of
+from allonym.replace.mention import get_operator_traits
 from allonym.vault import Vault, store
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +26,7 @@ def promised() -> dict[str, str]:
 
 
 def test_the_versions_on_the_page_are_those_of_the_code():
-    operators = {str(traits_of(registry.operators.get(name)).version) for name in registry.operators.names()}
+    operators = {str(get_operator_traits(registry.operators.get(name)).version) for name in registry.operators.names()}
     assert promised() == {
         "Python": allonym.__version__,
         "command line": allonym.__version__,

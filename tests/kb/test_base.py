@@ -257,10 +257,10 @@ UNFIT = "Hitler Stalin Putin Obama Madonna Jesus Grace Hope King Brown Angel Kil
 
 
 def test_no_pool_holds_an_unfit_name():
-    from allonym.kb.people import read_unfit
+    from allonym.kb.people import read_unfit_names
 
     drawn = {fold_key(name) for part in ("first", "last") for name in KB.names(part)}
-    names, words = read_unfit()
+    names, words = read_unfit_names()
     assert not drawn & (names | words)
     assert not drawn & {fold_key(name) for name in UNFIT.split()}
     assert all(sum(map(str.isalpha, name)) >= 3 for name in drawn)
@@ -389,7 +389,7 @@ def test_reading_never_writes():
     fresh = KnowledgeBase(SHIPPED)
     fresh.find("Warsaw")
     with pytest.raises(KnowledgeBaseError):
-        fresh._select("DELETE FROM entity")
+        fresh._query_rows("DELETE FROM entity")
     after = (hashlib.sha256(SHIPPED.read_bytes()).digest(), SHIPPED.stat().st_mtime_ns, {*SHIPPED.parent.iterdir()})
     assert after == before
 

@@ -12,7 +12,7 @@ from allonym.errors import MissingExtra, UnknownNameError
 from allonym.kb import KnowledgeBase, people
 from allonym.kb.base import SHIPPED, fold_key
 from allonym.kb.build import LIBRARIES, build_knowledge_base
-from allonym.kb.people import Name, is_fit, merge_names
+from allonym.kb.people import Name, is_usable_name, merge_names
 from allonym.kb.roman import romanise_name
 from allonym.kb.store import Source, open_store
 
@@ -152,12 +152,12 @@ def test_a_name_of_both_genders_is_neutral_unless_one_is_far_more_typical():
     ],
 )
 def test_which_names_are_fit(name, part, expected):
-    banned = frozenset().union(*people.read_unfit())
-    assert is_fit(Name(name, part, "english", "", 60, True), banned, {}) is expected
-    assert not is_fit(Name(name, part, "english", "", 60, False), banned, {})
+    banned = frozenset().union(*people.read_unfit_names())
+    assert is_usable_name(Name(name, part, "english", "", 60, True), banned, {}) is expected
+    assert not is_usable_name(Name(name, part, "english", "", 60, False), banned, {})
 
 
 def test_a_name_that_is_at_home_elsewhere_is_not_drawn_for_a_language_of_the_west():
     typical = {fold_key("Mehmet"): frozenset({"turkish"})}
-    assert not is_fit(Name("Mehmet", "first", "german", "m", 60, True), frozenset(), typical)
-    assert is_fit(Name("Mehmet", "first", "turkish", "m", 60, True), frozenset(), typical)
+    assert not is_usable_name(Name("Mehmet", "first", "german", "m", 60, True), frozenset(), typical)
+    assert is_usable_name(Name("Mehmet", "first", "turkish", "m", 60, True), frozenset(), typical)

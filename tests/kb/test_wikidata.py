@@ -43,7 +43,7 @@ def test_other_languages_are_not_kept_and_short_by_names_of_places_neither(impor
 
 def test_the_best_rank_counts(imported):
     kb, _ = imported
-    (row,) = kb._select("SELECT population FROM entity WHERE id = 64")
+    (row,) = kb._query_rows("SELECT population FROM entity WHERE id = 64")
     assert row == (3_677_472,)
 
 
@@ -110,7 +110,7 @@ def test_what_wikidata_does_not_give_is_taken_from_the_shipped_base(imported, kb
     assert mine.labels(poles)["de", "noun"] == "Pole"
     assert labels(mine.pool("street", country="PL")) == labels(kb.pool("street", country="PL"))
     assert {"Wikidata", "GeoNames", "Faker"} <= {source[0] for source in mine.sources()}
-    assert not [name for (name,) in mine._select("SELECT name FROM sqlite_master") if name.startswith("scratch")]
+    assert not [name for (name,) in mine._query_rows("SELECT name FROM sqlite_master") if name.startswith("scratch")]
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".bz2", bz2.compress), (".gz", gzip.compress)])

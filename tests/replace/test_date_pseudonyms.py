@@ -101,12 +101,12 @@ YEAR_AND_MORE = [  # 300 days and two years back
 
 @pytest.mark.parametrize(("text", "language", "want"), FORTY_DAYS_LATER)
 def test_forty_days_later(text, language, want):
-    assert _Mover(40, 0, "mdy", language).move(text) == want
+    assert _Mover(40, 0, "mdy", language).move_date_text(text) == want
 
 
 @pytest.mark.parametrize(("text", "want"), YEAR_AND_MORE)
 def test_a_birth_date_moves_by_further_years(text, want):
-    assert _Mover(-300, -2, "mdy", "de" if "Winter" in text else "en").move(text) == want
+    assert _Mover(-300, -2, "mdy", "de" if "Winter" in text else "en").move_date_text(text) == want
 
 
 AGES = [
@@ -219,7 +219,7 @@ def test_a_preposition_stays():
 
 
 def test_other_languages_read_days_first():
-    assert _Mover(1, 0, "mdy", "en").move("03/04/2020") == "03/05/2020"
+    assert _Mover(1, 0, "mdy", "en").move_date_text("03/04/2020") == "03/05/2020"
     (out,), setting = played([("DATE", "3.4.2020")])
     days = draw_day_shift(setting, 365, "", False)
     new = date.fromordinal(date(2020, 4, 3).toordinal() + days)

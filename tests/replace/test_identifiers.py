@@ -23,7 +23,7 @@ from allonym.replace.digits import read_code
 from allonym.replace.identifiers import make_renderers
 from allonym.replace.mention import Setting, Wanted
 from allonym.replace.phones import draw_phone, read_phone
-from allonym.replace.shapes import Draws, _read_shapes, draw_shape, shape_of
+from allonym.replace.shapes import Draws, _read_shapes, draw_shape, find_shape
 from allonym.resolve import resolve
 
 KEY = b"a key only for the tests, 32 byte"
@@ -216,7 +216,7 @@ def test_other_scripts_keep_their_digits():
 def test_a_shape_that_cannot_be_met_gives_nothing():
     ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
     surface = read_code("::--")
-    assert draw_shape(surface, shape_of(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
+    assert draw_shape(surface, find_shape(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
 
 
 def test_an_end_follows_the_one_number_in_full_that_ends_so():

@@ -9,7 +9,7 @@ from allonym.link import link
 from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
-from allonym.replace.older_keys import with_older_keys
+from allonym.replace.older_keys import wrap_with_older_keys
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from allonym.replace.older_keys import with_older_keys
 def test_older_keys_are_recalled(name: str, kind: str, older: str) -> None:
     book = CorpusBook()
     book.enter(kind, older, "Xaver")
-    pages = with_older_keys(book, f"{name} left.")
+    pages = wrap_with_older_keys(book, f"{name} left.")
     key = older.replace("ł", "l")
     assert pages.recall(kind, key) == "Xaver" and pages.recall(kind, "lucas") is None
     pages.enter(kind, key, "Yorick")
@@ -38,4 +38,4 @@ def test_a_number_stays_and_both_spellings_have_it() -> None:
 
 def test_a_text_without_such_letters_needs_no_other_book() -> None:
     book = CorpusBook()
-    assert with_older_keys(book, "Zoë Müller") is book
+    assert wrap_with_older_keys(book, "Zoë Müller") is book

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.replace.trade_names import find_parts, get_legal_form, is_acronym, tokenise_name
+from allonym.replace.trade_names import find_name_parts, get_legal_form, is_acronym, tokenise_name
 from allonym.text.names import normalize_surface
 
 OTHER = b"another key for the tests 32 byte"
@@ -117,8 +117,8 @@ def test_parts_are_the_whole_name(monkeypatch):
     setting = Setting(Document("", "x"), Policy(name="p", default=Rule("pseudonym")), KEY)
     places = PlaceMap.of(Cast.of(setting, kb(), []))
     for name in ("The Bank of New York Mellon, N.A.", "St. Mary's Hospital", "Connor & Sons Ltd", " x  y ", "Ł 3M-Ω"):
-        assert "".join(p.text for p in find_parts(places, tokenise_name(name))) == name
-    sorts = [p.sort for p in find_parts(places, tokenise_name("University of Warsaw")) if p.text.strip()]
+        assert "".join(p.text for p in find_name_parts(places, tokenise_name(name))) == name
+    sorts = [p.sort for p in find_name_parts(places, tokenise_name("University of Warsaw")) if p.text.strip()]
     assert sorts == ["fixed", "fixed", "place"]
 
 

@@ -19,8 +19,8 @@ from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace.cast import Cast, CorpusBook
 from allonym.replace.mention import Setting, Wanted
-from allonym.replace.naming import feminise, parse_name, pluralise_name
-from allonym.replace.people import _list_forms, choose_family_name, make_renderers
+from allonym.replace.naming import feminise_family_name, parse_name, pluralise_name
+from allonym.replace.people import _list_near_forms, choose_family_name, make_renderers
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import normalize_surface
 
@@ -44,7 +44,7 @@ def made_of(how, value):
     if how in ("sp", "ss"):
         return {("-" if how == "sp" else " ").join(c for c in value.upper() if c.isalnum())}
     if how == "w":
-        return {feminise(value, f.origin) for f in kb().name_facts(value) if f.part == "last"}
+        return {feminise_family_name(value, f.origin) for f in kb().name_facts(value) if f.part == "last"}
     return {value.upper() if how == "u" else pluralise_name(value)}
 
 
@@ -325,5 +325,5 @@ def test_korean_names_in_ji_are_names_and_honorifics_are_none():
 
 
 def test_a_long_word_has_few_near_forms():
-    assert _list_forms("Connor") >= {"connor", "onnor", "conno"}
-    assert _list_forms("c" * 5000) == {"c" * 5000}
+    assert _list_near_forms("Connor") >= {"connor", "onnor", "conno"}
+    assert _list_near_forms("c" * 5000) == {"c" * 5000}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, MARK, kb, play
 
-from allonym.replace.tables import word_set
+from allonym.replace.tables import read_word_set
 from allonym.text.names import normalize_surface
 
 KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]
@@ -36,7 +36,7 @@ def check(case, out):
                 i for i in kb().find(text, (kind,), code) if len(where) < 2 or not code or i.region == where[1]
             ]
             if "article" in where or "bare" in where:
-                takes = items[kind] and items[kind][0].country in word_set("places", "article")
+                takes = items[kind] and items[kind][0].country in read_word_set("places", "article")
                 if takes != ("article" in where):
                     return f"article of {text}"
         else:
@@ -64,9 +64,13 @@ def test_cases(cases, key):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_no_telling_word_survives(cases, key):
-    generic = word_set("places", "generic") | word_set("organisations", "generic") | word_set("organisations", "legal")
-    generic |= {w for part in ("before", "first", "last") for w in word_set("places", "words", part)}
-    generic |= word_set("streets", "en", "last") | word_set("units", "words")
+    generic = (
+        read_word_set("places", "generic")
+        | read_word_set("organisations", "generic")
+        | read_word_set("organisations", "legal")
+    )
+    generic |= {w for part in ("before", "first", "last") for w in read_word_set("places", "words", part)}
+    generic |= read_word_set("streets", "en", "last") | read_word_set("units", "words")
     failed = []
     for case in cases("pseudonyms_places"):
         out = play(case["text"], case.get("options"), case.get("keep", ()), key, case.get("language", "en"))

@@ -41,7 +41,7 @@ def test_every_place_leads_back(pieces):
     view = View(raw)
     ends = [0]
     for i in range(len(view.text)):
-        start, end = view.start(i), view.end(i + 1)
+        start, end = view.get_text_start(i), view.get_text_end(i + 1)
         assert ends[-1] <= start < end <= len(raw)
         assert View(raw[start:end]).text == view.text[i]
         ends.append(end)

@@ -43,7 +43,7 @@ def services(folder, **settings):
     try:
         if made.accounts.has_no_users():
             row = {"id": ANN.id, "name": ANN.name, "role": ANN.role, "password": "", "active": True, "created": 0}
-            with made.database.writing() as connection:
+            with made.database.open_write_transaction() as connection:
                 connection.execute(users.insert(), [row])
         yield made
     finally:
@@ -202,7 +202,7 @@ def test_work_that_was_done_is_not_done_again(tmp_path):
         made.jobs.stop()
         path = tmp_path / "data" / "jobs" / id / "out" / "file-00001.jsonl"
         written = path.stat().st_mtime_ns
-        with made.database.writing() as connection:  # as if the server had been killed before it knew
+        with made.database.open_write_transaction() as connection:  # as if the server had been killed before it knew
             connection.execute(table.update().values(state="running", ended=None, told=None))
         made.jobs.start()
         after = ended(made.jobs, id)
@@ -261,7 +261,7 @@ def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch
 def test_an_upload_of_a_user_who_was_removed_meanwhile_is_no_job(tmp_path):
     with services(tmp_path / "data") as made:
         for gone in (users.update().values(active=False), users.delete()):
-            with made.database.writing() as connection:
+            with made.database.open_write_transaction() as connection:
                 connection.execute(gone)
             with pytest.raises(RequestError) as caught:
                 submit(made.jobs)

@@ -210,7 +210,7 @@ def test_what_is_there_stays(queue):
 def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):
     save(queue, "ann", QUILL, wanted=[("dictionary", "PERSON", "Jim Quill", "calls")])
     add(queue, "Quill's call", TEXT + " again")
-    with queue._database.reading() as connection:
+    with queue._database.open_read_transaction() as connection:
         names = [name for name in sa.inspect(connection).get_table_names() if name.startswith("allonym_server_")]
         stored = b"".join(
             value if isinstance(value, bytes) else str(value).encode()

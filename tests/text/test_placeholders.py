@@ -21,14 +21,14 @@ from allonym.link import link
 from allonym.plan import Plan, apply_edits
 from allonym.policy import Rule, presets
 from allonym.replace import make_plan
-from allonym.replace.mention import policy_grammars, traits_named, traits_of
+from allonym.replace.mention import get_operator_traits, get_traits_by_name, policy_grammars
 from allonym.replace.wild import FORMS
 from allonym.server.gateway.protect import _find_placeholder
 from allonym.text.placeholders import SURROGATES, find_placeholders, is_placeholder, remove_placeholders
 
 KEY = b"a key only for the tests, 32 byte"
 LABELS = tuple(label.name for label in TAXONOMY)
-WRITING = tuple(n for n in registry.operators.names() if traits_named(n).writes_placeholders)
+WRITING = tuple(n for n in registry.operators.names() if get_traits_by_name(n).writes_placeholders)
 SURFACES = st.text(st.sampled_from(string.ascii_letters + string.digits + "éÖłß-'"), min_size=3, max_size=20).filter(
     lambda surface: surface[0].isalnum() and surface[-1].isalnum() and any(c.isalpha() for c in surface)
 )
@@ -62,7 +62,7 @@ def replaced_spans(result: Result) -> list[tuple[int, int, str, str]]:
         core = edit.replacement.strip()
         start = edit.start + shift + edit.replacement.index(core) if core else 0
         shift += len(edit.replacement) - (edit.end - edit.start)
-        if core and traits_named(edit.operator).writes_placeholders:
+        if core and get_traits_by_name(edit.operator).writes_placeholders:
             spans.append((start, start + len(core), edit.label, edit.operator))
     return spans
 
@@ -131,7 +131,7 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
     assert sum(w.label is not None for w in split_words(result.text)) >= len(spans) or operator == "mask"
     escaped = result.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     assert len(find_placeholders(escaped)) == len(find_placeholders(result.text))
-    first = result.text[spans[0][0] : spans[0][1]] if spans and not traits_named(operator).lossy else ""
+    first = result.text[spans[0][0] : spans[0][1]] if spans and not get_traits_by_name(operator).lossy else ""
     assert _find_placeholder(result.plan.edits, policy) == first
 
 
@@ -170,11 +170,11 @@ def test_labels_that_a_policy_adds_are_recognised() -> None:
 
 
 def test_surrogates_are_declared_and_no_placeholders() -> None:
-    surrogates = {n for n in registry.operators.names() if traits_named(n).grammar({}) == SURROGATES}
+    surrogates = {n for n in registry.operators.names() if get_traits_by_name(n).grammar({}) == SURROGATES}
     assert surrogates == {"keep", "suppress", "generalise", "llm", "pseudonym", "seq2seq", "shift_dates"}
     assert set(WRITING) == {"encrypt", "hash", "mask", "sanitize", "suppress", "tag", "wild_tag"}
     assert find_placeholders("Emma Tyler, 40-49, came in 2019 from 192.0.2.0/24 to 627** at night, 90+.") == []
-    assert traits_named("nobody's@1") == traits_of(lambda: "")
+    assert get_traits_by_name("nobody's@1") == get_operator_traits(lambda: "")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from allonym.swap.writing import is_any_form_in_text
 from allonym.text.fold import fold, is_same_spelling
 from allonym.text.names import normalize_surface
 from allonym.vault import Known
-from allonym.vault.variants import forms_of, words_of
+from allonym.vault.variants import make_all_forms, split_folded_words
 
 LINES = (Path(__file__).parents[1] / "cases" / "name_spellings.jsonl").read_text("utf-8").splitlines()
 CASES = [json.loads(line) for line in LINES]
@@ -108,8 +108,8 @@ def test_a_pseudonym_is_restored_from_its_other_spelling(a: str, b: str) -> None
 
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_digests_know_the_other_spelling(a: str, b: str) -> None:
-    forms = forms_of(a, "PERSON").by_kind["whole"]
-    assert " ".join(w.text for w in words_of(b)) in forms
+    forms = make_all_forms(a, "PERSON").by_kind["whole"]
+    assert " ".join(w.text for w in split_folded_words(b)) in forms
 
 
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)

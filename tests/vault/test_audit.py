@@ -57,7 +57,7 @@ def test_the_database_refuses_to_change_the_log(vault, where):
     fill(vault)
     place = Store(where)
     for statement in ("DELETE FROM allonym_audit", "UPDATE allonym_audit SET number = number + 10"):
-        with pytest.raises(VaultError), place.writing() as connection:
+        with pytest.raises(VaultError), place.open_write_transaction() as connection:
             connection.execute(sa.text(statement))
     place.close()
     assert len(vault.audit()) == 6

@@ -17,7 +17,7 @@ from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
 from allonym.vault import Vault, new_secret, read_digests, read_secret, store
 from allonym.vault import digests as checking
-from allonym.vault.variants import fold_word, forms_of, join_words, words_of
+from allonym.vault.variants import fold_word, join_words, make_all_forms, split_folded_words
 
 SECRET = b"a secret only for the tests, 32b"
 KEY = bytes(range(32))
@@ -31,7 +31,7 @@ def write(vault: Vault, scope: str, subject: str, *people: str, label: str = "PE
 
 
 def rows(vault: Vault) -> int:
-    with vault._store.reading() as connection:
+    with vault._store.open_read_transaction() as connection:
         return len(connection.execute(store.digests.select()).all())
 
 
@@ -41,7 +41,7 @@ def of(original: str, label: str = "PERSON") -> checking.Digests:
 
 
 def kinds(digests: checking.Digests, text: str) -> set[str]:
-    words = [w.text for w in words_of(text)]
+    words = [w.text for w in split_folded_words(text)]
     named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(join_words(words)))}
     return named or ({"edited"} if digests.edited(join_words(words)) else set())
 
@@ -127,10 +127,10 @@ def test_one_letter_another_is_found_and_two_are_not(name, other, place, letter,
 @given(st.lists(st.text(st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=9), min_size=1, max_size=4))
 def test_forms_are_those_that_text_is_cut_into(names):
     """Otherwise a form could never be met."""
-    forms = forms_of(" ".join(names), "PERSON")
+    forms = make_all_forms(" ".join(names), "PERSON")
     for kind, some in forms.by_kind.items():
         for form in some:
-            assert kind == "initials" or [w.text for w in words_of(form)] == form.split(" ")
+            assert kind == "initials" or [w.text for w in split_folded_words(form)] == form.split(" ")
 
 
 # In the vault

@@ -59,7 +59,7 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
             ("migrate", {"from": 2, "to": 3}),
             ("restore", {"restored": 1}),
         ]
-        with vault._store.reading() as connection:
+        with vault._store.open_read_transaction() as connection:
             assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3]
     with Vault.open(older, SECRET) as vault:
         assert len(vault.audit()) == 3

@@ -300,14 +300,14 @@ def kr_driver_license(text: str) -> bool:
     return bool(number) and (11 <= int(number[:2]) <= 26 or number[:2] == "28")
 
 
-def _is_kr_registration(number: str) -> bool:
+def _has_kr_month_and_day(number: str) -> bool:
     return bool(number) and 1 <= int(number[2:4]) <= 12 and 1 <= int(number[4:6]) <= 31
 
 
 def kr_rrn(text: str) -> bool:
     """Korean resident number: birth date and a first digit of 1 to 4. Since October 2020 the rest is random."""
     number = _read_digits(text, 13)
-    return _is_kr_registration(number) and number[6] in "1234"
+    return _has_kr_month_and_day(number) and number[6] in "1234"
 
 
 def kr_rrn_checked(text: str) -> bool:
@@ -319,7 +319,7 @@ def kr_rrn_checked(text: str) -> bool:
 def kr_frn(text: str) -> bool:
     """Korean foreigner number: birth date and a first digit of 5 to 8."""
     number = _read_digits(text, 13)
-    return _is_kr_registration(number) and number[6] in "5678"
+    return _has_kr_month_and_day(number) and number[6] in "5678"
 
 
 def kr_frn_checked(text: str) -> bool:

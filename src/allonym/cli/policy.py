@@ -182,9 +182,11 @@ def _describe_detectors(loaded_policy: Policy) -> dict[str, dict[str, Any]]:
 
 
 def _list_keyed_operators(loaded_policy: Policy, looked: list[str]) -> list[str]:
-    from allonym.replace.mention import get_operator, traits_of
+    from allonym.replace.mention import get_operator, get_operator_traits
 
-    return sorted({op for op in (loaded_policy.rule(n).operator for n in looked) if traits_of(get_operator(op)).keyed})
+    return sorted(
+        {op for op in (loaded_policy.rule(n).operator for n in looked) if get_operator_traits(get_operator(op)).keyed}
+    )
 
 
 def _describe_lists(lists: Iterable[TermList]) -> str:

@@ -31,9 +31,9 @@ from allonym.vault.variants import (
     MOST_WORDS,
     SAID,
     Word,
+    get_phone_tail,
     join_words,
-    take_tail,
-    words_of,
+    split_folded_words,
 )
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class _Finder:
             letters = join_words(some)
             if numeric and len(letters) >= _LEAST_NUMBER:
                 hits += self._named(letters)
-                hits += self._named(take_tail(letters)) if take_tail(letters) else ()
+                hits += self._named(get_phone_tail(letters)) if get_phone_tail(letters) else ()
             hits = [hit for hit in hits if hit[0] != "initials"]
             if len(letters) in _INITIALS and _are_initials(text, words[first:last]):
                 hits += [hit for hit in self._named(letters) if hit[0] == "initials"]
@@ -330,7 +330,7 @@ class _Count:
 
     def count_text(self, text: str) -> list[tuple[int, int, _Match]]:
         """Count the matches of one text, and return their positions."""
-        words = words_of(text)
+        words = split_folded_words(text)
         self.texts += 1
         self.words += len(words)
         out = []

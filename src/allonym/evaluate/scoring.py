@@ -25,7 +25,13 @@ from allonym.evaluate.marking import PARTIAL, Mark, Marked, get_tag, parse_tag
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
-from allonym.text.names import is_near, make_sound_key, normalize_code, normalize_organization, normalize_surface
+from allonym.text.names import (
+    is_within_one_edit,
+    make_sound_key,
+    normalize_code,
+    normalize_organization,
+    normalize_surface,
+)
 
 EMAIL_PARTIAL: Mapping[str, int] = MappingProxyType({"text": 1, "table": 2})
 """What a partly missed e-mail address scores by P2's text and by its table."""
@@ -222,4 +228,4 @@ def _are_alike(first: str, second: str) -> bool:
         return True
     if min(len(a), len(b)) < _LEAST_ALIKE or any(c.isdigit() for c in a + b):
         return False
-    return make_sound_key(a) == make_sound_key(b) and is_near(a, b)
+    return make_sound_key(a) == make_sound_key(b) and is_within_one_edit(a, b)

@@ -122,7 +122,7 @@ class KnowledgeBase:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._opened: tuple[int, sqlite3.Connection, threading.Lock] | None = None
-        self._check()
+        self._check_file()
 
     @classmethod
     def open(cls, path: str | Path | None = None) -> KnowledgeBase:
@@ -164,13 +164,13 @@ class KnowledgeBase:
         if gender:
             where += " AND gender IN (?, '')" if part == "last" else " AND gender = ?"
             args.append(gender)
-        rows = self._select(f"SELECT folded, name FROM name WHERE {where}", *args)
+        rows = self._query_rows(f"SELECT folded, name FROM name WHERE {where}", *args)
         return tuple(sorted({name or folded.capitalize() for folded, name in rows}))
 
     @_cache_results(8192)
     def name_facts(self, word: str) -> tuple[NameFact, ...]:
         """Return what is known of a word as a name, the most typical first; names that may not replace others too."""
-        rows = self._select(
+        rows = self._query_rows(
             "SELECT n.part, o.name, n.gender, n.weight FROM name n JOIN origin o ON o.id = n.origin WHERE n.folded = ?",
             fold_key(word),
         )
@@ -178,7 +178,7 @@ class KnowledgeBase:
 
     def origins(self) -> tuple[str, ...]:
         """Return all languages of origin, sorted."""
-        return tuple(str(row[0]) for row in self._select("SELECT name FROM origin ORDER BY name"))
+        return tuple(str(row[0]) for row in self._query_rows("SELECT name FROM origin ORDER BY name"))
 
     def origin(self, words: Sequence[str], default: str = "english") -> str:
         """Return the likeliest language of origin of a name: by its words, else by how they end.
@@ -211,7 +211,7 @@ class KnowledgeBase:
     def _count_names(self) -> dict[str, int]:
         """Return the number of names of each origin: of two that are equally likely, the greater one wins."""
         sql = "SELECT o.name, count(*) FROM name n JOIN origin o ON o.id = n.origin GROUP BY n.origin"
-        return dict(self._select(sql))
+        return dict(self._query_rows(sql))
 
     def _get_shares(self, word: str, part: str) -> dict[str, float]:
         """Map each origin to how typical a word is of it, from 0 to 1."""
@@ -222,7 +222,7 @@ class KnowledgeBase:
 
     def _get_ending_shares(self, word: str) -> dict[str, float]:
         for ending in (word[-3:], word[-2:]) if len(word) >= 4 else ():
-            rows = self._select(
+            rows = self._query_rows(
                 "SELECT o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin WHERE e.ending = ?", ending
             )
             if rows:
@@ -246,7 +246,7 @@ class KnowledgeBase:
     def famous(self, given: str, family: str) -> bool:
         """Whether a well-known person bears this name."""
         sql = "SELECT 1 FROM famous WHERE given = ? AND family = ?"
-        return bool(given and family and self._select(sql, fold_key(given), fold_key(family)))
+        return bool(given and family and self._query_rows(sql, fold_key(given), fold_key(family)))
 
     # Items
 
@@ -260,11 +260,11 @@ class KnowledgeBase:
             language: ISO 639-1 of the text. Names in this language, in English or of the place itself come before
                 names in other languages and aliases, unless the item of these is ten times larger.
         """
-        return self._find(fold_key(text), tuple(kinds), country, language)
+        return self._find_folded(fold_key(text), tuple(kinds), country, language)
 
     @_cache_results(8192)
-    def _find(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
-        rows = self._select(
+    def _find_folded(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
+        rows = self._query_rows(
             f"SELECT {_COLUMNS}, l.rank, l.languages FROM lookup l JOIN entity e ON e.id = l.entity WHERE l.folded = ?",
             folded,
         )
@@ -297,7 +297,7 @@ class KnowledgeBase:
         are none that fit, all of that kind. Places: in the same country, and of the same sort; organisations: of the
         same industry and country; countries: of the same continent.
         """
-        parents = self._select(
+        parents = self._query_rows(
             "SELECT property, target FROM relation WHERE entity = ? AND property IN (?, ?, ?)", item.id, *HIERARCHY
         )
         sql = "JOIN relation r ON e.id = r.entity WHERE r.property = ? AND r.target = ? AND e.kind = ? AND e.usable"
@@ -351,7 +351,7 @@ class KnowledgeBase:
 
     @_cache_results(8192)
     def _get_labels(self, id: int) -> dict[tuple[str, str], str]:
-        rows = self._select("SELECT language, form, text FROM label WHERE entity = ?", id)
+        rows = self._query_rows("SELECT language, form, text FROM label WHERE entity = ?", id)
         return {(language, form): text for language, form, text in rows}
 
     @_cache_results(8192)
@@ -377,23 +377,23 @@ class KnowledgeBase:
         """Return the items that lead to one by a relation; the largest first."""
         select = f"SELECT {_COLUMNS} FROM entity e"
         sql = f"{select} JOIN relation r ON e.id = r.entity WHERE r.target = ? AND r.property = ?"
-        rows = self._select(sql, item.id, property)
+        rows = self._query_rows(sql, item.id, property)
         if property in ("part_of", "country") and item.kind == "country":
-            rows += self._select(f"{select} WHERE country = ? AND kind != 'country'", item.country)
+            rows += self._query_rows(f"{select} WHERE country = ? AND kind != 'country'", item.country)
         elif property == "part_of" and item.kind == "region":
             sql = f"{select} WHERE country = ? AND region = ? AND kind != 'region'"
-            rows += self._select(sql, item.country, item.region)
+            rows += self._query_rows(sql, item.country, item.region)
         return tuple(_make_item(row) for row in sorted(set(rows), key=lambda row: (-row[5], row[0])))
 
     # The file
 
     def sources(self) -> tuple[tuple[str, str, str, str, str], ...]:
         """Return name, version, licence, credit line, and what was taken, of every source."""
-        return tuple(self._select("SELECT name, version, licence, credit, taken FROM source ORDER BY id"))
+        return tuple(self._query_rows("SELECT name, version, licence, credit, taken FROM source ORDER BY id"))
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return for each kind the number of its items, and of those that may replace others."""
-        rows = self._select("SELECT kind, count(*), sum(usable) FROM entity GROUP BY kind ORDER BY kind")
+        rows = self._query_rows("SELECT kind, count(*), sum(usable) FROM entity GROUP BY kind ORDER BY kind")
         return {kind: (count, usable) for kind, count, usable in rows}
 
     def endings(self) -> tuple[tuple[str, str, int], ...]:
@@ -401,13 +401,13 @@ class KnowledgeBase:
         sql = (
             "SELECT e.ending, o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin ORDER BY e.ending, o.name"
         )
-        return tuple(self._select(sql))
+        return tuple(self._query_rows(sql))
 
     def _select_items(self, sql: str, *args: object) -> list[Item]:
-        return list(map(_make_item, self._select(f"SELECT {_COLUMNS} FROM entity e {sql}", *args)))
+        return list(map(_make_item, self._query_rows(f"SELECT {_COLUMNS} FROM entity e {sql}", *args)))
 
-    def _select(self, sql: str, *args: object) -> list[tuple[Any, ...]]:
-        connection, lock = self._connect()
+    def _query_rows(self, sql: str, *args: object) -> list[tuple[Any, ...]]:
+        connection, lock = self._get_connection()
         try:
             with lock:
                 return connection.execute(sql, args).fetchall()
@@ -416,7 +416,7 @@ class KnowledgeBase:
         except sqlite3.DatabaseError:
             raise KnowledgeBaseError(f"{self.path.name} is damaged") from None
 
-    def _connect(self) -> tuple[sqlite3.Connection, threading.Lock]:
+    def _get_connection(self) -> tuple[sqlite3.Connection, threading.Lock]:
         if self._opened is None or self._opened[0] != os.getpid():  # a child process needs a connection of its own
             uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False, cached_statements=64)
@@ -424,11 +424,11 @@ class KnowledgeBase:
             self._opened = (os.getpid(), connection, threading.Lock())
         return self._opened[1:]
 
-    def _check(self) -> None:
+    def _check_file(self) -> None:
         if not self.path.is_file():
             raise KnowledgeBaseError(f"no knowledge base at {self.path}")
         try:
-            connection, _ = self._connect()
+            connection, _ = self._get_connection()
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from allonym.kb.base import fold_key
-from allonym.kb.people import read_rows, read_unfit
+from allonym.kb.people import read_rows, read_unfit_names
 from allonym.kb.store import Store
 
 LANGUAGES = ("cs", "da", "de", "es", "fr", "it", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk")
@@ -187,7 +187,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
         for name in names.split(",")
     }
     districts = _find_districts(list(data.get_cities().values()))
-    _, words = read_unfit()
+    _, words = read_unfit_names()
     inhabitants: dict[tuple[str, str], int] = defaultdict(int)
     twins: set[tuple[str, str, str]] = set()
     cities = data.get_cities().values()

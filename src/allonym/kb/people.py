@@ -136,7 +136,7 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
     return sorted(out, key=lambda n: (n.part, n.origin, n.gender, fold_key(n.name), n.name))
 
 
-def read_unfit() -> tuple[frozenset[str], frozenset[str]]:
+def read_unfit_names() -> tuple[frozenset[str], frozenset[str]]:
     """Return names that never replace others, in plain form: famous alone, offensive, valenced; and common words."""
     table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
     names, words = (frozenset(fold_key(n) for n in table.get(key, ())) for key in ("names", "words"))
@@ -148,7 +148,7 @@ def read_famous() -> list[tuple[str, str]]:
     return sorted({(row[0], row[1]) for row in read_rows("famous.tsv") if len(row) > 1})
 
 
-def is_fit(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
+def is_usable_name(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name may replace others."""
     folded = fold_key(name.name)
     pieces = re.split(r"[ '’-]", folded)
@@ -222,7 +222,7 @@ def is_foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]])
     return there >= here + OFFERED
 
 
-def is_ambiguous(name: Name, women: Mapping[str, Set[str]]) -> bool:
+def is_ambiguous_family_name(name: Name, women: Mapping[str, Set[str]]) -> bool:
     """Whether a family name is read as a woman's given name in its origin or in a related one.
 
     Args:
@@ -233,7 +233,7 @@ def is_ambiguous(name: Name, women: Mapping[str, Set[str]]) -> bool:
     return bool(women.get(fold_key(name.name), frozenset()) & list_related(name.origin))
 
 
-def _share_offers(names: list[Name]) -> list[Name]:
+def _mark_shared_names_offered(names: list[Name]) -> list[Name]:
     """Return the names; American given names that British and Irish lists offer too are offered."""
     offered = {(fold_key(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
     return [
@@ -250,7 +250,7 @@ def write_names(store: Store, places: frozenset[str]) -> None:
     Args:
         places: plain names of countries, regions and large cities, which are no pseudonyms of people.
     """
-    names = _share_offers(merge_names([*read_listed(), *read_faker()]))
+    names = _mark_shared_names_offered(merge_names([*read_listed(), *read_faker()]))
     typical: dict[str, set[str]] = defaultdict(set)
     for name in names:
         if name.weight == TYPICAL or (name.offered and name.part == "last" and name.origin in _HOME):
@@ -266,10 +266,14 @@ def write_names(store: Store, places: frozenset[str]) -> None:
         by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
         if name.part == "first" and name.gender == "f":
             women[fold_key(name.name)].add(name.origin)
-    banned = frozenset().union(*read_unfit(), places)
+    banned = frozenset().union(*read_unfit_names(), places)
     for name in names:
         weight = 1 if is_borrowed(name, typical) else name.weight
-        usable = is_fit(name, banned, typical) and not is_foreign(name, weights) and not is_ambiguous(name, women)
+        usable = (
+            is_usable_name(name, banned, typical)
+            and not is_foreign(name, weights)
+            and not is_ambiguous_family_name(name, women)
+        )
         store.add_name(name.name, name.part, name.origin, name.gender, weight, usable)
     store.add_endings(count_endings(names))
     for given_name, family in read_famous():

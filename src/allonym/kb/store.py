@@ -116,15 +116,15 @@ class Store:
         """Write a name of people; the columns are those of :class:`NameFact`."""
         folded = fold_key(name)
         shown = "" if name == folded.capitalize() else name
-        row = (folded, part, self._get_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
+        row = (folded, part, self._ensure_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
         self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def keep_origins(self, names: Iterable[str]) -> None:
+    def number_origins(self, names: Iterable[str]) -> None:
         """Number origins in this order, before any name is written."""
         for name in names:
-            self._get_origin(name)
+            self._ensure_origin(name)
 
-    def _get_origin(self, name: str) -> int:
+    def _ensure_origin(self, name: str) -> int:
         if name not in self._origins:
             self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
         return self._origins[name]
@@ -136,7 +136,7 @@ class Store:
     def add_endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
         """Write how names end: ending, origin, share."""
         for ending, origin, share in rows:
-            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._get_origin(origin), share))
+            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._ensure_origin(origin), share))
 
 
 @contextmanager

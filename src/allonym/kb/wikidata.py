@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from allonym.errors import KnowledgeBaseError
 from allonym.kb.base import PLACES, SHIPPED, KnowledgeBase
-from allonym.kb.people import SOURCES, Name, is_fit, read_unfit
+from allonym.kb.people import SOURCES, Name, is_usable_name, read_unfit_names
 from allonym.kb.store import Source, Store, open_store
 
 Advance = Callable[[int, "int | None"], None]
@@ -271,20 +271,20 @@ class _Reader:
         if 5 in classes:
             self._count_bearers(entity, links)
             return
-        kind, sort = self._find_kind(classes)
+        kind, sort = self._find_kind_and_sort(classes)
         if kind and kind != "class" and links >= self._least:
-            self._write_thing(entity, number, kind, sort, links)
-        elif kind == "class" or self._find_kind([number]) != ("", ""):
-            self._write_thing(entity, number, "class", "", links)
+            self._write_entity(entity, number, kind, sort, links)
+        elif kind == "class" or self._find_kind_and_sort([number]) != ("", ""):
+            self._write_entity(entity, number, "class", "", links)
 
-    def _find_kind(self, classes: list[int]) -> tuple[str, str]:
+    def _find_kind_and_sort(self, classes: list[int]) -> tuple[str, str]:
         marks = ",".join("?" * len(classes))
         row = self._store.db.execute(
             f"SELECT kind, sort FROM scratch_kind WHERE class IN ({marks}) ORDER BY depth, rank LIMIT 1", classes
         ).fetchone()
         return (row[0], row[1]) if row else ("", "")
 
-    def _write_thing(self, entity: dict[str, Any], number: int, kind: str, sort: str, links: int) -> None:
+    def _write_entity(self, entity: dict[str, Any], number: int, kind: str, sort: str, links: int) -> None:
         label = _get_label(entity, self.languages)
         if not label:
             return
@@ -409,7 +409,7 @@ def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
         "INSERT INTO relation SELECT n.id, 'country', 0, c.id FROM entity n JOIN entity c ON c.kind = 'country' "
         "AND c.country = n.country WHERE n.kind = 'nationality' AND n.region = '' AND c.country != '' GROUP BY n.id"
     )
-    store.keep_origins(row[0] for row in db.execute("SELECT name FROM shipped.origin ORDER BY id").fetchall())
+    store.number_origins(row[0] for row in db.execute("SELECT name FROM shipped.origin ORDER BY id").fetchall())
     db.execute("INSERT INTO name SELECT * FROM shipped.name")
     db.execute("INSERT OR IGNORE INTO famous SELECT * FROM shipped.famous")
     db.commit()
@@ -418,7 +418,7 @@ def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
 
 def _write_people(store: Store, base: KnowledgeBase) -> int:
     """Write the names that the dump's people bear; return how many are new."""
-    banned = frozenset().union(*read_unfit())
+    banned = frozenset().union(*read_unfit_names())
     rows = store.db.execute(
         "SELECT name, part, origin, sum(number), sum(number * (gender = 'f')), sum(number * (gender = 'm')) "
         "FROM scratch_bearer GROUP BY name, part, origin ORDER BY name, part, origin"
@@ -434,6 +434,6 @@ def _write_people(store: Store, base: KnowledgeBase) -> int:
             continue
         name = Name(text, part, origin, gender, round(10 * math.log2(number + 1)), number >= _BEARERS)
         before = store.db.total_changes
-        store.add_name(text, part, origin, gender, name.weight, is_fit(name, banned, {}))
+        store.add_name(text, part, origin, gender, name.weight, is_usable_name(name, banned, {}))
         new += store.db.total_changes > before
     return new

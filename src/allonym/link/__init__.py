@@ -98,9 +98,9 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
             continue
         if label == "TITLE":
             family = label
-        key = f"{family}:{_normalize(surface, family, chain)}"
+        key = f"{family}:{_make_matching_key(surface, family, chain)}"
         if not surface.isascii() and family != "SECRET":
-            second_keys[f"{family}:{_normalize(spell_out(surface), family, chain)}"] = key
+            second_keys[f"{family}:{_make_matching_key(spell_out(surface), family, chain)}"] = key
         group = groups.get(key)
         if group is None:
             group = groups[key] = Group(key)
@@ -129,7 +129,7 @@ def _get_first_start(entity: Entity) -> int:
     return entity.spans[0].start
 
 
-def _normalize(surface: str, family: str, lineage: tuple[str, ...]) -> str:
+def _make_matching_key(surface: str, family: str, lineage: tuple[str, ...]) -> str:
     """What two mentions of a family, other than people, must share to have one referent."""
     if family == "ORGANIZATION":
         return normalize_organization(normalize_surface(surface))

@@ -12,8 +12,8 @@ from allonym.text.names import (
     Form,
     find_short_forms,
     has_swapped_letters,
-    is_near,
     is_same_person,
+    is_within_one_edit,
     list_filing_keys,
     list_initials,
     list_lookup_keys,
@@ -71,12 +71,12 @@ def link_people(
     singles = [f for f in people if len(f[0]) == 1 or all(len(w) == 1 for w in f[0])]
     full = [f for f in people if len(f[0]) > 1 and any(len(w) > 1 for w in f[0])]
     for form in sorted(full, key=_rank_form):
-        roll.add_full(form)
+        roll.add_full_name(form)
     if singles:
-        rest = roll.add_singles(singles)
-        roll.add_alike(roll.add_plurals(rest))
+        rest = roll.add_single_names(singles)
+        roll.add_unmatched_names(roll.add_plural_names(rest))
     for letters, mentions in spelled_words.items():
-        roll.add_spelled(second_words.get(letters, letters), mentions)
+        roll.add_spelled_word(second_words.get(letters, letters), mentions)
     counts: dict[str, int] = {}
     for group in roll.groups:
         counts[group.key] = count = counts.get(group.key, 0) + 1
@@ -151,7 +151,7 @@ class _Roll:
         """Note that mentions fit several people."""
         self.notes.append(write_note(mentions, [min(g.spans) for g in fits]))
 
-    def add_full(self, form: Form) -> None:
+    def add_full_name(self, form: Form) -> None:
         """Add a name of several words to the one person that it fits; fuller names come first."""
         words, gender = form
         mentions = self.people[form]
@@ -193,7 +193,7 @@ class _Roll:
                 _enter_bearer(self.bearers, piece, group)
                 _enter_bearer(self.lasts, piece, group)
 
-    def add_singles(self, singles: list[Form]) -> list[Form]:
+    def add_single_names(self, singles: list[Form]) -> list[Form]:
         """Add names of one word, and initials. Returns those without a title that fit nobody so far."""
         genders: dict[str, set[str]] = {}
         for words, gender in singles:
@@ -206,7 +206,7 @@ class _Roll:
             word = words[0]
             mentions = self.people[form]
             both = len(genders.get(word, ())) > 1
-            fits = self._find_fits(words, gender)
+            fits = self._find_fitting_groups(words, gender)
             candidates = self.filter_fits(form, fits)
             if len(candidates) == 1 and not (gender and both and not candidates[0].gender):
                 self.join_group(candidates[0], form)
@@ -226,7 +226,7 @@ class _Roll:
                     self.alone.setdefault(word, []).append(group)
         return rest
 
-    def _find_fits(self, words: tuple[str, ...], gender: str) -> list[Group]:
+    def _find_fitting_groups(self, words: tuple[str, ...], gender: str) -> list[Group]:
         """Who may be meant by one word, or by initials."""
         word = words[0]
         is_initials = len(words) > 1 or len(word) == 1
@@ -257,7 +257,7 @@ class _Roll:
         ]
         return close or _drop_doubles([g for name in sorted(find_short_forms(word)) for g in self.givens.get(name, ())])
 
-    def add_plurals(self, forms: list[Form]) -> list[Form]:
+    def add_plural_names(self, forms: list[Form]) -> list[Form]:
         """Add ``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
         singles = {f[0][0] for f in forms}
         rest: list[Form] = []
@@ -286,7 +286,7 @@ class _Roll:
         else:
             self.open_group(form, self.people[form], f"{name} family")
 
-    def add_alike(self, forms: list[Form]) -> None:
+    def add_unmatched_names(self, forms: list[Form]) -> None:
         """Add names of one word that nobody bears: a spelling of the one name that sounds the same, or a new person."""
         alike: Table = {}
         if any(len(f[0][0]) >= _LEAST_SOUND for f in forms):
@@ -315,7 +315,7 @@ class _Roll:
             if key:
                 alike.setdefault(key, []).append(group)
 
-    def add_spelled(self, letters: str, mentions: list[Span]) -> None:
+    def add_spelled_word(self, letters: str, mentions: list[Span]) -> None:
         """Add a word spelled letter by letter to the one person who bears it."""
         if not self.spelling:
             for group in self.groups:
@@ -352,7 +352,9 @@ def _drop_doubles(groups: list[Group]) -> list[Group]:
 
 def _has_sound(group: Group, word: str, key: str) -> bool:
     return any(
-        len(p) >= _LEAST_SOUND and make_sound_key(p) == key and is_near(p, word) for form in group.forms for p in form
+        len(p) >= _LEAST_SOUND and make_sound_key(p) == key and is_within_one_edit(p, word)
+        for form in group.forms
+        for p in form
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_word, read_words
+from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_word, read_address_words
 from allonym.replace.mention import Wanted
 from allonym.replace.network import draw_code, draw_digits, replace_ip_address
 from allonym.replace.wording import match_case
@@ -74,8 +74,8 @@ def _render_mail(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     host = _choose_domain(cast, boxes, domain.replace(" ", ""))
     if new is None or host is None:
         return None
-    new = _speak_signs(_match_case_by_runs(new, local), match["local"])
-    host = _speak_signs(match_case(host, match["domain"]), match["domain"])
+    new = _write_signs_like(_match_case_by_runs(new, local), match["local"])
+    host = _write_signs_like(match_case(host, match["domain"]), match["domain"])
     return match["lead"] + new + match["at"] + host + match["trail"]
 
 
@@ -92,7 +92,7 @@ def _match_case_by_runs(new: str, old: str) -> str:
     return "".join(runs)
 
 
-def _speak_signs(new: str, old: str) -> str:
+def _write_signs_like(new: str, old: str) -> str:
     """Return an address with dots and dashes as ``old`` has them: a sign, a word, a word in brackets."""
     out = new.replace(".", next((m[0] for m in _SPLIT_DOT.finditer(old) if m[0] != "."), "."))
     for word, sign in _SPOKEN_SIGNS.items():
@@ -119,8 +119,8 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
     registered = labels[-size:]
     key = ".".join(registered)
     reserved = _RESERVED.get(registered[1] if len(registered) > 1 else "", "example.com")
-    named = boxes.rename_label(registered[0])
-    pool = "post" if registered[0] in read_words("providers") else "words"
+    named = boxes.rename_domain_label(registered[0])
+    pool = "post" if registered[0] in read_address_words("providers") else "words"
 
     def propose(attempt: int) -> str:
         word = named if named is not None and not attempt else pick_word(cast, "domain", key, pool, attempt)
@@ -134,7 +134,7 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
         return None
     parts = [
         label
-        if label in read_words("hosts")
+        if label in read_address_words("hosts")
         else choose_neutral_word(cast, label)
         if label.isalpha()
         else _choose_code(cast, label)
@@ -179,7 +179,7 @@ def _render_url(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     out = match["scheme"]
     if match["user"]:
         out += ":".join(_choose_code(cast, p) or "x" for p in match["user"].split(":")) + "@"
-    out += _speak_signs(match_case(host, written), written) + (match["port"] or "")
+    out += _write_signs_like(match_case(host, written), written) + (match["port"] or "")
     out += "/".join(_replace_segment(cast, boxes, s) for s in match["path"].split("/"))
     for part in (match["query"], match["fragment"]):
         if part:
@@ -198,10 +198,10 @@ def _replace_segment(cast: Cast, boxes: Mailboxes, text: str) -> str:
     if not text:
         return text
     stem, dot, ending = text.rpartition(".")
-    if dot and ending.lower() in read_words("paths") and stem:
+    if dot and ending.lower() in read_address_words("paths") and stem:
         return _replace_segment(cast, boxes, stem) + dot + ending
     lead = "@" if text.startswith("@") else ""
-    named = boxes.rename_label(text[len(lead) :]) if "%" not in text and "=" not in text else None
+    named = boxes.rename_domain_label(text[len(lead) :]) if "%" not in text and "=" not in text else None
     if named is not None:
         return lead + _match_case_by_runs(named, text[len(lead) :])
     return "".join(_replace_token(cast, t) for t in _TOKEN.findall(text))
@@ -209,7 +209,7 @@ def _replace_segment(cast: Cast, boxes: Mailboxes, text: str) -> str:
 
 def _replace_token(cast: Cast, token: str) -> str:
     lower = token.casefold()
-    if not token[0].isalnum() or lower in read_words("paths"):
+    if not token[0].isalnum() or lower in read_address_words("paths"):
         return token
     if token.isalpha() and 3 <= len(token) <= 14 and (token.islower() or token.istitle() or token.isupper()):
         new = choose_neutral_word(cast, lower)

@@ -22,7 +22,7 @@ from allonym.replace.cast import find_plain_words as split_words
 from allonym.replace.mention import Wanted
 from allonym.replace.place_map import PlaceMap, find_country
 from allonym.replace.places import render_place
-from allonym.replace.tables import read_toml, word_set
+from allonym.replace.tables import read_toml, read_word_set
 from allonym.replace.trade_names import names_large_place
 from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
@@ -165,14 +165,14 @@ def _choose_further_nationality(places: PlaceMap, item: Item, surface: str, form
     ]
     start = places.cast.ledger.number("nationality", item.label)
     new = places.cast.ledger.choose("nationality", item.label, labels, start=start)
-    text = places.name_people(item, peoples[new].country, surface, form) if new in peoples else None
+    text = places.name_country_people(item, peoples[new].country, surface, form) if new in peoples else None
     return None if text is None else match_capitals(text, surface)
 
 
 @lru_cache(maxsize=4)
 def _list_nationalities(kb: KnowledgeBase) -> tuple[Item, ...]:
     """Return the nationalities of countries that may replace others."""
-    avoid = word_set("places", "avoid")
+    avoid = read_word_set("places", "avoid")
     large = {c.country for c in kb.pool("country") if c.size >= _FAMILIAR} - avoid
     return tuple(i for i in kb.pool("nationality") if i.country in large and not i.region)
 
@@ -189,13 +189,13 @@ def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "
         places: of the document.
         item: of kind nationality.
         surface: one of its forms: adjective, noun or plural, in any language that the knowledge base has.
-        form: see :meth:`PlaceMap.name_people`.
+        form: see :meth:`PlaceMap.name_country_people`.
     """
     if item.region and any(not i.region for i in places.peoples.get(item.country, {}).values()):
         # The British have the name of the country's people.
         return _choose_further_nationality(places, item, surface, form)
     to = places.choose_country(item.country)
-    text = places.name_people(item, to, surface, form) if to is not None else None
+    text = places.name_country_people(item, to, surface, form) if to is not None else None
     return None if text is None else match_capitals(text, surface)
 
 
@@ -213,7 +213,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     if not items:
         return None
     item = items[0]
-    home = _find_home(places, item)
+    home = _find_language_country(places, item)
     to = places.choose_country(home) if home else None
     country = find_country(kb, to) if to else None
     spoken = kb.related(country, "language")[:1] if country is not None else ()
@@ -234,7 +234,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     return match_capitals(kb.label(other, language), surface)
 
 
-def _find_home(places: PlaceMap, item: Item) -> str:
+def _find_language_country(places: PlaceMap, item: Item) -> str:
     """Return the country of a language: one of the document, else the one with its name, else the largest."""
     spoken = [c for c in places.kb.inverse(item, "language") if c.kind == "country"]
     first = [c for c in spoken if places.kb.related(c, "language")[:1] == (item,)]
@@ -257,7 +257,7 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     if chief is not None:
         return chief
     rank = 0
-    while rank < len(words) - 1 and low[rank] in word_set("occupations", "rank"):
+    while rank < len(words) - 1 and low[rank] in read_word_set("occupations", "rank"):
         rank += 1
     ends = [len(words), *([low.index("of", rank + 1)] if "of" in low[rank + 1 :] else [])]  # student of law
     for start, end in [(first, last) for last in ends for first in range(rank, last)]:
@@ -321,7 +321,7 @@ def _choose_thing(places: PlaceMap, label: str, surface: str, form: str) -> str 
     kinds = _KINDS[label]
     item, plural = _find_item(places, surface, kinds)
     if item is not None:
-        return _choose_similar(places, item, surface, plural, form)
+        return _choose_similar_item(places, item, surface, plural, form)
     if label in _WITH_PLACES:
         return _replace_places(places, surface)
     if "nationality" in kinds and _HYPHEN.search(surface.strip()):
@@ -329,7 +329,7 @@ def _choose_thing(places: PlaceMap, label: str, surface: str, form: str) -> str 
     return None
 
 
-def _choose_similar(places: PlaceMap, item: Item, surface: str, plural: bool, form: str = "") -> str | None:
+def _choose_similar_item(places: PlaceMap, item: Item, surface: str, plural: bool, form: str = "") -> str | None:
     kb = places.kb
     if item.kind == "nationality" and item.country:
         new = choose_nationality(places, item, surface[:-1] if plural else surface, form)
@@ -338,7 +338,7 @@ def _choose_similar(places: PlaceMap, item: Item, surface: str, plural: bool, fo
     other = places.assign_item(item.kind, item.label, [kb.siblings(item), industry])
     if other is None:
         return None
-    language, form = places.find_form(item, surface)
+    language, form = places.find_nationality_form(item, surface)
     text = kb.labels(other).get((language, form)) or kb.label(other, places.language)
     return match_capitals(_pluralise_noun(text) if plural and form != "plural" else text, surface)
 
@@ -351,7 +351,7 @@ def _choose_compound(places: PlaceMap, surface: str) -> str | None:
         if part.strip(" -"):
             item, plural = _find_item(places, part, _KINDS["ORIGIN"])
             if item is not None:
-                new, changed = _choose_similar(places, item, part, plural), True
+                new, changed = _choose_similar_item(places, item, part, plural), True
             elif not part.islower():
                 return None
         if new is None:

@@ -94,7 +94,7 @@ class Ledger:
             value = self._book.recall(kind, name) if self._book is not None else None
             if value is not None:
                 if self._is_free(get_part(value), kind, key):
-                    return self._enter(kind, key, value, get_part(value))
+                    return self._record_value(kind, key, value, get_part(value))
                 # The vault's value cannot stand in this document: the key gets a further one, for such documents.
                 reserve += 1
                 name = f"{key}\0{reserve}"
@@ -111,7 +111,7 @@ class Ledger:
             else:
                 if collided:
                     self._remarks.append(f"{kind}: choice {attempt} was taken, an earlier one belongs to somebody else")
-                return self._enter(kind, key, value, part)
+                return self._record_value(kind, key, value, part)
         return None
 
     def choose(
@@ -141,7 +141,7 @@ class Ledger:
             for w in _distinctive_words(part) or (normalize_surface(part),)
         )
 
-    def _enter(self, kind: str, key: str, value: str, part: str) -> str:
+    def _record_value(self, kind: str, key: str, value: str, part: str) -> str:
         self._values[kind, key] = value
         self._owners.update(dict.fromkeys(_distinctive_words(part) or (normalize_surface(part),), (kind, key)))
         return value

@@ -107,15 +107,15 @@ class _Surroundings:
         self._targets = targets
 
     @cached_property
-    def _outside(self) -> str:
+    def _outside_text(self) -> str:
         return get_text_outside(self._cast.setting)
 
     @cached_property
-    def _plain(self) -> str:
-        return normalize_surface(self._outside)
+    def _plain_outside_text(self) -> str:
+        return normalize_surface(self._outside_text)
 
     @cached_property
-    def _names(self) -> dict[str, str]:
+    def _keys_by_name(self) -> dict[str, str]:
         """Map each name of the document, in plain form, to the key of its entity; empty: several have it."""
         out: dict[str, str] = {}
         for target in self._targets:
@@ -140,9 +140,13 @@ class _Surroundings:
             return False
         # March is no march, and A no article.
         cased = letters < _SHORT or family == "DATE_TIME"
-        if _has_phrase(self._outside, new) if cased else _has_phrase(self._plain, normalize_surface(new)):
+        if (
+            _has_phrase(self._outside_text, new)
+            if cased
+            else _has_phrase(self._plain_outside_text, normalize_surface(new))
+        ):
             return True
-        return family not in _MOVING and self._names.get(normalize_surface(new), key) != key
+        return family not in _MOVING and self._keys_by_name.get(normalize_surface(new), key) != key
 
 
 def _has_phrase(text: str, phrase: str) -> bool:

@@ -31,7 +31,7 @@ from allonym.replace import mention as protocol
 from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached, widen_removal
 from allonym.replace.keyed import LOOSE_TOKEN, encrypt_text
 from allonym.replace.mention import PLAIN, Book, BookView, Mention, Operator, Setting, Traits, Wanted
-from allonym.replace.older_keys import with_older_keys
+from allonym.replace.older_keys import wrap_with_older_keys
 from allonym.text.words import find_words
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
     rule = policy.rule(label)
     protocol.check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
     operator = protocol.get_operator(rule.operator)
-    declared = protocol.traits_of(operator)
+    declared = protocol.get_operator_traits(operator)
     name, style = protocol.tag_form(policy, label)
     shape = style.format(label=name, n=0)
     numbered = shape != style.format(label=name, n=1)
@@ -103,10 +103,10 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
 
 
 @lru_cache(maxsize=256)
-def _find_needs(policy: Policy) -> tuple[str, bool]:
+def _find_operator_needs(policy: Policy) -> tuple[str, bool]:
     """Return the keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
     used = {policy.rule(label.name).operator for label in policy.taxonomy if policy.looks_for(label.name)}
-    traits = {name: protocol.traits_of(protocol.get_operator(name)) for name in sorted(used)}
+    traits = {name: protocol.get_operator_traits(protocol.get_operator(name)) for name in sorted(used)}
     return next((n for n, t in traits.items() if t.keyed), ""), any(t.exact for t in traits.values())
 
 
@@ -120,18 +120,18 @@ class _Numbers:
         self._last: dict[str, int] = {}
         self._present: dict[str, frozenset[int]] = {}
 
-    def next(self, treatment: _Treatment, key: str) -> int:
+    def get_entity_number(self, treatment: _Treatment, key: str) -> int:
         """Return the number of an entity: the vault's, else the next one."""
-        present = self._find_present(treatment)
+        present = self._find_numbers_in_text(treatment)
         if self._book is not None:
-            return self._recall(f"tag {treatment.shape}", key, self._book, present)
+            return self._recall_number(f"tag {treatment.shape}", key, self._book, present)
         number = self._last.get(treatment.shape, 0) + 1
         while number in present:
             number += 1
         self._last[treatment.shape] = number
         return number
 
-    def _recall(self, kind: str, name: str, book: Book, present: frozenset[int]) -> int:
+    def _recall_number(self, kind: str, name: str, book: Book, present: frozenset[int]) -> int:
         """Return the number that the entity has in the vault; a further one where the text has that number already."""
         while True:
             recalled = book.recall(kind, name)
@@ -144,7 +144,7 @@ class _Numbers:
                 return number
             name += "\0"
 
-    def _find_present(self, treatment: _Treatment) -> frozenset[int]:
+    def _find_numbers_in_text(self, treatment: _Treatment) -> frozenset[int]:
         """Return the numbers that the text has behind the tag's words, with its signs or without: ``Person 3``."""
         if treatment.prefix is None:
             return frozenset()
@@ -213,14 +213,14 @@ def make_plan(
     entities = linked if isinstance(linked, Sequence) else linked.entities
     remarks = [*(() if isinstance(linked, Sequence) else linked.notes), *notes]
     text = document.text
-    keyed, exact = _find_needs(policy)
+    keyed, exact = _find_operator_needs(policy)
     if keyed:
         require_key(key, keyed)
     inner = _make_scope(document, policy, scope)
     if book is not None and inner != scope:
         book = _DocumentBook(book, digest(inner))
     if book is not None:
-        book = with_older_keys(book, text)
+        book = wrap_with_older_keys(book, text)
     numbers = _Numbers(text, book)
     slots = _make_slots(entities, policy, numbers, book is not None, given)
     _check_disjoint(text, slots)
@@ -292,14 +292,14 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
             if s.entity is not None and s.treatment is not None
         ]
         operator = name.partition("@")[0]
-        prepare = protocol.traits_of(protocol.get_operator(operator)).prepare
+        prepare = protocol.get_operator_traits(protocol.get_operator(operator)).prepare
         assert prepare is not None
         call = partial(prepare, targets, setting, remarks)
-        prepared[operator] = _call_safely(call, name, "while it prepared the document")
+        prepared[operator] = _call_hiding_errors(call, name, "while it prepared the document")
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _call_safely(call: Callable[[], T], operator: str, place: str) -> T:
+def _call_hiding_errors(call: Callable[[], T], operator: str, place: str) -> T:
     """Call an operator; of an error that is not this package's, only the type is shown, for it may quote the text."""
     try:
         return call()
@@ -331,7 +331,7 @@ def _make_slots(
         if late and treatment.traits.prepare is not None:
             number, tag = 0, UNNUMBERED  # most of these get no tag
         else:
-            number = numbers.next(treatment, entity.key)
+            number = numbers.get_entity_number(treatment, entity.key)
             tag = treatment.format_tag(number)
         for index, span in enumerate(spans):
             slots.append(_Slot(span.start, span.end, serial, span, entity, treatment, number, tag, index))
@@ -394,7 +394,7 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
         surface = text[a:b]
         out = _call_operator(treatment, Mention(surface, span, entity, number, treatment.label, tag, index), setting)
         if out == UNNUMBERED:
-            out = tag = treatment.format_tag(numbers.next(treatment, entity.key))
+            out = tag = treatment.format_tag(numbers.get_entity_number(treatment, entity.key))
         name = "tag@1" if out == tag else treatment.name
         if setting.book is not None and out and not (treatment.traits.lossy and out != tag):
             setting.book.remember(out, surface, entity.label, name, entity.key)
@@ -412,7 +412,7 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
                 if not trail and high < limit and is_attached(out[-1]) and is_attached(text[high]):
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
-                edit = _change_article(text, low, position, out, entity.label)
+                edit = _make_article_edit(text, low, position, out, entity.label)
                 if edit is not None:
                     edits.append(edit)
                     if setting.book is not None and not treatment.traits.lossy:
@@ -423,7 +423,7 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
     return edits
 
 
-def _change_article(text: str, start: int, low: int, replacement: str, label: str) -> Edit | None:
+def _make_article_edit(text: str, start: int, low: int, replacement: str, label: str) -> Edit | None:
     """Return the edit of an article before ``start``, not below ``low``; None where it fits the replacement."""
     place = find_article(text, start, low)
     if place is None:
@@ -442,7 +442,7 @@ def _is_boundary(char: str) -> bool:
 
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
     place = f"at {mention.span.start} ({mention.entity.label})"
-    out: object = _call_safely(partial(treatment.call, mention, setting), treatment.name, place)
+    out: object = _call_hiding_errors(partial(treatment.call, mention, setting), treatment.name, place)
     if not isinstance(out, str):
         raise DataError(f"operator {treatment.name} must return a string, got {type(out).__name__} {place}")
     if out == mention.text and not treatment.traits.repeats:

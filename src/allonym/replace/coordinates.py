@@ -57,7 +57,7 @@ def move_coordinates(places: PlaceMap, text: str) -> str | None:
 def _move_degrees(places: PlaceMap, match: re.Match[str], key: str, axis: int) -> str:
     """Move an angle in degrees, minutes and maybe seconds; other decimals stand for its decimals."""
     degrees, sign, minutes, minute_decimals, minute_sign, seconds, second_decimals = match.groups()
-    shift = round(_draw_shift(places, key, axis) * 3600)
+    shift = round(_draw_degree_shift(places, key, axis) * 3600)
     total = int(degrees) * 3600 + int(minutes) * 60 + int(seconds or 0) + shift
     total = abs(total) % ((89 if axis == 0 else 179) * 3600)
     if not seconds:
@@ -72,7 +72,7 @@ def _move_degrees(places: PlaceMap, match: re.Match[str], key: str, axis: int) -
 def _move_decimal(places: PlaceMap, match: re.Match[str], key: str, axis: int, limit: float) -> str:
     decimals = len(match["number"].partition(".")[2])
     value = float(match["number"]) * (-1 if match["sign"] in ("-", "−") else 1)
-    value += _draw_shift(places, key, axis)
+    value += _draw_degree_shift(places, key, axis)
     value -= 2 * limit if value > limit else -2 * limit if value < -limit else 0
     if _HEMISPHERE.search(match.string):
         value = abs(value)
@@ -80,7 +80,7 @@ def _move_decimal(places: PlaceMap, match: re.Match[str], key: str, axis: int, l
     return f"{minus if value < 0 else '+' if match['sign'] == '+' else ''}{abs(value):.{decimals}f}"
 
 
-def _draw_shift(places: PlaceMap, key: str, axis: int) -> float:
+def _draw_degree_shift(places: PlaceMap, key: str, axis: int) -> float:
     """Return the degrees by which all points of one degree move: 0.2 to 2 to either side."""
     number = places.cast.ledger.number("coordinates", f"{key}\0{axis}")
     size = 0.2 + (number >> 1) % 1_800_000 / 1_000_000

@@ -101,13 +101,13 @@ class _Forms:
     def of(cls, surfaces: Iterable[str]) -> _Forms:
         forms = cls()
         for surface in surfaces:
-            forms._add(surface)
+            forms._add_surface(surface)
         sizes = sorted({(form[:2], len(form)) for form in forms.surfaces | forms.parts if len(form) > 1}, reverse=True)
         for head, size in sizes:
             forms.lengths.setdefault(head, []).append(size)
         return forms
 
-    def _add(self, surface: str) -> None:
+    def _add_surface(self, surface: str) -> None:
         surface = _POSSESSIVE.sub("", surface.strip().rstrip(".,;:!?\"'()[]"))
         spelled = spell_out(surface).lower()
         shortened = _SPELLED.sub(lambda m: m[0][0], unicodedata.normalize("NFC", surface).lower())

@@ -25,7 +25,7 @@ from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.collisions import get_text_outside
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, move_date, read_date
 from allonym.replace.mention import Wanted
-from allonym.replace.permitted_words import has_only_time_words, is_age, is_time
+from allonym.replace.permitted_words import has_only_time_words, is_permitted_age, is_permitted_time
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice_text, write_number
 
 MOST_YEARS = 2
@@ -98,12 +98,12 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     for target in targets:
         lineage = cast.lineage(target)
         if "AGE" in lineage:
-            out[target.entity.key] = partial(_render_if, is_age, partial(_move_age, older=older))
+            out[target.entity.key] = partial(_render_if_permitted, is_permitted_age, partial(_move_age, older=older))
         elif "TIME" in lineage or "DURATION" in lineage:
-            out[target.entity.key] = partial(_render_if, is_time, str)
+            out[target.entity.key] = partial(_render_if_permitted, is_permitted_time, str)
         elif lineage[-1] == "DATE_TIME":
             mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
-            out[target.entity.key] = partial(_render_if, has_only_time_words, mover.move_phrase)
+            out[target.entity.key] = partial(_render_if_permitted, has_only_time_words, mover.move_phrase)
     return out
 
 
@@ -128,7 +128,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     return shifts[0]
 
 
-def _render_if(is_permitted: Callable[[str], bool], render: Renderer, text: str) -> str | None:
+def _render_if_permitted(is_permitted: Callable[[str], bool], render: Renderer, text: str) -> str | None:
     """Return what is rendered, where it keeps no word that may be somebody's name."""
     out = render(text)
     return out if out is not None and is_permitted(out) else None
@@ -155,12 +155,12 @@ class _Mover:
         """Move a date with or without a preposition or an article before it."""
         lead = _LEAD.match(text)
         for size in (lead.end(), 0) if lead else (0,):
-            new = self.move(text[size:])
+            new = self.move_date_text(text[size:])
             if new is not None:
                 return text[:size] + new
         return None
 
-    def move(self, text: str) -> str | None:
+    def move_date_text(self, text: str) -> str | None:
         """Move a date, a part of a year, a weekday or a range of dates; what tells no date stays as it is."""
         if len(text) > LONGEST:
             return None
@@ -176,7 +176,7 @@ class _Mover:
             return text
         if (match := _RANGE.search(text)) is None:  # "to", "and" or a dash between two dates
             return None
-        first, second = self.move(text[: match.start()]), self.move(text[match.end() :])
+        first, second = self.move_date_text(text[: match.start()]), self.move_date_text(text[match.end() :])
         return f"{first}{match[0]}{second}" if first is not None and second is not None else None
 
     def _move_years(self, match: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ class Code:
         """Its letters and digits alone, as capitals and ASCII digits."""
         return "".join(slot[2] for slot in self.slots)
 
-    def separate(self, characters: str) -> str:
+    def write_with_separators(self, characters: str) -> str:
         """Return other characters with the separators of this code, for validators; without them where it is spoken."""
         if any(end - start != 1 for start, end, _ in self.slots):
             return characters
@@ -70,11 +70,11 @@ class Code:
 
 def read_code(text: str, *, spoken: bool = True) -> Code:
     """Read the letters and digits of a text. With ``spoken``, words for digits count where no other words stand."""
-    slots = tuple(_read_spoken(text)) if spoken and _DIGIT_WORD.search(text) else ()
-    return Code(text, slots or tuple(_read_written(text)))
+    slots = tuple(_read_spoken_slots(text)) if spoken and _DIGIT_WORD.search(text) else ()
+    return Code(text, slots or tuple(_read_written_slots(text)))
 
 
-def _read_written(text: str) -> Iterator[Slot]:
+def _read_written_slots(text: str) -> Iterator[Slot]:
     if text.isascii():
         yield from ((i, i + 1, c.upper()) for i, c in enumerate(text) if c.isalnum())
         return
@@ -87,7 +87,7 @@ def _read_written(text: str) -> Iterator[Slot]:
             yield i, i + 1, folded if len(folded) == 1 and folded.isascii() and folded.isalpha() else c
 
 
-def _read_spoken(text: str) -> Iterator[Slot]:
+def _read_spoken_slots(text: str) -> Iterator[Slot]:
     tokens = list(_TOKEN.finditer(text))
     if any(t[0].isalpha() and t[0].lower() not in _DIGITS.keys() | _TIMES.keys() for t in tokens):
         return

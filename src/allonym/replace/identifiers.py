@@ -23,7 +23,7 @@ from allonym.replace import payments, phones
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.digits import Code, read_code
 from allonym.replace.mention import Wanted
-from allonym.replace.shapes import ANY, Draws, draw_shape, shape_of
+from allonym.replace.shapes import ANY, Draws, draw_shape, find_shape
 
 LEAST_TAIL = 3
 """Characters that a shortened number has at least."""
@@ -126,7 +126,9 @@ class _Chooser:
         return partial(self._render_code, identifier)
 
     def _render_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
-        return self._assign_new(kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt)))
+        return self._assign_pseudonym(
+            kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt))
+        )
 
     def _render_code(self, identifier: _Identifier, text: str) -> str | None:
         code = read_code(text)
@@ -139,10 +141,12 @@ class _Chooser:
             return self._new[key]
         new = self._find_tail(key)
         if new is None and (identifier.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
-            new = self._assign_new(identifier.family, key, lambda attempt: self._draw_code(identifier, code, attempt))
-        return self._set_new(key, new)
+            new = self._assign_pseudonym(
+                identifier.family, key, lambda attempt: self._draw_code(identifier, code, attempt)
+            )
+        return self._record_pseudonym(key, new)
 
-    def _set_new(self, key: str, new: str | None) -> str | None:
+    def _record_pseudonym(self, key: str, new: str | None) -> str | None:
         self._new[key] = new
         for size in _TAILS if new and len(key) == len(new) else ():
             if len(key) > size:
@@ -165,12 +169,12 @@ class _Chooser:
             return payments.draw_card(key, draws)
         if identifier.label == "IBAN_CODE" and len(key) > 8:
             return payments.draw_iban(key, draws)
-        shape = shape_of(code, identifier.lineage)
+        shape = find_shape(code, identifier.lineage)
         if identifier.label == "MAC_ADDRESS" and attempt >= phones.RESERVED_TRIES:
             shape = ANY  # the block for documentation has 256 addresses
         return draw_shape(code, shape, draws)
 
-    def _assign_new(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
+    def _assign_pseudonym(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
         def propose(attempt: int) -> str | None:
             for step in range(8):
                 new = draw(attempt + 1000 * step)
@@ -194,7 +198,7 @@ class _Chooser:
         code = read_code(body)
         new: str | None = None
         if phone is None:
-            new = self._choose_local(code)
+            new = self._choose_local_number(code)
         elif (number := self._choose_phone(phone)) is not None:
             new = phones.write_phone(code.characters, phone, number)
         if new is None:
@@ -213,10 +217,10 @@ class _Chooser:
             return phones.draw_phone(phone, Draws(self._cast.ledger, "PHONE_NUMBER", phone.key, attempt), attempt)
 
         if phone.digits not in self._new:
-            self._set_new(phone.digits, self._assign_new("PHONE_NUMBER", phone.key, draw))
+            self._record_pseudonym(phone.digits, self._assign_pseudonym("PHONE_NUMBER", phone.key, draw))
         return self._new[phone.digits]
 
-    def _choose_local(self, code: Code) -> str | None:
+    def _choose_local_number(self, code: Code) -> str | None:
         """Choose for a number that nobody could dial from elsewhere: the end of one in full, or a local number."""
         key = code.characters
         if key in self._new:
@@ -228,7 +232,7 @@ class _Chooser:
             return phones.draw_local_number(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt))
 
         new = self._find_tail(key)
-        return self._set_new(key, self._assign_new("PHONE_NUMBER", key, draw) if new is None else new)
+        return self._record_pseudonym(key, self._assign_pseudonym("PHONE_NUMBER", key, draw) if new is None else new)
 
 
 def _draw_secret(text: str, draws: Draws) -> str | None:
@@ -238,15 +242,15 @@ def _draw_secret(text: str, draws: Draws) -> str | None:
     for run in _RUN.finditer(text):
         for i in range(*run.span()):
             if i not in fixed:
-                out[i] = draws.pick(_find_alphabet(run[0], text[i]))
+                out[i] = draws.pick_element(_get_replacement_alphabet(run[0], text[i]))
     for i, c in enumerate(text):
         if not c.isascii() and c.isalpha():
-            letter = draws.pick("abcdefghijklmnopqrstuvwxyz")
+            letter = draws.pick_element("abcdefghijklmnopqrstuvwxyz")
             out[i] = letter.upper() if c.isupper() else letter
     return "".join(out) if "".join(out) != text else None
 
 
-def _find_alphabet(run: str, char: str) -> str:
+def _get_replacement_alphabet(run: str, char: str) -> str:
     """Return what may replace a character: a digit for a digit, a letter of the same case for a letter.
 
     In a long run of hexadecimal digits or base 32, only such.

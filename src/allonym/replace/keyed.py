@@ -51,11 +51,11 @@ def hash(mention: Mention, setting: Setting, *, length: int = 16) -> str:
     return f"[{mention.label}:{value[:length]}]"
 
 
-def _encrypt_grammar(options: Mapping[str, Any]) -> Grammar:
+def _declare_encrypt_grammar(options: Mapping[str, Any]) -> Grammar:
     return Grammar(("[{label}:{code}]",), code=f"[eE]1:{_BASE32}", specific=True)
 
 
-@traits(keyed=True, exact=True, grammar=_encrypt_grammar)
+@traits(keyed=True, exact=True, grammar=_declare_encrypt_grammar)
 def encrypt(mention: Mention, setting: Setting) -> str:
     """Write the text itself, encrypted: ``[PERSON:e1:BASE32]``. The key alone restores it.
 

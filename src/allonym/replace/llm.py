@@ -263,7 +263,7 @@ def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
     """Whether a value is plausible for its entity and echoes no original."""
     like = find_fullest(query.target)
     has_letters = any(c.isalpha() for c in value)
-    if not proposals.is_value(value) or not any(c.isalnum() for c in value):
+    if not proposals.is_possible_value(value) or not any(c.isalnum() for c in value):
         return False
     if normalize_surface(value) in read_word_lists()["placeholders"]:
         return False

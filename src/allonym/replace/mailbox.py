@@ -17,7 +17,7 @@ from allonym.replace.naming import split_hyphens
 from allonym.replace.network import draw_digits
 from allonym.replace.people import choose_family_name, choose_initial, inflect_family_name, invent_person
 from allonym.replace.person import Person, get_weight
-from allonym.replace.tables import word_set
+from allonym.replace.tables import read_word_set
 from allonym.text.fold import spell_out, to_ascii_letters
 from allonym.text.names import find_short_forms, normalize_surface
 
@@ -28,15 +28,15 @@ _MOST_READINGS = 200
 _SINGLE = 12  # choices of one word; those after them are two joined
 
 
-def read_words(name: str) -> frozenset[str]:
+def read_address_words(name: str) -> frozenset[str]:
     """Return the words of a list in ``addresses.toml``."""
-    return word_set(name, file="addresses.toml")
+    return read_word_set(name, file="addresses.toml")
 
 
 @lru_cache(maxsize=8)
 def _sort_words(name: str) -> tuple[str, ...]:
     """Return the same in order, to choose from."""
-    return tuple(sorted(read_words(name)))
+    return tuple(sorted(read_address_words(name)))
 
 
 class Part(NamedTuple):
@@ -82,18 +82,18 @@ class Mailboxes:
         runs = _split_runs(base)
         if not any(c.isalnum() for c in key):
             return None
-        roles = read_words("roles")
+        roles = read_address_words("roles")
         if all(r in roles for r in runs if r.isalpha()) and not any(r.isdigit() for r in runs) and not plus:
             return key
         # Read before the ledger is asked: what is assigned while it is read must not depend on what a vault holds.
-        reading = self._find_person(runs) or self._complete_person(runs) or self._invent_person(runs)
+        reading = self._find_person(runs) or self._find_person_by_given_name(runs) or self._invent_person(runs)
         pieces = self._replace_runs(runs, reading)
         tail = plus + "".join(self._replace_word(r) if r.isalpha() else r for r in _split_runs(tag))
         return self.cast.ledger.assign(
-            "local part", key, partial(self._propose_local_part, key, pieces, tail), telling=_join_signs
+            "local part", key, partial(self._propose_local_part, key, pieces, tail), telling=_encode_local_part_signs
         )
 
-    def rename_label(self, label: str) -> str | None:
+    def rename_domain_label(self, label: str) -> str | None:
         """Do the same for a label of a domain that is one person's name, such as ``sarah-connor``; None for others."""
         runs = _split_runs(label.casefold())
         reading = self._find_person(runs) if any(len(r) > 4 for r in runs) else None
@@ -124,17 +124,17 @@ class Mailboxes:
 
     def _replace_part(self, person: Person, part: Part) -> str:
         if not part.word:
-            if part.text in read_words("roles") or part.text in person.particles.split():
+            if part.text in read_address_words("roles") or part.text in person.particles.split():
                 return part.text
             return choose_initial(self.cast, person, part.text).lower()
         new = person.new[part.word]
         new = to_ascii_letters(
-            inflect_family_name(self.cast, person, new) if person.is_family(part.word) else new
+            inflect_family_name(self.cast, person, new) if person.is_family_word(part.word) else new
         ).lower()
         return new if part.complete else new[: len(part.text)]
 
     def _replace_word(self, run: str) -> str:
-        if run in read_words("roles"):
+        if run in read_address_words("roles"):
             return run
         if len(run) < _CUT:
             pools = [("abcdefghjklmnprstvw".replace(c, ""), f"letter {i}") for i, c in enumerate(run)]
@@ -157,13 +157,13 @@ class Mailboxes:
                 return None
         return fits[0] if fits else None
 
-    def _complete_person(self, runs: Sequence[str]) -> Reading | None:
+    def _find_person_by_given_name(self, runs: Sequence[str]) -> Reading | None:
         """Return the one person of whom the document has only the given name, where a family name stands beside it."""
         names = [r for r in runs if len(r) > 2 and r.isalpha()]
-        if len(names) != 2 or set(names) & read_words("roles"):
+        if len(names) != 2 or set(names) & read_address_words("roles"):
             return None
         for first, last in (names, names[::-1]):
-            bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given(p)]
+            bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given_names(p)]
             if len({id(p) for p in bearers}) == 1 and not bearers[0].family:
                 person = bearers[0]
                 new = choose_family_name(self.cast, last)
@@ -177,7 +177,7 @@ class Mailboxes:
     def _invent_person(self, runs: Sequence[str]) -> Reading | None:
         """Return a person of whom nothing but the address is known, where it is made of names."""
         kb = self.cast.kb
-        letters = [r for r in runs if r.isalpha() and r not in read_words("roles")]
+        letters = [r for r in runs if r.isalpha() and r not in read_address_words("roles")]
         names = [r for r in letters if len(r) > 1]
         first = last = ""
         if len(names) == 2 and len(letters) < 4:
@@ -231,7 +231,7 @@ def pick_word(cast: Cast, kind: str, key: str, pool: str, attempt: int) -> str:
     return first if attempt < _SINGLE else first + cast.ledger.pick(_sort_words("words"), f"{kind} 2", key, attempt)
 
 
-def _join_signs(value: str) -> str:
+def _encode_local_part_signs(value: str) -> str:
     # Names in it may belong to the person whose address it is; only as a whole it must be free.
     return "local" + re.sub(r"[\W_]", lambda sign: f"0{ord(sign[0])}0", value)
 
@@ -244,13 +244,13 @@ def _list_spellings(person: Person) -> Iterator[tuple[str, str]]:
             if not written:
                 parts = (part for w in person.written.values() for part in re.split("[‐‑-]", w))
                 written = next((part for part in parts if normalize_surface(part) == word), word)
-            yield from ((word, spelling) for spelling in _fold_spellings(written))
+            yield from ((word, spelling) for spelling in _list_ascii_spellings(written))
             forms = sorted(find_short_forms(word) - set(person.short)) if word in person.given else []
             yield from ((word, form) for form in forms if form.isascii())
 
 
 @lru_cache(maxsize=4096)
-def _fold_spellings(written: str) -> tuple[str, ...]:
+def _list_ascii_spellings(written: str) -> tuple[str, ...]:
     lower = written.lower()
     return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out(lower)).lower())))
 
@@ -275,14 +275,14 @@ def _read_runs(person: Person, runs: Sequence[str]) -> list[Parts] | None:
     unknown = [p.text for p in parts if not p.word and len(p.text) == 1]
     if len(unknown) > 1:
         return None
-    has_given = not person.given or any(p.word in _list_given(person) for p in parts)
+    has_given = not person.given or any(p.word in _list_given_names(person) for p in parts)
     if unknown and not has_given and unknown[0] not in person.middle and ".." not in runs:
         return None  # another person's, unless it is a middle name's initial: as known, or as two full stops tell
     rest = iter(reading)
     return [next(rest) if run.isalpha() else () for run in runs]
 
 
-def _list_given(person: Person) -> set[str]:
+def _list_given_names(person: Person) -> set[str]:
     return {u for w in (*person.given, *person.short) for u in split_hyphens(w)}
 
 
@@ -325,7 +325,7 @@ def _segment_run(
         if run[0] == spelled[0]:
             options[Part(run[0], word, len(spelled) == 1)] = rest
     options.update({Part(particle, "", True): used for particle in particles if run.startswith(particle)})
-    if run in read_words("roles"):
+    if run in read_address_words("roles"):
         options[Part(run, "", True)] = used
     out: list[Parts] = [
         (part, *tail)

@@ -210,16 +210,16 @@ traits = Traits
 PLAIN = Traits()
 
 
-def traits_of(operator: object) -> Traits:
+def get_operator_traits(operator: object) -> Traits:
     """Return the operator's traits; the defaults for a plain function."""
     declared = getattr(operator, "traits", PLAIN)
     return declared if isinstance(declared, Traits) else PLAIN
 
 
-def traits_named(operator: str) -> Traits:
+def get_traits_by_name(operator: str) -> Traits:
     """Return the traits of an operator by its name in a plan, such as ``tag@1``; the defaults for an unknown one."""
     try:
-        return traits_of(registry.operators.get(operator.partition("@")[0]))
+        return get_operator_traits(registry.operators.get(operator.partition("@")[0]))
     except UnknownNameError:
         return PLAIN
 
@@ -244,7 +244,7 @@ def tag_form(policy: Policy, label: str) -> tuple[str, str]:
     name = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
     style = rule.options.get("style")
     if not isinstance(style, str):
-        style = traits_of(get_operator(rule.operator)).style or policy.style
+        style = get_operator_traits(get_operator(rule.operator)).style or policy.style
     return name or label, style
 
 
@@ -255,7 +255,7 @@ def policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
     for label in policy.taxonomy:
         rule = policy.rule(label.name)
         name, style = tag_form(policy, label.name)
-        declared = traits_of(get_operator(rule.operator)).grammar({**rule.options, "style": style})
+        declared = get_operator_traits(get_operator(rule.operator)).grammar({**rule.options, "style": style})
         for grammar in (Grammar((style,)), replace(declared, least=1)):
             names.setdefault(grammar, set()).add(name)
     return tuple(replace(grammar, labels=frozenset(labels)) for grammar, labels in names.items())
@@ -298,7 +298,7 @@ def check_options(operator: str, options: Mapping[str, object], where: str) -> N
             raise UnknownNameError("option", name, types_of_options, f"{where}: operator {operator!r}")
         if not _has_type(value, types_of_options[name]):
             raise PolicyError(f"{where}.{name} must be {_describe_type(types_of_options[name])}, got {value!r}")
-    check = traits_of(function).check
+    check = get_operator_traits(function).check
     if check is not None:
         check(options, where)
 

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from allonym.kb import roman
-from allonym.replace.tables import read_toml, word_set
+from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.fold import Level
 from allonym.text.names import normalize_surface
 
@@ -89,11 +89,11 @@ def load_tables() -> NameTables:
         particle_origins=raw["particle_origins"],
         scripts=raw["scripts"],
         origins=raw["origins"],
-        **{name: word_set(name, file="naming.toml") for name in _SETS},
+        **{name: read_word_set(name, file="naming.toml") for name in _SETS},
     )
 
 
-def get_origin(language: str) -> str:
+def get_default_origin(language: str) -> str:
     """Return the language of origin of names that tell nothing: that of a text's language."""
     return load_tables().origins.get(language, "english")
 
@@ -282,7 +282,7 @@ def make_family_key(word: str, level: Level = Level.LETTERS) -> str:
     return key[:-1] if key.endswith(("ova", "eva")) and len(key) > 5 else key
 
 
-def feminise(word: str, origin: str) -> str:
+def feminise_family_name(word: str, origin: str) -> str:
     """Return the form for women of a family name in its form for men, by its language of origin."""
     for ending, other in load_tables().women.get(origin, ()):
         if word.endswith(ending) and len(word) > len(ending) + 1:

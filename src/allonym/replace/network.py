@@ -54,7 +54,9 @@ def _choose_address(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Addre
         "ip address",
         str(old),
         propose,
-        telling=lambda value: "ip" + _join_signs(value) if value and value not in present else " ",  # never free
+        telling=lambda value: (
+            "ip" + _encode_ip_address_signs(value) if value and value not in present else " "
+        ),  # never free
     )
 
 
@@ -71,7 +73,7 @@ def _find_addresses(cast: Cast) -> frozenset[str]:
     return cast.addresses
 
 
-def _join_signs(value: str) -> str:
+def _encode_ip_address_signs(value: str) -> str:
     """Return an address as one word, which no text has, so that addresses of one network do not bar each other."""
     return value.replace(".", "x").replace(":", "y")
 
@@ -82,7 +84,7 @@ def _choose_network(cast: Cast, network: str) -> str:
         "ip network",
         network,
         lambda attempt: cast.ledger.pick(_TESTS, "ip network", network, attempt),
-        telling=lambda value: "net" + _join_signs(value),
+        telling=lambda value: "net" + _encode_ip_address_signs(value),
     )
     return new or cast.ledger.pick(_TESTS, "ip network", network)
 

@@ -28,7 +28,7 @@ class OlderKeys(BookView):
         return self.book.recall(kind, older) if value is None and older != key else value
 
 
-def with_older_keys(book: Book, text: str) -> Book:
+def wrap_with_older_keys(book: Book, text: str) -> Book:
     """Return the book, made to look under older keys where the text has words that these would spell otherwise."""
     if text.isascii():
         return book

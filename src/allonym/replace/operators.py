@@ -18,12 +18,12 @@ def keep(mention: Mention, setting: Setting) -> str:
     return mention.text
 
 
-def _suppress_grammar(options: Mapping[str, Any]) -> Grammar:
+def _declare_suppress_grammar(options: Mapping[str, Any]) -> Grammar:
     replacement = str(options.get("replacement", "")).strip()
     return Grammar((replacement.replace("{", "{{").replace("}", "}}"),) if replacement else ())
 
 
-@traits(repeats=True, lossy=True, grammar=_suppress_grammar)
+@traits(repeats=True, lossy=True, grammar=_declare_suppress_grammar)
 def suppress(mention: Mention, setting: Setting, *, replacement: str = "") -> str:
     """Remove the text, or put the same words in place of every mention.
 
@@ -50,12 +50,12 @@ def check_style(style: str, where: str) -> None:
         raise PolicyError(f"{where}: a tag must not be empty; use operator 'suppress' to remove text")
 
 
-def _tag_grammar(options: Mapping[str, Any]) -> Grammar:
+def _declare_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     style = options.get("style")
     return Grammar((style,) if style else ("[{label}_{n}]", "[{label} {n}]", "[{label}]", "<{label} {n}>"))
 
 
-@traits(repeats=True, check=_check_tag, grammar=_tag_grammar)
+@traits(repeats=True, check=_check_tag, grammar=_declare_tag_grammar)
 def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: str | None = None) -> str:
     """Write a tag with the label and the entity's number, such as ``[PERSON_1]``.
 
@@ -85,11 +85,11 @@ def _check_mask(options: Mapping[str, Any], where: str) -> None:
             raise PolicyError(f"{where}.{name} must be 0 or more, got {options[name]!r}")
 
 
-def _mask_grammar(options: Mapping[str, Any]) -> Grammar:
+def _declare_mask_grammar(options: Mapping[str, Any]) -> Grammar:
     return Grammar(signs=options.get("char", "*"))
 
 
-@traits(repeats=True, lossy=True, check=_check_mask, grammar=_mask_grammar)
+@traits(repeats=True, lossy=True, check=_check_mask, grammar=_declare_mask_grammar)
 def mask(mention: Mention, setting: Setting, *, char: str = "*", keep_first: int = 0, keep_last: int = 0) -> str:
     """Cover letters and digits and keep the shape: ``4111-1111`` becomes ``****-****``.
 

@@ -23,12 +23,12 @@ from allonym.replace.attributes import choose_nationality
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
 from allonym.replace.people import choose_family_name
-from allonym.replace.place_map import PlaceMap, walk_pools
+from allonym.replace.place_map import PlaceMap, pick_from_pools
 from allonym.replace.place_names import find_known_place
 from allonym.replace.places import render_place
 from allonym.replace.postal import change_digits
-from allonym.replace.tables import read_toml, word_set
-from allonym.replace.trade_names import WORD, Part, Token, find_parts, is_acronym, list_name_words, tokenise_name
+from allonym.replace.tables import read_toml, read_word_set
+from allonym.replace.trade_names import WORD, Part, Token, find_name_parts, is_acronym, list_name_words, tokenise_name
 from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
 
@@ -83,7 +83,7 @@ class _Organisation:
         for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(list_name_words(s)), -len(s), s)):
             if surface != longest and is_acronym(surface) and len(list_name_words(longest)) > 1:
                 full = self._names[longest]
-                self._names[surface] = chooser.abbreviate(surface, full) if full is not None else None
+                self._names[surface] = chooser.abbreviate_new_name(surface, full) if full is not None else None
             else:
                 self._names[surface] = chooser.choose_name(surface)
 
@@ -121,8 +121,8 @@ class _Chooser:
         new = self._choose_short_form(bare, surface, tokens)
         if new is not None:
             return new
-        parts = find_parts(self._places, tokens)
-        new = None if self._invent else self._choose_known(tokens, parts)
+        parts = find_name_parts(self._places, tokens)
+        new = None if self._invent else self._choose_known_organisation(tokens, parts)
         if new is not None:
             return new
         if is_acronym(surface):
@@ -237,7 +237,7 @@ class _Chooser:
                 + (new if is_acronym(surface) else match_capitals(new, surface))
                 + trade_names.get_legal_form(tokens)
             )
-        generic = word_set("organisations", "generic")
+        generic = read_word_set("organisations", "generic")
         if is_acronym(surface) or (bare[0] in generic and len(bare) == 1):
             return None
         for long, (words, _) in self._learned.items():
@@ -251,7 +251,7 @@ class _Chooser:
                 return match_capitals(" ".join(words[:count]), surface) + trade_names.get_legal_form(tokens)
         return None
 
-    def _choose_known(self, tokens: Sequence[Token], parts: Sequence[Part]) -> str | None:
+    def _choose_known_organisation(self, tokens: Sequence[Token], parts: Sequence[Part]) -> str | None:
         """Return the name with another organization's in place of one of the knowledge base; None where it has none.
 
         Only words that say the sort, and places, may follow that one: ``Goldman Sachs Group``, ``Enron North America``.
@@ -272,12 +272,12 @@ class _Chooser:
             if any(p.sort not in ("fixed", "place") for p in tail if p.text.strip()):
                 break
             core = text[start : starts[words[count - 1] + 1]]
-            item = self._find_known(core, [parts[i] for i in words[:count]])
+            item = self._find_known_organisation(core, [parts[i] for i in words[:count]])
             if item is not None:
                 return self._replace_core(item, text[:start], core, tail)
         if end < len(text):
             # The knowledge base may know it with its legal form alone: Energie AG.
-            item = self._find_known(text[start:], parts[words[0] :])
+            item = self._find_known_organisation(text[start:], parts[words[0] :])
             if item is not None:
                 core = text[start : starts[words[-1] + 1]]
                 return self._replace_core(item, text[:start], core, parts[words[-1] + 1 :])
@@ -292,11 +292,11 @@ class _Chooser:
         rest = self._compose_name(tail, unchanged=True)
         return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
 
-    def _find_known(self, core: str, parts: Sequence[Part]) -> Item | None:
+    def _find_known_organisation(self, core: str, parts: Sequence[Part]) -> Item | None:
         """Return the organization that is replaced as a whole; None: its name is read word by word."""
         items = self._kb.find(core, ORGANISATIONS, "", self._places.language)
         items = items or self._kb.find(f"the {core}", ORGANISATIONS)
-        if not items or (len(parts) == 1 and normalize_surface(core) in word_set("organisations", "generic")):
+        if not items or (len(parts) == 1 and normalize_surface(core) in read_word_set("organisations", "generic")):
             return None
         item = items[0]
         if core.islower() and item.label != core:
@@ -311,11 +311,11 @@ class _Chooser:
 
     def _choose_similar(self, item: Item, core: str) -> str | None:
         """Return another organization of the same industry and country; of an authority, one of the same sort."""
-        to = self._places.move_country(item.country)
+        to = self._places.get_target_country(item.country)
         key, pools = f"{item.label}>{to}", _list_pools(self._kb, item, to)
 
         def propose(attempt: int) -> str | None:
-            other = walk_pools(self._places.cast, pools, "organisation", key, attempt)
+            other = pick_from_pools(self._places.cast, pools, "organisation", key, attempt)
             return other and (_remove_legal_form(self._kb, other.label) or " ")
 
         name = self._ledger.assign("organisation", key, propose, telling=trade_names.get_distinctive_name)
@@ -341,9 +341,9 @@ class _Chooser:
         rest = iter(letters)
         return "".join(next(rest) if c.isalpha() else c for c in surface)
 
-    def abbreviate(self, surface: str, full: str) -> str | None:
+    def abbreviate_new_name(self, surface: str, full: str) -> str | None:
         """Return the acronym of a new long form, in the way of the old one; other letters where that gives none."""
-        left_out = word_set("organisations", "legal") | {"the"}
+        left_out = read_word_set("organisations", "legal") | {"the"}
         words = [w for w in WORD.findall(full) if normalize_surface(w) not in left_out and w[0].isalpha()]
         letters = [w[0].upper() for w in words if normalize_surface(w) not in _SMALL]
         if len(letters) != sum(c.isalpha() for c in surface):
@@ -382,7 +382,7 @@ def _list_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @lru_cache(maxsize=2048)
 def _list_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
     """Return what may replace an organization whose country goes to ``to``: there, similar ones at home, anywhere."""
-    sorts = set(list_name_words(item.label)) & word_set("organisations", "sorts")
+    sorts = set(list_name_words(item.label)) & read_word_set("organisations", "sorts")
     authority = item.kind in ("agency", "org")
     there = kb.pool(item.kind, country=to, industry=item.industry)
     near = () if to != item.country else kb.siblings(item)

@@ -27,8 +27,8 @@ _BECH32 = ("bc", "tb", "ltc", "bcrt", "addr")  # first parts of addresses with s
 def draw_card(code: str, draws: Draws) -> str:
     """Return a card number of the same brand and length, from a test range where one is known, with its check digit."""
     tests = next((tests for starts, tests in _TEST_CARDS.items() if code.startswith(tuple(starts.split()))), "")
-    front = draws.pick(tests.split()) if tests else code[:4]
-    body = front + draws.digits(len(code) - len(front) - 1)
+    front = draws.pick_element(tests.split()) if tests else code[:4]
+    body = front + draws.draw_digit_string(len(code) - len(front) - 1)
     return next(body + d for d in DIGITS if luhn(body + d) or d == "9")
 
 
@@ -42,7 +42,7 @@ def draw_iban(code: str, draws: Draws) -> str:
     country, old = code[:2], code[4:]
     out = code
     for _ in range(IBAN_DRAWS):
-        new = "".join(draws.pick(DIGITS if c.isdigit() else LETTERS) for c in old)
+        new = "".join(draws.pick_element(DIGITS if c.isdigit() else LETTERS) for c in old)
         if new[:4] == old[:4] or new == old:
             continue
         number = int("".join(str(int(c, 36)) for c in f"{new}{country}00"))
@@ -60,12 +60,12 @@ def draw_wallet(text: str, draws: Draws) -> str | None:
     if text[:2] in ("0x", "0X"):
         upper, lower = any(c.isupper() for c in text[2:]), any(c.islower() for c in text[2:])
         digits = DIGITS + ("ABCDEFabcdef" if upper and lower else "ABCDEF" if upper else "abcdef")
-        return text[:2] + "".join(draws.pick(digits) for _ in text[2:])
+        return text[:2] + "".join(draws.pick_element(digits) for _ in text[2:])
     front, separator, data = text.rpartition("1")
     if separator and front.lower() in _BECH32 and len(data) > 6:
         return _draw_bech32(front, data, draws)
     if len(text) > 40:  # Monero: only the network's two characters are fixed
-        return text[:2] + "".join(draws.pick(BASE58) for _ in text[2:])
+        return text[:2] + "".join(draws.pick_element(BASE58) for _ in text[2:])
     return _draw_base58(text, draws)
 
 
@@ -79,7 +79,7 @@ def _draw_base58(text: str, draws: Draws) -> str | None:
         return None
     version = number.to_bytes(25, "big")[:1]
     for _ in range(200):
-        raw = version + bytes(draws.below(256) for _ in range(20))
+        raw = version + bytes(draws.draw_number_below(256) for _ in range(20))
         out = _encode_base58(raw + sha256(sha256(raw).digest()).digest()[:4])
         if len(out) == len(text) and out[0] == text[0] and out != text:
             return out
@@ -100,7 +100,7 @@ def _draw_bech32(front: str, data: str, draws: Draws) -> str:
     low = data.lower()
     prefix = [ord(c) >> 5 for c in front.lower()] + [0] + [ord(c) & 31 for c in front.lower()]
     constant = compute_polymod(prefix + [BECH32.find(c) for c in low])
-    values = [BECH32.find(low[0])] + [draws.below(32) for _ in range(len(low) - 7)]
+    values = [BECH32.find(low[0])] + [draws.draw_number_below(32) for _ in range(len(low) - 7)]
     values[-1] &= 16  # the last five bits are filled up with zeros
     check = compute_polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
     values += [check >> 5 * (5 - i) & 31 for i in range(6)]

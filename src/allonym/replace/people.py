@@ -25,7 +25,7 @@ from allonym.replace.network import draw_digits
 from allonym.replace.person import FAMILY, FAMILY_FIRST, GIVEN, Person, PersonReader, guess_family_origin, parse_person
 from allonym.replace.wording import match_case
 from allonym.text.fold import to_ascii_letters
-from allonym.text.names import find_short_forms, is_near, list_singulars, normalize_surface
+from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -76,7 +76,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     families |= {w for r in readers for w, kind in r.singles.items() if kind == FAMILY}
     givens = {w for r in readers for w in r.person.given} - families
     spans = sorted((s.start, s.end) for t in targets for s in t.entity.spans)
-    people = [_find_by_initials(r, readers) or r.complete(families, givens) for r in readers]
+    people = [_find_by_initials(r, readers) or r.complete_person(families, givens) for r in readers]
     for reader in readers:
         reader.person.gender = reader.guess_gender(spans)
         for word in (*reader.person.given, *reader.person.family):
@@ -86,7 +86,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     for reader, person in zip(readers, people, strict=True):
         player = _find_same_person(person, by_name)
         if id(player) not in players:
-            _choose_names(cast, player)
+            _assign_person_names(cast, player)
             players[id(player)] = player
         out[reader.entity.key] = partial(_render_surface, cast, player)
     _register_people(cast, tuple(players.values()))
@@ -154,17 +154,17 @@ def choose_family_name(cast: Cast, word: str) -> str | None:
     Returns:
         The new name as names are written; None where the word holds no letter, or nothing fits.
     """
-    return _choose_family(cast, word, guess_family_origin(cast, word, ""))
+    return _choose_masculine_family_name(cast, word, guess_family_origin(cast, word, ""))
 
 
 def invent_person(cast: Cast, given_name: str, family_name: str) -> Person:
     """Return the pseudonym of a person whose name only an address tells: the same as the name would get elsewhere."""
     kb = cast.kb
-    home = naming.get_origin(cast.setting.policy.language)
+    home = naming.get_default_origin(cast.setting.policy.language)
     origin = kb.origin([given_name, family_name], home) if given_name else guess_family_origin(cast, family_name, "")
     person = Person(f"{given_name} {family_name}".strip(), kb.gender(given_name, origin) if given_name else "", origin)
     person.given, person.family = [given_name] * bool(given_name), [family_name] * bool(family_name)
-    _choose_names(cast, person)
+    _assign_person_names(cast, person)
     return person
 
 
@@ -184,13 +184,13 @@ def _register_people(cast: Cast, people: Sequence[Person]) -> None:
             cast.people.setdefault(f"{person.given[0]} {person.family[-1]}", person)
 
 
-def _get_assigned(cast: Cast) -> _Assigned:
+def _get_assigned_names(cast: Cast) -> _Assigned:
     assigned = cast.people.setdefault("", _Assigned())
     assert isinstance(assigned, _Assigned)
     return assigned
 
 
-def _list_forms(name: str) -> set[str]:
+def _list_near_forms(name: str) -> set[str]:
     """Return a name, and it without any one of its letters: near names share one of them. A long one stands alone."""
     word = normalize_surface(name)
     if not 3 < len(word) <= _LONG:
@@ -199,36 +199,40 @@ def _list_forms(name: str) -> set[str]:
 
 
 def _reserve_name(cast: Cast, name: str, key: str) -> None:
-    near = _get_assigned(cast).near
-    for form in _list_forms(name):
+    near = _get_assigned_names(cast).near
+    for form in _list_near_forms(name):
         near.setdefault(form, key)
 
 
 def _is_near_another(cast: Cast, name: str, key: str) -> bool:
-    near = _get_assigned(cast).near
-    return any(near.get(form, key) != key for form in _list_forms(name))
+    near = _get_assigned_names(cast).near
+    return any(near.get(form, key) != key for form in _list_near_forms(name))
 
 
-def _choose_names(cast: Cast, person: Person) -> None:
+def _assign_person_names(cast: Cast, person: Person) -> None:
     written = person.written
     for word in person.family:
         old = written.get(word, word)
         keeps_origin = person.particles or person.family_first or not person.given
         origin = person.origin if keeps_origin else guess_family_origin(cast, old, person.origin)
-        _set_new(person, word, _choose_family(cast, old, origin, person.particles))
+        _record_new_word(person, word, _choose_masculine_family_name(cast, old, origin, person.particles))
     if not person.given:
         return
     key = " ".join((*person.given[:1], *(make_family_key(w) for w in person.family)))
-    if _get_assigned(cast).keys.setdefault(key, person.key) != person.key:
+    if _get_assigned_names(cast).keys.setdefault(key, person.key) != person.key:
         key = f"{key}\0{person.key}"
     for i, word in enumerate(person.given):
-        _set_new(person, word, _choose_given(cast, person, written.get(word, word), f"{key} +{word}" if i else key))
+        _record_new_word(
+            person, word, _choose_given(cast, person, written.get(word, word), f"{key} +{word}" if i else key)
+        )
     for word, full in person.short.items():
         if full in person.new:
-            person.new[word] = _choose_short(cast, person, person.new[full], f"{key} {word}") or person.new[full]
+            person.new[word] = (
+                _choose_short_given_name(cast, person, person.new[full], f"{key} {word}") or person.new[full]
+            )
 
 
-def _choose_short(cast: Cast, person: Person, new: str, key: str) -> str | None:
+def _choose_short_given_name(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
     usable = _list_usable(cast.kb, person.gender)
     forms = [f.capitalize() for f in sorted(find_short_forms(normalize_surface(new))) if f.capitalize() in usable]
@@ -245,7 +249,7 @@ def _list_usable(kb: KnowledgeBase, gender: str) -> frozenset[str]:
     return frozenset(kb.names("first", "", gender))
 
 
-def _set_new(person: Person, word: str, new: str | None) -> None:
+def _record_new_word(person: Person, word: str, new: str | None) -> None:
     if new is None:
         return
     person.new[word] = new
@@ -256,23 +260,25 @@ def _set_new(person: Person, word: str, new: str | None) -> None:
         person.new.setdefault(parts[0], news[0])
 
 
-def _choose_family(cast: Cast, word: str, origin: str, particles: str = "") -> str | None:
+def _choose_masculine_family_name(cast: Cast, word: str, origin: str, particles: str = "") -> str | None:
     """Return the pseudonym of a family name, in its form for men."""
     parts = re.split("[‐‑-]", word)
     if len(parts) > 1:
-        news = [p if normalize_surface(p) in ARTICLES else _choose_family(cast, p, origin) for p in parts]
+        news = [
+            p if normalize_surface(p) in ARTICLES else _choose_masculine_family_name(cast, p, origin) for p in parts
+        ]
         return None if news == parts or None in news else "-".join(filter(None, news))
     if not any(c.isalpha() for c in word):
         return None
     key = make_family_key(word)
-    pools = _list_pools(cast.kb, "last", origin, "m", word, particles)
+    pools = _list_name_pools(cast.kb, "last", origin, "m", word, particles)
     proposals = _Proposals(cast, pools, FAMILY, key, word)
-    return _assign_name(cast, FAMILY, key, proposals.propose, telling=_join_forms)
+    return _assign_name(cast, FAMILY, key, proposals.propose, telling=_join_gender_forms)
 
 
 def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None:
     """Return the pseudonym of a given name. With a vault no other person of the scope has the whole new name."""
-    pools = _list_pools(cast.kb, "first", person.origin, person.gender, word, "")
+    pools = _list_name_pools(cast.kb, "first", person.origin, person.gender, word, "")
     if normalize_surface(word) in person.short.values():
         pools = (tuple(n for n in pools[1] if _has_short_form(n)) or pools[0], *pools[1:])
     families = tuple(person.new[w] for w in person.family if w in person.new)
@@ -287,9 +293,9 @@ def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None
     return None if new is None else _get_first_word(new)
 
 
-def _join_forms(name: str) -> str:
+def _join_gender_forms(name: str) -> str:
     """Return a family name and what women of any language would bear for it: none may belong to another person."""
-    forms = (naming.feminise(name, origin) for origin in sorted(load_tables().women))
+    forms = (naming.feminise_family_name(name, origin) for origin in sorted(load_tables().women))
     return " ".join(dict.fromkeys((name, *forms)))
 
 
@@ -311,7 +317,7 @@ class _Proposals:
     """The choices for one name; a choice is empty where it cannot be used.
 
     Attributes:
-        pools: see :func:`_list_pools`.
+        pools: see :func:`_list_name_pools`.
         kind, key: of the ledger.
         word: the old name.
         families: the new family names beside a given name.
@@ -331,7 +337,7 @@ class _Proposals:
         name = pick(self.pools[min(stage, 3)] or self.pools[3], kind, key, attempt)
         if stage == 4:
             name += "-" + pick(self.pools[2], f"{kind} 2", key, attempt)
-        if make_family_key(name) == make_family_key(self.word) or is_near(
+        if make_family_key(name) == make_family_key(self.word) or is_within_one_edit(
             normalize_surface(name), normalize_surface(self.word)
         ):
             return ""
@@ -354,7 +360,7 @@ class _Proposals:
         return f"{first}-{second}" if first != second else ""
 
 
-def _list_pools(
+def _list_name_pools(
     kb: KnowledgeBase, part: str, origin: str, gender: str, word: str, particles: str
 ) -> tuple[tuple[str, ...], ...]:
     """Return the names that may replace ``word``: the most similar, all of its origin, English ones, all."""
@@ -372,9 +378,9 @@ def _list_similar(
     kb: KnowledgeBase, sort: tuple[str, str, str, str], hyphen: bool, ascii_only: bool, length: int, prefix: str
 ) -> tuple[tuple[str, ...], ...]:
     part, origin, gender, particles = sort
-    everything = _list_names(kb, part, origin, gender, particles)
+    everything = _list_origin_names(kb, part, origin, gender, particles)
     home = ("english", "american") if part == "first" else ("english", "american", "irish", "scottish")
-    english = tuple(sorted({n for o in home for n in _list_names(kb, part, o, gender, "") if n.isascii()}))
+    english = tuple(sorted({n for o in home for n in _list_origin_names(kb, part, o, gender, "") if n.isascii()}))
     if len(everything) < _ENOUGH:
         everything = english
     similar = everything
@@ -386,11 +392,11 @@ def _list_similar(
     ):
         fewer = tuple(n for n in similar if fits(n))
         similar = fewer if len(fewer) >= _ENOUGH else similar
-    return similar, everything, english, _list_names(kb, part, "", gender, "")
+    return similar, everything, english, _list_origin_names(kb, part, "", gender, "")
 
 
 @lru_cache(maxsize=512)
-def _list_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> tuple[str, ...]:
+def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> tuple[str, ...]:
     if part == "first":
         # Without a gender: names of these languages seldom tell a reader of another one the gender.
         names = kb.names("first", origin, gender or ("" if origin in FAMILY_FIRST else "n"))
@@ -490,10 +496,10 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
         bare = "".join(c for c in text if c.isalpha())
         if bare and bare != text and person.find_word(normalize_surface(bare)) is not None:
             return _render_word(cast, person, bare)
-        new = _choose_family(cast, bare or text, person.origin)
+        new = _choose_masculine_family_name(cast, bare or text, person.origin)
         return None if new is None else match_case(new, text)
     plural = known_word != word and known_word in [person.spellings.get(base, base) for base in list_singulars(word)]
-    if person.is_family(known_word) and not plural and not naming.is_masculine(text):
+    if person.is_family_word(known_word) and not plural and not naming.is_masculine(text):
         new = inflect_family_name(cast, person, new)
     if "-" in text and "-" in new and normalize_surface(text.split("-")[0]) in ARTICLES:
         new = f"{text.split('-')[0]}-{new.partition('-')[2]}"  # "al-Farsi" and "Al-Farsi"
@@ -522,7 +528,7 @@ def inflect_family_name(cast: Cast, person: Person, name: str) -> str:
         same = [f.origin for f in facts if f.origin == person.origin]
         origins = same or [f.origin for f in facts if f.gender == "m"] or [f.origin for f in facts[:1]]
         unknown = "polish" if naming.is_masculine(part) else ""
-        parts.append(naming.feminise(part, next(iter(origins), unknown)))
+        parts.append(naming.feminise_family_name(part, next(iter(origins), unknown)))
     return "-".join(parts)
 
 
@@ -546,7 +552,7 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
 
 def _is_family_piece(person: Person, piece: Piece) -> bool:
     word = person.find_word(normalize_surface(piece.text)) if piece.kind == "name" else None
-    return word is not None and person.is_family(word)
+    return word is not None and person.is_family_word(word)
 
 
 def choose_initial(cast: Cast, person: Person, letter: str) -> str:
@@ -555,7 +561,7 @@ def choose_initial(cast: Cast, person: Person, letter: str) -> str:
     Other initials of the document have other capitals, as long as there are some.
     """
     if letter not in person.letters:
-        used = _get_assigned(cast).letters
+        used = _get_assigned_names(cast).letters
         pool = [c for c in _LETTERS if c.lower() != letter]
         pool = [c for c in pool if used.get(c, letter) == letter] or pool
         person.letters[letter] = cast.ledger.pick(pool, "initial", f"{person.key} {letter}")

@@ -13,7 +13,7 @@ from allonym.replace.cast import Cast
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise_name, split_hyphens
 from allonym.text.fold import spell_out
-from allonym.text.names import find_short_forms, is_near, list_singulars, make_sound_key, normalize_surface
+from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, make_sound_key, normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -84,12 +84,14 @@ class Person:
         )
         if not forms and len(word) >= 4 and word.isalpha():
             similar = [
-                n for n in names if len(n) >= 4 and is_near(word, n) and make_sound_key(word) == make_sound_key(n)
+                n
+                for n in names
+                if len(n) >= 4 and is_within_one_edit(word, n) and make_sound_key(word) == make_sound_key(n)
             ]
             forms = tuple(similar) if len(similar) == 1 else ()
         return next(iter(forms), None)
 
-    def is_family(self, word: str) -> bool:
+    def is_family_word(self, word: str) -> bool:
         """Whether a known word is a family name or a part of one."""
         return word in self.family or any(word in split_hyphens(w) for w in self.family)
 
@@ -102,7 +104,7 @@ class PersonReader:
         target: the entity.
 
     Attributes:
-        person: what is known of the person; complete once :meth:`complete` has been called.
+        person: what is known of the person; complete once :meth:`complete_person` has been called.
         singles: words that stood alone, to given or family name; empty: unknown.
         initials: the initials of each surface.
     """
@@ -130,7 +132,7 @@ class PersonReader:
                         self.person.spellings[second] = word
         fullest = max((_list_names(pieces) for pieces, *_ in surfaces), key=len, default=[])
         by_title = (naming.find_title_origin(pieces, before[0]) for pieces, _, _, before in surfaces)
-        self.home = next(filter(None, by_title), "") or naming.get_origin(cast.setting.policy.language)
+        self.home = next(filter(None, by_title), "") or naming.get_default_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
         for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_names(s[0]))):
             self._read_surface(pieces, surface, span, before)
@@ -191,7 +193,7 @@ class PersonReader:
     def _find_full_form(self, word: str) -> str:
         return next((g for g in self.person.given if word in find_short_forms(g)), "")
 
-    def complete(self, families: set[str], givens: set[str]) -> Person:
+    def complete_person(self, families: set[str], givens: set[str]) -> Person:
         """Return the person, once the other people's names are known.
 
         Words that stood alone become given or family names.
@@ -214,7 +216,9 @@ class PersonReader:
                 person.family.append(base)
                 person.plural = not person.given and len(person.family) == 1
             elif not self._is_initials(word):
-                kind = kind or (FAMILY if word in families else GIVEN if word in givens else self._guess_kind(word))
+                kind = kind or (
+                    FAMILY if word in families else GIVEN if word in givens else self._guess_name_kind(word)
+                )
                 (person.family if kind == FAMILY else person.given).append(word)
         words = [person.written.get(w, w) for w in (*person.given[:1], *person.family[-1:])]
         hint = self._guess_particle_origin()
@@ -251,7 +255,7 @@ class PersonReader:
         written = self.person.written.get(word, "")
         return 2 <= len(word) <= 4 and written.isupper() and word.isalpha() and not self.cast.kb.name_facts(word)
 
-    def _guess_kind(self, word: str) -> str:
+    def _guess_name_kind(self, word: str) -> str:
         if self.person.given and not self.person.family:
             return FAMILY
         for origin in (self.home, ""):
@@ -280,7 +284,7 @@ class PersonReader:
         if by_name and not any(f.gender not in ("", by_name) for f in facts if f.part == "first"):
             return by_name
         gender = self._title_gender or self._guess_by_pronouns(others) or by_name
-        if not gender and any(_is_of_woman(kb, person.written.get(w, w)) for w in person.family):
+        if not gender and any(_is_feminine_form(kb, person.written.get(w, w)) for w in person.family):
             return "f"
         return gender
 
@@ -377,7 +381,7 @@ def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "")
     if len(parts) > 1 and normalize_surface(parts[0]) in ARTICLES:
         return load_tables().particle_origins.get(normalize_surface(parts[0]), full_origin or "arabic")
     word = parts[-1] if parts else word
-    origin = kb.origin(["", word], home or naming.get_origin(cast.setting.policy.language))
+    origin = kb.origin(["", word], home or naming.get_default_origin(cast.setting.policy.language))
     exact = _find_exact_origins(kb, word, "last")
     if exact and origin not in exact:
         origin = exact[0]
@@ -400,7 +404,7 @@ def _count_origins(kb: KnowledgeBase, word: str, part: str) -> int:
     return len({f.origin for f in kb.name_facts(word) if f.part == part and f.weight > _BORROWED})
 
 
-def _is_of_woman(kb: KnowledgeBase, word: str) -> bool:
+def _is_feminine_form(kb: KnowledgeBase, word: str) -> bool:
     """Whether only women bear a family name in this form."""
     genders = {f.gender for f in kb.name_facts(word) if f.part == "last"}
     return (

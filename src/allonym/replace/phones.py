@@ -122,32 +122,32 @@ def draw_phone(phone: Phone, draws: Draws, attempt: int) -> str | None:
     """Return another national number of the same length and kind; None where none is found."""
     if phone.country == 1:
         return _draw_north_american(phone, draws)
-    kind = _find_kind(phone)
+    kind = _find_phone_kind(phone)
     pool = _read_reserved().get((phone.region, kind, len(phone.digits))) if attempt < RESERVED_TRIES else None
     if pool:
-        size = _get_area_size(phone.country, phone.digits)
-        pool = [n for n in pool if _get_area_size(phone.country, n.replace("x", "0")) == size] or pool
-        return "".join(draws.digits(1) if c == "x" else c for c in draws.pick(pool))
+        size = _count_area_digits(phone.country, phone.digits)
+        pool = [n for n in pool if _count_area_digits(phone.country, n.replace("x", "0")) == size] or pool
+        return "".join(draws.draw_digit_string(1) if c == "x" else c for c in draws.pick_element(pool))
     return _draw_valid(phone, kind, draws)
 
 
 def draw_local_number(code: str, draws: Draws) -> str:
     """Return seven digits that are dialled inside a North American area: 555-0100 to 555-0199."""
-    return _draw_film_number(draws) if len(code) == 7 else draws.digits(len(code))
+    return _draw_film_number(draws) if len(code) == 7 else draws.draw_digit_string(len(code))
 
 
 def _draw_film_number(draws: Draws) -> str:
-    return f"55501{draws.below(100):02}"
+    return f"55501{draws.draw_number_below(100):02}"
 
 
-def _find_kind(phone: Phone) -> str:
+def _find_phone_kind(phone: Phone) -> str:
     kinds = PhoneNumberType
     names = {kinds.MOBILE: "mobile", kinds.FIXED_LINE_OR_MOBILE: "mobile", kinds.TOLL_FREE: "free", kinds.UAN: "other"}
     return names.get(phonenumbers.number_type(_to_number(phone)), "fixed")
 
 
 @lru_cache(maxsize=256)
-def _get_area_size(country: int, digits: str) -> int:
+def _count_area_digits(country: int, digits: str) -> int:
     """Return how many digits are the area's; groups that are written stay right where this stays the same."""
     return phonenumbers.length_of_geographical_area_code(_to_number(Phone(country, digits, "")))
 
@@ -156,7 +156,7 @@ def _draw_north_american(phone: Phone, draws: Draws) -> str:
     ending = _draw_film_number(draws)
     area = phone.digits[:3]
     for _ in range(0 if area in _TOLL_FREE else 400):
-        code = str(200 + draws.below(800))
+        code = str(200 + draws.draw_number_below(800))
         if code == area or code[1:] == "11" or code in _TOLL_FREE or len(set(code)) == 1:
             continue
         if phonenumbers.region_code_for_number(_to_number(Phone(1, code + ending, ""))) == phone.region:
@@ -167,9 +167,13 @@ def _draw_north_american(phone: Phone, draws: Draws) -> str:
 def _draw_valid(phone: Phone, kind: str, draws: Draws) -> str | None:
     for size in range(1, min(6, len(phone.digits))):
         for _ in range(60):
-            digits = phone.digits[:size] + draws.digits(len(phone.digits) - size)
+            digits = phone.digits[:size] + draws.draw_digit_string(len(phone.digits) - size)
             new = phone._replace(digits=digits)
-            if digits != phone.digits and phonenumbers.is_valid_number(_to_number(new)) and _find_kind(new) == kind:
+            if (
+                digits != phone.digits
+                and phonenumbers.is_valid_number(_to_number(new))
+                and _find_phone_kind(new) == kind
+            ):
                 return digits
     rest = draw_shape(read_code(phone.digits[1:]), ANY, draws)
     return phone.digits[0] + rest if rest else None

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from allonym.replace.cast import Cast, find_plain_words
 from allonym.replace.mention import Wanted
-from allonym.replace.tables import read_toml, word_set
+from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.names import normalize_surface, parse_person
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _FORMAL = re.compile(r" - |\S+ \S+ \S+ |\b(?:County|Borough|District|Township|Ci
 """Cities whose names are no good for others: Londonderry County Borough."""
 
 
-def walk_pools(cast: Cast, pools: Pools, kind: str, key: str, attempt: int) -> Item | None:
+def pick_from_pools(cast: Cast, pools: Pools, kind: str, key: str, attempt: int) -> Item | None:
     """Return the choice of an attempt: through each pool in turn from a keyed start, 16 of each, then the next pool."""
     for i, pool in enumerate(pools):
         room = min(len(pool), 16) if i < len(pools) - 1 else len(pool)
@@ -66,13 +66,13 @@ def walk_pools(cast: Cast, pools: Pools, kind: str, key: str, attempt: int) -> I
 @cache
 def _sort_words() -> frozenset[str]:
     """Return the words that say what a place is: Lake, Airport."""
-    return word_set("places", "words", "first") | word_set("places", "words", "last")
+    return read_word_set("places", "words", "first") | read_word_set("places", "words", "last")
 
 
 @lru_cache(maxsize=8192)
 def get_distinctive_name(label: str) -> str:
     """Return a place's name without the words that many names share; all of it where nothing else is left."""
-    generic = word_set("places", "generic") | _sort_words()
+    generic = read_word_set("places", "generic") | _sort_words()
     return " ".join(w for w in find_plain_words(label) if w not in generic) or label
 
 
@@ -100,7 +100,11 @@ def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> tuple[
     language too; else those that speak its language or, where ``languages`` are replaced too, neighbours that speak
     another.
     """
-    avoid, article, postcodes = word_set("places", "avoid"), word_set("places", "article"), read_toml()["postcodes"]
+    avoid, article, postcodes = (
+        read_word_set("places", "avoid"),
+        read_word_set("places", "article"),
+        read_toml()["postcodes"],
+    )
     fit = [
         item
         for other, item in sorted(_get_countries(kb).items())
@@ -177,11 +181,11 @@ def _list_city_pools(kb: KnowledgeBase, country: str, region: str, size: int) ->
     fit = _list_cities(kb, country)
     inside = tuple(c for c in fit if region and c.region == region)
     inside = inside if len(inside) >= LEAST_TOWNS else ()
-    pools = (_take_size(inside, size), inside, _take_size(fit, size), fit)
+    pools = (_filter_by_size(inside, size), inside, _filter_by_size(fit, size), fit)
     return tuple(pool for pool in pools if pool)
 
 
-def _take_size(cities: Sequence[Item], size: int) -> tuple[Item, ...]:
+def _filter_by_size(cities: Sequence[Item], size: int) -> tuple[Item, ...]:
     same = tuple(c for c in cities if c.size == size)
     return same if len(same) >= 4 else tuple(c for c in cities if abs(c.size - size) <= 1)
 
@@ -212,7 +216,7 @@ def _is_replaced(policy: Policy, label: str) -> bool:
     return policy.looks_for(label) and policy.rule(label).operator == "pseudonym"
 
 
-def _find_named(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, dict[str, Item]]]:
+def _find_named_places(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, dict[str, Item]]]:
     """Find the countries and regions that the document names.
 
     Returns:
@@ -275,7 +279,7 @@ class PlaceMap:
         policy = cast.setting.policy
         self.cast = cast
         self.kb = cast.kb
-        countries, regions, self.peoples = _find_named(cast)
+        countries, regions, self.peoples = _find_named_places(cast)
         moves = _is_replaced(policy, "COUNTRY")
         self.countries = countries if moves else frozenset()
         self.replaced = (countries | self.peoples.keys()) - {""} if moves else frozenset()
@@ -326,7 +330,7 @@ class PlaceMap:
 
     # Countries
 
-    def move_country(self, code: str) -> str:
+    def get_target_country(self, code: str) -> str:
         """Return the code of the country that a country's places go to; its own where it stays."""
         if code and self.target and code == self.main:
             return self.target
@@ -339,7 +343,7 @@ class PlaceMap:
         pools = _list_country_pools(self.kb, code, self._replaces_languages)
 
         def propose(attempt: int) -> str | None:
-            item = walk_pools(self.cast, pools, "country", code, attempt)
+            item = pick_from_pools(self.cast, pools, "country", code, attempt)
             return item and item.country
 
         def get_distinctive_part(value: str) -> str:
@@ -357,7 +361,9 @@ class PlaceMap:
         German and Germans do not where all become Swiss, nor Brunei and Bruneian where both become New Zealand.
         """
         surfaces = self.peoples.get(code, {})
-        names = {normalize_surface(self.name_people(item, to, bare) or "") for bare, item in surfaces.items()} - {""}
+        names = {
+            normalize_surface(self.name_country_people(item, to, bare) or "") for bare, item in surfaces.items()
+        } - {""}
         country = find_country(self.kb, to) if code in self.countries else None
         label = normalize_surface(self.kb.label(country, self.language)) if country else None
         if any(self.cast.ledger.has_words(find_plain_words(name)) or name == label for name in names):
@@ -367,9 +373,11 @@ class PlaceMap:
     def distinguishes_people(self, item: Item, to: str) -> bool:
         """Whether the surfaces of one nationality still differ for another country."""
         surfaces = [bare for bare, other in self.peoples.get(item.country, {}).items() if other == item]
-        return len({normalize_surface(self.name_people(item, to, bare) or "") for bare in surfaces}) == len(surfaces)
+        return len({normalize_surface(self.name_country_people(item, to, bare) or "") for bare in surfaces}) == len(
+            surfaces
+        )
 
-    def name_people(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
+    def name_country_people(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
         """Return the name of a country's people, in the form in which a surface names those of another.
 
         Args:
@@ -378,7 +386,7 @@ class PlaceMap:
             surface: adjective, noun or plural, in any language that the knowledge base has.
             form: the surface's form in the text, where several are written alike: ``German``, ``a German``.
         """
-        language, form = self.find_form(item, surface, form)
+        language, form = self.find_nationality_form(item, surface, form)
         for other in self.kb.pool("nationality", country=to):
             labels = self.kb.labels(other)
             text = labels.get((language, form)) or labels.get((language, "adjective"))
@@ -388,7 +396,7 @@ class PlaceMap:
                 return text
         return None
 
-    def find_form(self, item: Item, surface: str, form: str = "") -> tuple[str, str]:
+    def find_nationality_form(self, item: Item, surface: str, form: str = "") -> tuple[str, str]:
         """Return the language and the form of a nationality that a surface is; the policy's language comes first."""
         bare = normalize_surface(surface)
         labels = sorted(self.kb.labels(item).items(), key=lambda pair: (pair[0][0] != self.language, pair[0]))
@@ -406,7 +414,7 @@ class PlaceMap:
         """Whether another country or region replaces this one; other places always are replaced."""
         if item.kind == "country":
             return item.country in self.replaced or (bool(self.target) and item.country == self.main)
-        return item.kind != "region" or item.id in self.regions or self.move_country(item.country) != item.country
+        return item.kind != "region" or item.id in self.regions or self.get_target_country(item.country) != item.country
 
     def choose_place(self, item: Item) -> Item | None:
         """Return the place that replaces one of the knowledge base; None where nothing can."""
@@ -421,7 +429,7 @@ class PlaceMap:
         if item.kind == "city":
             return self.choose_city(item.label, item.country, item.region, item.size, item.id)
         if item.kind == "region" and item.country:
-            to = self.move_country(item.country)
+            to = self.get_target_country(item.country)
             return self.assign_item(
                 "region", f"{normalize_surface(item.label)}>{to}", _list_region_pools(self.kb, to, item)
             )
@@ -433,7 +441,7 @@ class PlaceMap:
             # "North Africa" must not become "North South America".
             pools = (others if " " in item.label else [c for c in others if " " not in c.label],)
         else:
-            to = self.move_country(item.country)
+            to = self.get_target_country(item.country)
             wide = [o for o in self.kb.pool(item.kind, industry=item.industry) if o.id != item.id]
             there = [o for o in wide if o.country == to]
             similar = [[o for o in pool if _has_same_sort_words(o, item)] for pool in (there, wide)]
@@ -450,7 +458,7 @@ class PlaceMap:
             size: the power of ten of its inhabitants.
             id: of its item; 0: it has none.
         """
-        to = self.move_country(country)
+        to = self.get_target_country(country)
         away = find_country(self.kb, to) if to != country and is_capital(self.kb, country, id) else None
         state = find_region(self.kb, country, region)
         there = region if to == country and (state is None or state.id not in self.regions) else ""
@@ -467,7 +475,7 @@ class PlaceMap:
         proposed: dict[str, Item] = {}
 
         def propose(attempt: int) -> str | None:
-            item = walk_pools(self.cast, pools, kind, key, attempt)
+            item = pick_from_pools(self.cast, pools, kind, key, attempt)
             if item is None or item.id == excluded:
                 return item and " "  # never free
             value = f"{item.label}|{item.country}|{item.region}"
@@ -476,7 +484,7 @@ class PlaceMap:
 
         def get_distinctive_part(value: str) -> str:
             label = value.partition("|")[0]
-            item = proposed.get(value) or self._find_value(kind, value)
+            item = proposed.get(value) or self._find_item_by_value(kind, value)
             local = self.kb.label(item, self.language) if item is not None and self.language != "en" else label
             names = (label,) if local == label else (label, local)
             return " ".join(get_distinctive_name(name) for name in names)
@@ -484,9 +492,9 @@ class PlaceMap:
         value = self.cast.ledger.assign(kind, key, propose, telling=get_distinctive_part)
         if not value:
             return None
-        return proposed[value] if value in proposed else self._find_value(kind, value)
+        return proposed[value] if value in proposed else self._find_item_by_value(kind, value)
 
-    def _find_value(self, kind: str, value: str) -> Item | None:
+    def _find_item_by_value(self, kind: str, value: str) -> Item | None:
         """Return the item of a value of the ledger or the vault, maybe written with another knowledge base."""
         label, country, region = (*value.split("|"), "", "")[:3]
         items = self.kb.find(label, (kind,), country) or self.kb.find(label, KINDS, country)

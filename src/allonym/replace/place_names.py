@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from allonym.replace.place_map import CODED, KINDS, PlaceMap, find_region, is_capital
-from allonym.replace.tables import read_toml, word_set
+from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_aliases() -> dict[str, str]:
 
 def _is_sort_word(text: str) -> bool:
     """Whether a text says no more than what sort of place something is: downtown, the airport."""
-    return text in word_set("places", "words", "before") or text in word_set("places", "words", "last")
+    return text in read_word_set("places", "words", "before") or text in read_word_set("places", "words", "last")
 
 
 def find_place(places: PlaceMap, text: str, label: str, country: str = "", region: str = "") -> Item | None:
@@ -172,12 +172,12 @@ def _read_words(places: PlaceMap, text: str, label: str, context: tuple[str, str
             if city is not None and city.kind == "city":
                 return (Piece(lead + head, city), Piece(" "), Piece(tail, region))
     low = [normalize_surface(w) for w in words]
-    before, first, last = (word_set("places", "words", name) for name in ("before", "first", "last"))
+    before, first, last = (read_word_set("places", "words", name) for name in ("before", "first", "last"))
     if low[0] in before or (low[0] == "the" and low[1] in before):
         cut = 1 if low[0] in before else 2
         if words[cut:]:
             return (Piece(lead + " ".join(words[:cut]) + " "), *_read_rest(places, words[cut:], label, context))
-    if len(low) > 2 and low[1] == "of" and low[0] in word_set("places", "words", "of"):
+    if len(low) > 2 and low[1] == "of" and low[0] in read_word_set("places", "words", "of"):
         return (Piece(lead + " ".join(words[:2]) + " "), *_read_rest(places, words[2:], "CITY", context))
     if low[0] in first:
         return (Piece(f"{lead}{words[0]} "), *_read_name(places, words[1:], context, "nature"))

@@ -20,7 +20,7 @@ from allonym.replace.mention import Wanted
 from allonym.replace.people import choose_family_name
 from allonym.replace.place_map import CODED, PlaceMap, get_distinctive_name
 from allonym.replace.place_names import Piece, Reading, find_place, read_aliases, read_places
-from allonym.replace.tables import list_words, read_toml, word_set
+from allonym.replace.tables import list_words, read_toml, read_word_set
 from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
 
@@ -42,14 +42,16 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     """
     places = PlaceMap.of(cast)
     readings: dict[tuple[str, str], Reading] = {}
-    kinds = [_find_kind(cast, target) for target in targets]
+    kinds = [_find_target_kind(cast, target) for target in targets]
     for target, kind in zip(targets, kinds, strict=True):
         label, start = target.entity.label, target.entity.spans[0].start
         article = cast.text[max(0, start - 4) : start].lower() == "the "
         for surface in target.surfaces if kind == "place" else ():
             if (label, surface) not in readings:
                 readings[label, surface] = read_places(places, surface, label, article)
-    _locate(places, readings, [t for t, kind in zip(targets, kinds, strict=True) if kind == "address"], targets)
+    _locate_document_places(
+        places, readings, [t for t, kind in zip(targets, kinds, strict=True) if kind == "address"], targets
+    )
     items = [piece.item for reading in readings.values() for piece in reading if piece.item is not None]
     places.add_named(items)
     for item in items:  # countries first: their places follow them
@@ -71,7 +73,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     return out
 
 
-def _find_kind(cast: Cast, target: Wanted) -> str:
+def _find_target_kind(cast: Cast, target: Wanted) -> str:
     """Return how a target is read: as an ``address``, ``postcode``, ``coordinates`` or ``place``."""
     lineage = cast.lineage(target)
     labels = {"STREET_ADDRESS": "address", "POSTAL_CODE": "postcode", "LOCATION_COORDINATES": "coordinates"}
@@ -104,7 +106,7 @@ def render_place(places: PlaceMap, text: str, label: str = "LOCATION") -> str | 
     return _render_reading(places, read_places(places, text, label))
 
 
-def _locate(
+def _locate_document_places(
     places: PlaceMap, readings: dict[tuple[str, str], Reading], addresses: Sequence[Wanted], targets: Sequence[Wanted]
 ) -> None:
     """Find the document's countries, and with them read again the names that several places share."""
@@ -137,16 +139,16 @@ def _render_reading(places: PlaceMap, reading: Reading) -> str | None:
     for piece in reading:
         text: str | None = piece.text
         if piece.item is not None:
-            text = _render_item(places, piece.item, piece.text)
+            text = _render_known_place(places, piece.item, piece.text)
         elif piece.kind:
-            text = _render_unknown(places, piece)
+            text = _render_unknown_place(places, piece)
         if text is None:
             return None
         texts.append(text)
     return "".join(texts) if any(p.item is not None or p.kind for p in reading) else None
 
 
-def _render_item(places: PlaceMap, item: Item, surface: str) -> str | None:
+def _render_known_place(places: PlaceMap, item: Item, surface: str) -> str | None:
     other = places.choose_place(item) if places.is_replaced(item) else None
     if other is None:
         return None
@@ -184,7 +186,7 @@ def _render_country(places: PlaceMap, item: Item, surface: str) -> str:
     article = surface[:4].lower() == "the " and len(surface) > 4
     core = surface[4:] if article else surface
     short, bare = read_toml()["places"]["short"].get(item.country, ("", ""))
-    takes_article = item.country in word_set("places", "article") and places.language == "en"
+    takes_article = item.country in read_word_set("places", "article") and places.language == "en"
     letters = core.replace(".", "")
     if letters.isalpha() and len(letters) <= 3 and (short or letters.isupper()):
         if short:
@@ -205,7 +207,7 @@ _WITHOUT_ARTICLE = ("america", "britain", "great britain", "holland", "czechia")
 """Names of countries without an article, where the usual name has one."""
 
 
-def _render_unknown(places: PlaceMap, piece: Piece) -> str | None:
+def _render_unknown_place(places: PlaceMap, piece: Piece) -> str | None:
     """Return the pseudonym of a place that the knowledge base does not have."""
     text = piece.text.strip()
     bare = normalize_surface(text)
@@ -225,7 +227,7 @@ def _render_unknown(places: PlaceMap, piece: Piece) -> str | None:
     elif piece.kind == "country":
         item = places.assign_item("country name", bare, [[c for c in places.kb.pool("country") if c.size >= 6]])
     elif piece.kind == "region":
-        to = places.move_country(country)
+        to = places.get_target_country(country)
         item = places.assign_item("region", f"{bare}>{to}", [places.kb.pool("region", country=to)])
     elif not text.islower() or places.cast.text[:400] == places.cast.text[:400].lower():
         item = places.choose_city(bare, country, piece.context[1])

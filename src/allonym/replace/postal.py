@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from allonym.replace.place_map import PlaceMap, find_region
-from allonym.replace.tables import list_words, read_toml, word_set
+from allonym.replace.tables import list_words, read_toml, read_word_set
 from allonym.replace.wording import get_ordinal_suffix
 from allonym.text.names import normalize_surface
 
@@ -102,11 +102,11 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     if not _has_digit(core):
         return None
     source = _COUNTRY_OF_LABEL.get(label) or next((code for code, p in _CODES if p.fullmatch(core.strip())), "")
-    if not source and _get_form(places.home) == _get_shape(core):
+    if not source and _get_postcode_form(places.home) == _get_shape(core):
         source = places.home
-    target = places.move_country(source) if source else ""
+    target = places.get_target_country(source) if source else ""
     if target != source and target in read_toml()["postcodes"]:
-        form = _get_form(target)
+        form = _get_postcode_form(target)
         prefix = prefix and f"{_ROAD_SIGNS.get(target, target) if len(prefix) == 2 else target}-"
     else:
         form, target = _get_shape(core), source
@@ -117,7 +117,7 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     return prefix + (value.lower() if core.islower() else value)
 
 
-def _get_form(country: str) -> str:
+def _get_postcode_form(country: str) -> str:
     return str(read_toml()["postcodes"].get(country, {}).get("form", ""))
 
 
@@ -190,7 +190,7 @@ def _fold_token(token: str) -> str:
 def is_address(text: str) -> bool:
     """Whether a text with a number has a word for a street."""
     low = [_fold_token(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
-    if any(w in word_set("units", "box") for w in low):
+    if any(w in read_word_set("units", "box") for w in low):
         return True
     lasts, firsts = _read_street_words("last"), _read_street_words("first")
     return any(w in lasts or w in firsts or _find_street_type(w)[0] for w in low[-6:])
@@ -283,16 +283,16 @@ class _AddressRewriter:
         if all(tokens[i] == _MARK for i in words):
             return text
         first = tokens[words[0]]
-        units, boxes = word_set("units", "words"), word_set("units", "box")
+        units, boxes = read_word_set("units", "words"), read_word_set("units", "box")
         if any(normalize_surface(tokens[i]) in boxes for i in words) and _has_digit(text):
             self._has_street = True
-            return self._change_digits(text)
+            return self._change_house_digits(text)
         is_unit = (_fold_token(first) in units or first.startswith("#")) and len(words) <= 3
         if is_unit and any(c.isalnum() for c in text[len(first) :]):
             return self._rewrite_unit(text, first)
         numbers = [_NUMBER.fullmatch(tokens[i]) is not None for i in words]
         if all(n or tokens[i].lower() in ("bis", "ter", "quater") for i, n in zip(words, numbers, strict=True)):
-            return self._change_digits(text)
+            return self._change_house_digits(text)
         street = _find_street(tokens, words)
         if street is None and not self._has_street and any(numbers):
             street = _find_bare_street(self._places, tokens, words)
@@ -303,11 +303,11 @@ class _AddressRewriter:
         new = choose_street_name(self._places, name, street.language, street.joined)
         if new is None:
             return None
-        head = "".join(self._change_digits(t) if _has_digit(t) else t for t in tokens[: street.start])
+        head = "".join(self._change_house_digits(t) if _has_digit(t) else t for t in tokens[: street.start])
         rest = self._rewrite_rest(tokens[street.end :])
         return None if rest is None else head + new + rest
 
-    def _change_digits(self, text: str) -> str:
+    def _change_house_digits(self, text: str) -> str:
         return change_digits(self._places, "house", text, self._surface)
 
     def _rewrite_unit(self, text: str, first: str) -> str:
@@ -323,7 +323,7 @@ class _AddressRewriter:
     def _rewrite_rest(self, tokens: Sequence[str]) -> str | None:
         """Rewrite what follows a street's name without a comma: its type, a direction, a number, a unit, a place."""
         out = ""
-        lasts, units = _read_street_words("last"), word_set("units", "words")
+        lasts, units = _read_street_words("last"), read_word_set("units", "words")
         unit = False
         for i, token in enumerate(tokens):
             low = _fold_token(token)
@@ -332,7 +332,7 @@ class _AddressRewriter:
             elif low in units or low in ("bis", "ter"):
                 out, unit = out + token, True
             elif _has_digit(token):
-                out += self._change_digits(token)
+                out += self._change_house_digits(token)
             elif unit and len(token) == 1:
                 out += self._rewrite_unit(token, "")
             else:
@@ -401,7 +401,7 @@ def _find_bare_street(places: PlaceMap, tokens: Sequence[str], words: Sequence[i
     while (
         end + 2 < len(tokens)
         and tokens[end + 2][0].isalpha()
-        and _fold_token(tokens[end + 2]) not in word_set("units", "words")
+        and _fold_token(tokens[end + 2]) not in read_word_set("units", "words")
     ):
         end += 2
     return _Street(start, end + 1, places.language if places.language in read_toml()["streets"] else "en", False)
@@ -438,7 +438,9 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
         return None
     if joined:
         new += "str." if name.endswith("str.") else _find_street_type(name.rstrip("."))[0].lower()
-    elif language in _STREET_ENDINGS and (language != "de" or key.split(" ")[0] in word_set("streets", "de", "first")):
+    elif language in _STREET_ENDINGS and (
+        language != "de" or key.split(" ")[0] in read_word_set("streets", "de", "first")
+    ):
         new += _STREET_ENDINGS[language]  # "Am Markt" is a street's full name, "Kölner" has its Straße behind it
     return new.upper() if name.isupper() and len(name) > 2 else new.lower() if name.islower() else new
 

@@ -121,7 +121,7 @@ def find_fullest(target: Wanted) -> str:
     return max(target.surfaces, key=lambda s: (len(s.split()), len(s)))
 
 
-def is_value(text: str) -> bool:
+def is_possible_value(text: str) -> bool:
     """Whether a text may be a value at all: printable, not too long, and without brackets."""
     return 0 < len(text) <= _LONGEST and text.isprintable() and not any(c in "<>[]{}\\|" for c in text)
 

@@ -21,7 +21,7 @@ from allonym.replace.cast import Cast, Renderer
 from allonym.replace.collisions import avoid_collisions
 from allonym.replace.dates import check_shift
 from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
-from allonym.replace.permitted_words import is_age, is_time, is_title
+from allonym.replace.permitted_words import is_permitted_age, is_permitted_time, is_permitted_title
 
 ORDER = (
     ("places", "LOCATION"),
@@ -37,7 +37,7 @@ ORDER = (
 )
 """The modules that find pseudonyms, and for which families, in the order in which they are called."""
 
-_MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_time, "AGE": is_age}
+_MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_permitted_time, "AGE": is_permitted_age}
 """Families of which some surfaces stay as they are, and which: a weekday or ``yesterday`` says nothing by itself."""
 
 
@@ -126,6 +126,6 @@ def render_mention(mention: Mention, setting: Setting, renderers: Mapping[str, R
         return mention.tag
     if out.casefold() == normalize("NFC", mention.text).casefold():
         label = mention.entity.label  # a title such as "Dr" is its own pseudonym
-        may_stay = is_title if label == "TITLE" else _MAY_STAY.get(setting.policy.taxonomy.lineage(label)[-1])
+        may_stay = is_permitted_title if label == "TITLE" else _MAY_STAY.get(setting.policy.taxonomy.lineage(label)[-1])
         return mention.text if may_stay is not None and may_stay(mention.text) else mention.tag
     return out

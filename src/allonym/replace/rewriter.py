@@ -71,13 +71,13 @@ class Rewriter:
                 attention_mask=torch.tensor([pad([1] * len(row), 0) for row in tokens], device=self.device),
                 num_beams=beams,
                 do_sample=False,
-                max_new_tokens=_get_room(size, most),
+                max_new_tokens=_get_output_token_limit(size, most),
                 pad_token_id=self.tokenizer.pad_token_id,
                 bad_words_ids=banned or None,
             )
         outputs = outputs[:, size:] if self.causal else outputs
         # Each has as much room as if it had been alone, so that a passage's rewriting is the same in any batch.
-        rooms = [_get_room(len(row), most) + (not self.causal) for row in tokens]
+        rooms = [_get_output_token_limit(len(row), most) + (not self.causal) for row in tokens]
         cut = [output[:room] for output, room in zip(outputs, rooms, strict=True)]
         return [str(text).strip() for text in self.tokenizer.batch_decode(cut, skip_special_tokens=True)]
 
@@ -103,7 +103,7 @@ class Rewriter:
         return [*body["input_ids"], *mark]
 
 
-def _get_room(size: int, most: int) -> int:
+def _get_output_token_limit(size: int, most: int) -> int:
     """Return the tokens that the rewriting of a passage of ``size`` tokens may have."""
     return min(most, size + size // 2 + 8)
 

@@ -20,9 +20,9 @@ from allonym.replace.alignment import align_output, split_passages
 from allonym.replace.cast import LEAST_WORD, find_plain_words
 from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.naming import load_tables
-from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest, get_distinctive_words, is_value
+from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest, get_distinctive_words, is_possible_value
 from allonym.replace.rewriter import load_rewriter
-from allonym.text.names import is_near, normalize_surface
+from allonym.text.names import is_within_one_edit, normalize_surface
 from allonym.text.words import LETTERS
 
 ALIKE = 0.65
@@ -148,7 +148,7 @@ def _collect_proposals(
 def _is_plausible(value: str, target: Wanted, originals: frozenset[str]) -> bool:
     """Whether a proposal can replace an entity: of a plausible form, and without a word of any original."""
     like = find_fullest(target)
-    if not is_value(value) or not 1 < len(value) <= 2 * len(like) + 10 or _STUTTER.search(value):
+    if not is_possible_value(value) or not 1 < len(value) <= 2 * len(like) + 10 or _STUTTER.search(value):
         return False
     if any(c.isdigit() for c in like + value) and _get_shape(value) != _get_shape(like):
         return False  # a number or code of another form would not be one
@@ -170,7 +170,7 @@ def _resembles_original(word: str, original: str) -> bool:
         return True
     if not word.isalpha() or not original.isalpha():
         return False
-    if is_near(word, original):
+    if is_within_one_edit(word, original):
         return True
     if min(len(word), len(original)) <= LEAST_WORD:
         return False

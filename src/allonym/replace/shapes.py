@@ -62,7 +62,7 @@ class Draws:
         self._next: Callable[[int], int] = lambda i: ledger.number(kind, f"{key}\0{attempt}", i)
         self._count = self._value = self._room = 0
 
-    def below(self, n: int) -> int:
+    def draw_number_below(self, n: int) -> int:
         """Return a number from 0 to ``n - 1``; ``n`` is at most 2**32."""
         if self._room < 1 << 32:
             self._value, self._room = self._next(self._count), 1 << 64
@@ -71,13 +71,13 @@ class Draws:
         self._room //= n
         return out
 
-    def pick(self, pool: Sequence[str]) -> str:
+    def pick_element(self, pool: Sequence[str]) -> str:
         """Return an element of a pool that must not be empty."""
-        return pool[self.below(len(pool))]
+        return pool[self.draw_number_below(len(pool))]
 
-    def digits(self, count: int) -> str:
+    def draw_digit_string(self, count: int) -> str:
         """Return this many digits."""
-        return "".join(str(self.below(10)) for _ in range(count))
+        return "".join(str(self.draw_number_below(10)) for _ in range(count))
 
 
 @cache
@@ -112,7 +112,7 @@ def _expand_ranges(inside: str) -> str:
     return "[" + re.sub(r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), inside)
 
 
-def shape_of(code: Code, lineage: Sequence[str]) -> Shape:
+def find_shape(code: Code, lineage: Sequence[str]) -> Shape:
     """Return the shape of a code: the first that fits and whose validator, if it has one, accepts it.
 
     The shapes are those of the nearest ancestor of the label that has any. Where no validator accepts the code, it is
@@ -121,7 +121,7 @@ def shape_of(code: Code, lineage: Sequence[str]) -> Shape:
     table = _read_shapes()
     shapes = next((table[name] for name in lineage if name in table), ())
     fitting = [s for s in shapes if _fits_shape(code.characters, s)]
-    text = code.separate(code.characters)
+    text = code.write_with_separators(code.characters)
     valid = (s for s in fitting if not s.valid or get_validator(s.valid)(text))
     return next(valid, fitting[0] if fitting else ANY)
 
@@ -151,18 +151,18 @@ def draw_shape(code: Code, shape: Shape, draws: Draws) -> str | None:
     if not fixed.issuperset(range(len(old))):
         for _ in range(DRAWS if check or checks else 8):
             new = _draw_characters(old, tokens, shape.open, fixed, draws)
-            for ending in product(*(_find_alphabet(old[i]) for i in checks)):
+            for ending in product(*(_get_character_alphabet(old[i]) for i in checks)):
                 for i, char in zip(checks, ending, strict=True):
                     new[i] = char
                 out = "".join(new)
-                if out != old and (check is None or check(code.separate(out))):
+                if out != old and (check is None or check(code.write_with_separators(out))):
                     return out
     return None
 
 
 def _draw_characters(code: str, tokens: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
     out = list(code)
-    years = 1 + draws.below(3)
+    years = 1 + draws.draw_number_below(3)
     i = 0
     while i < len(code):
         token = tokens[i]
@@ -172,7 +172,7 @@ def _draw_characters(code: str, tokens: Sequence[str], open_end: bool, fixed: se
         elif token in _DATE_PARTS:
             out[i : i + size] = _draw_date_part(token, code[i : i + size], years, draws)
         else:
-            out[i] = draws.pick(_list_choices(token, code, i, open_end))
+            out[i] = draws.pick_element(_list_choices(token, code, i, open_end))
         i += size
     return out
 
@@ -189,7 +189,7 @@ def _list_choices(token: str, code: str, index: int, open_end: bool) -> str:
     char = code[index]
     if token == "%":
         return "02468" if char in "02468" else "13579"
-    out = _list_characters(token, _find_alphabet(char))
+    out = _list_characters(token, _get_character_alphabet(char))
     if not open_end:
         return out
     starts_number = char.isdigit() and out == DIGITS and not code[index - 1 : index].isdigit()
@@ -201,7 +201,7 @@ def _list_choices(token: str, code: str, index: int, open_end: bool) -> str:
     return DIGITS[1:] if starts_number else out
 
 
-def _find_alphabet(char: str) -> str:
+def _get_character_alphabet(char: str) -> str:
     return DIGITS if char.isdigit() else LETTERS
 
 
@@ -209,9 +209,9 @@ def _draw_date_part(token: str, old: str, years: int, draws: Draws) -> str:
     value = int(old)
     if token[0] == "Y":
         century = value % 100
-        later = century + years < 100 and (century < 20 or century > 30) and draws.below(2)
+        later = century + years < 100 and (century < 20 or century > 30) and draws.draw_number_below(2)
         earlier = value - years if century >= years else value + years
         return f"{value + years if later else earlier:0{len(old)}}"
     most, steps = (12, (20, 40, 50, 60, 80)) if token == "MM" else (28, (40, 50, 60))
     offset = next((s for s in reversed(steps) if s < value <= s + (31 if token == "DD" else 12)), 0)
-    return f"{offset + 1 + draws.below(most):02}"
+    return f"{offset + 1 + draws.draw_number_below(most):02}"

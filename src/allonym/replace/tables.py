@@ -42,6 +42,6 @@ def list_words(*path: str, file: str = "patterns.toml") -> tuple[str, ...]:
 
 
 @cache
-def word_set(*path: str, file: str = "patterns.toml") -> frozenset[str]:
+def read_word_set(*path: str, file: str = "patterns.toml") -> frozenset[str]:
     """Return the words of :func:`list_words`, as they are written and in plain form."""
     return frozenset(form for word in list_words(*path, file=file) for form in (word, normalize_surface(word)))

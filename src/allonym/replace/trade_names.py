@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from allonym.replace.place_map import PlaceMap
 from allonym.replace.place_names import find_known_place
-from allonym.replace.tables import word_set
+from allonym.replace.tables import read_word_set
 from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def tokenise_name(surface: str) -> list[Token]:
         position = match.end()
     if position < len(surface):
         out.append(Token(surface[position:], "", False))
-    legal = word_set("organisations", "legal") | {"&", "and", "co"}
+    legal = read_word_set("organisations", "legal") | {"&", "and", "co"}
     for token in reversed([t for t in out if t.word][1:]):
         if token.plain not in legal:
             break
@@ -60,14 +60,14 @@ def tokenise_name(surface: str) -> list[Token]:
     return out
 
 
-def find_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
+def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
     """Divide a name into what stays, places, families, and other words."""
     out: list[Part] = []
-    fixed = word_set("organisations", "generic") | {"the"}
-    legal = word_set("organisations", "legal")
+    fixed = read_word_set("organisations", "generic") | {"the"}
+    legal = read_word_set("organisations", "legal")
     words = [i for i, t in enumerate(tokens) if t.word and not t.legal]
     joined = any(t.plain in ("&", "sons", "brothers", "bros") for t in tokens)
-    formal = any(t.legal or t.plain in word_set("organisations", "family") for t in tokens)
+    formal = any(t.legal or t.plain in read_word_set("organisations", "family") for t in tokens)
     law = any(t.plain in _LAW for t in tokens)
     shouted = all(tokens[i].text.isupper() for i in words) and (
         len(words) > 1 or any(t.legal and t.text.isupper() and t.plain in _WRITTEN_SMALL for t in tokens)
@@ -102,14 +102,18 @@ def find_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
 
 def _follows_saint(tokens: Sequence[Token], i: int) -> bool:
     before = next((t.plain for t in reversed(tokens[:i]) if t.word), "")
-    return before in word_set("organisations", "saints")
+    return before in read_word_set("organisations", "saints")
 
 
 def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | None:
     """Return the index behind the place that starts at ``i``; None where none does."""
     words = [j for j in range(i, len(tokens)) if tokens[j].word and not tokens[j].legal][:_LONGEST_PLACE]
-    generic = word_set("organisations", "generic")
-    if tokens[i].plain == "the" or _follows_saint(tokens, i) or tokens[i].plain in word_set("organisations", "saints"):
+    generic = read_word_set("organisations", "generic")
+    if (
+        tokens[i].plain == "the"
+        or _follows_saint(tokens, i)
+        or tokens[i].plain in read_word_set("organisations", "saints")
+    ):
         return None
     for j in reversed(words):
         text, last = "".join(t.text for t in tokens[i : j + 1]), tokens[j].plain
@@ -170,5 +174,5 @@ def list_name_words(text: str) -> tuple[str, ...]:
 
 def get_distinctive_name(label: str) -> str:
     """Return an organization's name without the words that say its sort."""
-    common = word_set("organisations", "generic") | word_set("organisations", "legal")
+    common = read_word_set("organisations", "generic") | read_word_set("organisations", "legal")
     return " ".join(w for w in list_name_words(label) if w.rstrip(".") not in common) or label

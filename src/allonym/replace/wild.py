@@ -37,7 +37,7 @@ def _check_wild_tag(options: Mapping[str, Any], where: str) -> None:
         )
 
 
-def _wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
+def _declare_wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     form = options.get("form")
     return Grammar((FORMS.get(form, form),) if form else tuple(FORMS.values()), code="[0-9A-F]{6,16}")
 
@@ -61,7 +61,7 @@ def prepare_codes(entities: Sequence[Wanted], setting: Setting, remarks: list[st
     return codes
 
 
-@traits(keyed=True, prepare=prepare_codes, check=_check_wild_tag, grammar=_wild_tag_grammar)
+@traits(keyed=True, prepare=prepare_codes, check=_check_wild_tag, grammar=_declare_wild_tag_grammar)
 def wild_tag(mention: Mention, setting: Setting, *, form: str = "wild", length: int = 8) -> str:
     """Write a tag with the label and a keyed code, ``<PERSON "8F3A21C0">``, the same for all mentions of an entity.
 

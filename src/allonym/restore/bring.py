@@ -13,7 +13,7 @@ from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, invert_plan
 from allonym.replace.context import find_article, fit_article
-from allonym.replace.mention import traits_named
+from allonym.replace.mention import get_traits_by_name
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
 from allonym.restore.scan import Scan
@@ -390,7 +390,7 @@ def _check_scope(vault: Vault, scope: str) -> None:
 def _is_lost(edit: Edit) -> bool:
     """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
     return not edit.operator.startswith(_ARTICLE) and (
-        traits_named(edit.operator).lossy or not edit.replacement.strip()
+        get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from allonym.restore import gaps
-from allonym.restore.figures import of_dates
+from allonym.restore.figures import is_date_word
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
 from allonym.restore.hits import Match
 from allonym.restore.view import escape_like
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from allonym.restore.scan import Scan
 
 
-def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """Match a replacement letter by letter at word ``i``, if no longer one is possible there."""
+def match_exactly(scan: Scan, word_index: int, covered_until: int) -> Match | None:
+    """Match a replacement letter by letter at word ``word_index``, if no longer one is possible there."""
     index, lows = scan.index, scan.lows
-    for length in index.heads.get(lows[i], ()):
-        last = i + length
+    for length in index.heads.get(lows[word_index], ()):
+        last = word_index + length
         if last > scan.count:
-            if i + 1 < scan.count and not is_pair_start(scan, i):
+            if word_index + 1 < scan.count and not is_pair_start(scan, word_index):
                 continue
             return None
-        forms = index.full.get(tuple(lows[i:last]))
+        forms = index.full.get(tuple(lows[word_index:last]))
         if forms is None:
-            if length > 1 and index.read_word(scan.words[i + 1]):
+            if length > 1 and index.read_word(scan.words[word_index + 1]):
                 return None  # perhaps in another form
             continue
         form = forms[0]
-        start, end = scan.starts[i] - len(form.head), scan.ends[last - 1] + len(form.tail)
+        start, end = scan.starts[word_index] - len(form.head), scan.ends[last - 1] + len(form.tail)
         text = scan.text
         if (
             len(forms) > 1
@@ -49,7 +49,7 @@ def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
         if end - start != len(form.text):
             return None
         if form.kind == TAG:
-            reach = gaps.tag_reach(form, text, start + len(form.head), end - len(form.tail), "")
+            reach = gaps.find_tag_reach(form, text, start + len(form.head), end - len(form.tail), "")
             if reach != (start, end, ""):
                 return None
         elif (
@@ -57,24 +57,28 @@ def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
             or form.head
             or form.tail
             or len(form.text) < 2
-            or not gaps.name_apart(text, start, end, True)
+            or not gaps.is_separate_name(text, start, end, True)
         ):
             return None
-        a, b = scan.view.start(start), scan.view.end(end)
+        a, b = scan.view.get_text_start(start), scan.view.get_text_end(end)
         if scan.view.list_escapes(a, b):
             return None
         return Match(a, b, form.target, "exact", form.label, form.row, True, length)
     return None
 
 
-def match_single_word(scan: Scan, i: int, covered_until: int) -> Match | None:
+def match_single_word(scan: Scan, word_index: int, covered_until: int) -> Match | None:
     """Match one word of a name letter by letter, if nothing longer and nothing else is possible there."""
-    index, word, key = scan.index, scan.words[i], scan.lows[i]
+    index, word, key = scan.index, scan.words[word_index], scan.lows[word_index]
     if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in common_words():
         return None
-    if i + 1 >= scan.count or index.read_word(scan.words[i + 1]) or (index.dates and of_dates(word)):
+    if (
+        word_index + 1 >= scan.count
+        or index.read_word(scan.words[word_index + 1])
+        or (index.dates and is_date_word(word))
+    ):
         return None
-    start, end = scan.starts[i], scan.ends[i]
+    start, end = scan.starts[word_index], scan.ends[word_index]
     after = scan.text[end]
     if after in "'’ʼ-‐‑" or start < covered_until or (not scan.final and end + 8 > len(scan.text)):
         return None
@@ -82,17 +86,19 @@ def match_single_word(scan: Scan, i: int, covered_until: int) -> Match | None:
     forms = index.short.get((key,), ())
     if len(forms) != 1 or forms[0].text != word or forms[0].target is None or index.short_heads.get(key) != [1]:
         return None
-    a, b = scan.view.start(start), scan.view.end(end)
-    if scan.view.list_escapes(a, b) or not gaps.name_apart(scan.text, start, end, False):
+    a, b = scan.view.get_text_start(start), scan.view.get_text_end(end)
+    if scan.view.list_escapes(a, b) or not gaps.is_separate_name(scan.text, start, end, False):
         return None
     form = forms[0]
     return Match(a, b, form.target, form.rule, form.label, form.row, False)
 
 
-def is_pair_start(scan: Scan, i: int) -> bool:
+def is_pair_start(scan: Scan, word_index: int) -> bool:
     """Tell whether this word and the next may be the first two of a longer replacement."""
-    first, pairs = scan.lows[i], scan.index.pairs
-    return i in scan.joined or any((first, r.key) in pairs for r in scan.index.read_word(scan.words[i + 1]))
+    first, pairs = scan.lows[word_index], scan.index.pairs
+    return word_index in scan.joined or any(
+        (first, r.key) in pairs for r in scan.index.read_word(scan.words[word_index + 1])
+    )
 
 
 def has_ended(scan: Scan, form: Form, end: int) -> bool:
@@ -118,7 +124,7 @@ def find_literals(scan: Scan) -> Iterator[Match]:
             continue
         if not scan.final and start + longest + 1 > len(text):
             scan.limit = start
-            scan.count = min(scan.count, scan.token_after(start))
+            scan.count = min(scan.count, scan.find_token_after(start))
             return
         for form in index.literal[match[0]]:
             end = start + len(form.text)
@@ -135,8 +141,8 @@ def find_literals(scan: Scan) -> Iterator[Match]:
                 continue
             why = f"a replacement for {form.label} stands for several entities and was left"
             why = "" if form.target is not None else why
-            stop = view.end(end)
-            begin = view.find_beginning(view.start(start), stop, form.text)
+            stop = view.get_text_end(end)
+            begin = view.find_beginning(view.get_text_start(start), stop, form.text)
             kinds = view.list_escapes(begin, stop)
             out = form.target if form.target is None else escape_like(form.target, kinds)
             rule = "+".join(k for k, _ in kinds) or "exact"

@@ -23,43 +23,43 @@ _DATE_WORDS = 12
 def may_begin_code(scan: Scan, word: str) -> bool:
     if not scan.index.codes:
         return False
-    return scan.index.may_be_code(word.upper()) or bool(scan.index.nationals and word[0].isdigit())
+    return scan.index.is_code_prefix(word.upper()) or bool(scan.index.nationals and word[0].isdigit())
 
 
-def code_ahead(scan: Scan, i: int) -> bool:
-    """Tell whether the first six letters and digits from word ``i`` on may begin a code."""
-    word = scan.words[i]
-    if word.startswith("00") or scan.text[scan.starts[i] - 1 : scan.starts[i]] == "+":
+def is_code_ahead(scan: Scan, word_index: int) -> bool:
+    """Tell whether the first six letters and digits from word ``word_index`` on may begin a code."""
+    word = scan.words[word_index]
+    if word.startswith("00") or scan.text[scan.starts[word_index] - 1 : scan.starts[word_index]] == "+":
         return True
     code = word
     while len(code) < 6:
-        i += 1
-        if i >= scan.count or len(scan.gaps[i]) > 3:
+        word_index += 1
+        if word_index >= scan.count or len(scan.gaps[word_index]) > 3:
             break
-        code += scan.words[i]
-    return i >= scan.count or scan.index.may_be_code(code.upper())
+        code += scan.words[word_index]
+    return word_index >= scan.count or scan.index.is_code_prefix(code.upper())
 
 
-def find_codes(scan: Scan, i: int) -> Iterator[Hit]:
+def find_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
     """Yield numbers and codes whose digits are grouped differently."""
     index, text = scan.index, scan.text
     code = ""
     foreign = bool(index.nationals) and (
-        text[scan.starts[i] - 1 : scan.starts[i]] == "+" or scan.words[i].startswith("00")
+        text[scan.starts[word_index] - 1 : scan.starts[word_index]] == "+" or scan.words[word_index].startswith("00")
     )
-    for j in range(i, i + 12):
+    for j in range(word_index, word_index + 12):
         if j >= scan.count:
             scan.short = scan.short or len(code) <= index.longest_code
             return
-        if j > i and (len(scan.gaps[j]) > 3 or not set(scan.gaps[j]) <= _IN_CODES):
+        if j > word_index and (len(scan.gaps[j]) > 3 or not set(scan.gaps[j]) <= _IN_CODES):
             return
         word = scan.words[j]
         code += word.upper()
         if len(code) > index.longest_code + 5 or not word.isascii():
             return
-        if not (foreign or index.may_be_code(code)):
+        if not (foreign or index.is_code_prefix(code)):
             return
-        start, end = scan.starts[i], scan.ends[j]
+        start, end = scan.starts[word_index], scan.ends[j]
         candidates, short = index.codes.get(code), False
         if not candidates and index.nationals:
             candidates, short = find_phone_numbers(scan, start, code), True
@@ -70,7 +70,7 @@ def find_codes(scan: Scan, i: int) -> Iterator[Hit]:
             start -= 1
         if opened == "+" and (short or candidates[0].text.startswith("+")):
             start -= 1
-        if not gaps.number_apart(text, start, end):
+        if not gaps.is_separate_number(text, start, end):
             continue
         if not scan.final and end + 4 > len(text):
             scan.short = True
@@ -98,7 +98,7 @@ def regroup_digits(surface: str, form: Form, short: bool) -> str | None:
     if short:
         form_digits, other = fit.strip_calling_code(form.text), fit.strip_calling_code(target)
         return fit.fill_digits(surface, other, len(form_digits)) if len(form_digits) == len(other) else target
-    form_digits, other = fit.digits_of(form.text), fit.digits_of(target)
+    form_digits, other = fit.extract_code_characters(form.text), fit.extract_code_characters(target)
     if surface.split() == form.text.split():
         return target
     if len(form_digits) != len(other):
@@ -106,20 +106,20 @@ def regroup_digits(surface: str, form: Form, short: bool) -> str | None:
     return fit.fill_digits(surface, target, len(form_digits))
 
 
-def find_dates(scan: Scan, i: int) -> Iterator[Hit]:
+def find_dates(scan: Scan, word_index: int) -> Iterator[Hit]:
     """Yield dates in another format."""
-    word = scan.words[i]
+    word = scan.words[word_index]
     if not may_begin_date(word):
         return
-    text, start = scan.text, scan.starts[i]
+    text, start = scan.text, scan.starts[word_index]
     ends = []
-    for j in range(i, i + _DATE_WORDS):
+    for j in range(word_index, word_index + _DATE_WORDS):
         if j >= scan.count:
             scan.short = True
             break
-        if j > i and not _IN_DATES.match(scan.gaps[j]):
+        if j > word_index and not _IN_DATES.match(scan.gaps[j]):
             break
-        if scan.ends[j] - start > LONGEST or not (scan.words[j][0].isdigit() or of_dates(scan.words[j])):
+        if scan.ends[j] - start > LONGEST or not (scan.words[j][0].isdigit() or is_date_word(scan.words[j])):
             break
         ends.append(j)
     for j in reversed(ends):
@@ -127,7 +127,7 @@ def find_dates(scan: Scan, i: int) -> Iterator[Hit]:
         date_forms = find_same_dates(scan, surface)
         if not date_forms:
             continue
-        if not gaps.number_apart(text, start, scan.ends[j]):
+        if not gaps.is_separate_number(text, start, scan.ends[j]):
             return
         for form, out in date_forms:
             yield Hit(start, scan.ends[j], j + 1, form, ["date format"], [], surface, out)
@@ -151,10 +151,10 @@ def find_same_dates(scan: Scan, surface: str) -> list[tuple[Form, str | None]]:
 
 
 def may_begin_date(word: str) -> bool:
-    return (word[0].isdigit() and len(word) <= 8) or of_dates(word)
+    return (word[0].isdigit() and len(word) <= 8) or is_date_word(word)
 
 
-def of_dates(word: str) -> bool:
+def is_date_word(word: str) -> bool:
     if len(word) < 3:
         return word.lower() in ("de", "of")
     return find_calendar_name("month", word) is not None or find_calendar_name("weekday", word) is not None

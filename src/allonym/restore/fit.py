@@ -15,7 +15,7 @@ _CALLING = frozenset(
 )
 
 
-def letter_case(text: str) -> str:
+def get_letter_case(text: str) -> str:
     """Return ``upper``, ``lower``, ``title`` (each word), ``first`` (only the first word), or nothing otherwise."""
     if text.islower():
         return "lower"
@@ -36,7 +36,7 @@ def letter_case(text: str) -> str:
 
 def match_case(original: str, pattern: str, surface: str) -> str:
     """Return ``original`` in the letter case that ``surface`` gives to ``pattern``."""
-    was, now = letter_case(pattern), letter_case(surface)
+    was, now = get_letter_case(pattern), get_letter_case(surface)
     if was == now or not now or surface == pattern:
         return original
     if now == "upper":
@@ -66,7 +66,7 @@ def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> s
     return "".join(split)
 
 
-def digits_of(text: str) -> str:
+def extract_code_characters(text: str) -> str:
     """Return the letters and digits of a number or code, in capitals."""
     return "".join([c for c in text if c.isalnum()]).upper()
 
@@ -85,7 +85,7 @@ def fill_digits(surface: str, original: str, count: int) -> str | None:
 
 def strip_calling_code(number: str) -> str:
     """Return the digits of a telephone number without calling code (after ``+`` or ``00``) and trunk zero."""
-    digits = digits_of(number)
+    digits = extract_code_characters(number)
     if number.lstrip().startswith("+") or digits.startswith("00"):
         digits = digits.removeprefix("00")
         for size in (1, 2, 3):

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from allonym.labels import TAXONOMY
 from allonym.replace.dates import read_date
-from allonym.replace.mention import traits_named
+from allonym.replace.mention import get_traits_by_name
 from allonym.restore.view import SPECIAL, View
 from allonym.restore.words import common_words
 from allonym.text.fold import fold
@@ -89,9 +89,9 @@ def root_label(label: str) -> str:
     return TAXONOMY.lineage(label)[-1]
 
 
-def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
+def get_replacement_kind(replacement: str, original: str, label: str, operator: str) -> str:
     """Return the kind of a replacement."""
-    declared = traits_named(operator)
+    declared = get_traits_by_name(operator)
     is_tag = declared.writes_placeholders and not declared.lossy
     if is_tag or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
         return TAG
@@ -206,8 +206,8 @@ def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
     yield f"{a}. {last}", f"{a_}. {last_}", "initials"
     words, words_ = _strip_titles(text), _strip_titles(original)
     if len(words) == len(words_) > 2:
-        yield _but_last(words, str.isalpha), _but_last(words_, str.isalpha), "initials"
-        yield _but_last(words, str.isupper), _but_last(words_, str.isupper), "initials"
+        yield _abbreviate_but_last(words, str.isalpha), _abbreviate_but_last(words_, str.isalpha), "initials"
+        yield _abbreviate_but_last(words, str.isupper), _abbreviate_but_last(words_, str.isupper), "initials"
     yield f"{last}, {every}", f"{last_}, {every_}", "reversed"
     yield f"{last}, {first}", f"{last_}, {first_}", "reversed"
     yield f"{last}, {a}.", f"{last_}, {a_}.", "initials"
@@ -224,7 +224,7 @@ def _strip_titles(text: str) -> list[str]:
     return words
 
 
-def _but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
+def _abbreviate_but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
     """Abbreviate all words but the last to initials, if ``which`` accepts their first letters."""
     return " ".join([*(f"{w[0]}." if which(w[0]) else w for w in words[:-1]), words[-1]])
 

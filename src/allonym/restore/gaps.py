@@ -76,7 +76,7 @@ class Reach(NamedTuple):
     rule: str = ""
 
 
-def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach | None:
+def find_tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach | None:
     """Return the span of a tag whose words are at ``start`` to ``end``; None if they are not a tag.
 
     Signs around a complete tag are never part of it: not a second pair of brackets (``[[PERSON_1]]``), not round
@@ -110,7 +110,9 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
         if not marks and (is_own_opener or len("".join(inner.split())) == 2):
             spaced = any(map(str.isspace, inner))
             return Reach(a, b, "spacing" if spaced else "" if is_own_opener and text[a:start] == head else "brackets")
-    elif bracketed and opener in _MATE and opener in head and opener != "(" and _open_end(text, after, opener):
+    elif (
+        bracketed and opener in _MATE and opener in head and opener != "(" and _is_bracket_unclosed(text, after, opener)
+    ):
         return (
             Reach(before, _skip_quotes(text, end, tail, infix), "brackets")
             if _is_separate(form, text, before, end)
@@ -157,7 +159,7 @@ def is_undecided(form: Form, text: str, start: int, end: int) -> bool:
     return _MATE[opener] not in text[end:]
 
 
-def _open_end(text: str, end: int, opener: str) -> bool:
+def _is_bracket_unclosed(text: str, end: int, opener: str) -> bool:
     """Tell whether the bracket before a tag is not closed nearby, so that it is part of the tag."""
     closer = _MATE[opener]
     ahead = text[end : end + LOOK_ROUND]
@@ -213,7 +215,7 @@ def _is_like_tag(form: Form, surface: str, infix: str) -> bool:
     return all(w in surface for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
 
 
-def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
+def is_separate_name(text: str, start: int, end: int, plainly: bool) -> bool:
     """Tell whether a name is not part of a longer word, address or identifier.
 
     Args:
@@ -251,7 +253,7 @@ def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
     return True
 
 
-def address_apart(text: str, start: int, end: int) -> bool:
+def is_separate_address(text: str, start: int, end: int) -> bool:
     """Tell whether an e-mail or web address is not part of a longer one."""
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before and before in ".+-_%@" and start > 1 and text[start - 2].isalnum():
@@ -259,7 +261,7 @@ def address_apart(text: str, start: int, end: int) -> bool:
     return not (after and after in ".-_@" and text[end + 1 : end + 2].isalnum())
 
 
-def number_apart(text: str, start: int, end: int) -> bool:
+def is_separate_number(text: str, start: int, end: int) -> bool:
     """Tell whether a number or code is not part of a longer one."""
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before.isalnum() or after.isalnum():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from allonym.replace.keyed import TOKEN
 from allonym.restore import forms
-from allonym.restore.fit import digits_of, letter_case, read_date_key, strip_calling_code
+from allonym.restore.fit import extract_code_characters, get_letter_case, read_date_key, strip_calling_code
 from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
 from allonym.restore.ordinary import is_ordinary, is_rare
 from allonym.restore.words import (
@@ -17,7 +17,7 @@ from allonym.restore.words import (
     is_one_slip,
 )
 from allonym.text.fold import Level, fold, fold_spellings
-from allonym.text.names import are_alike, is_same_person, normalize_surface, parse_person, split_name
+from allonym.text.names import are_given_names_alike, is_same_person, normalize_surface, parse_person, split_name
 from allonym.vault.records import Known
 
 LEAST_SLIP = 5
@@ -43,7 +43,7 @@ class Row:
         originals: its originals, one per occurrence, in reading order.
         entities: their entities, in the same order.
         label: of the first original.
-        kind: of the replacement, see :func:`forms.kind_of`.
+        kind: of the replacement, see :func:`forms.get_replacement_kind`.
         ordinary: whether any text may contain it, see :func:`is_ordinary`.
         rare: whether it is ordinary but in few texts, see :func:`is_rare`.
     """
@@ -67,12 +67,14 @@ class Row:
         distinct = dict.fromkeys(self.originals)
         if len(distinct) == 1:
             return first
-        like = letter_case(self.text)
+        like = get_letter_case(self.text)
 
         def has_case_of_replacement(original: str) -> bool:
             """Tell whether an original has the letter case of the replacement; the case of a tag says nothing."""
             return (
-                letter_case(original) not in ("upper", "lower") if self.kind == TAG else letter_case(original) == like
+                get_letter_case(original) not in ("upper", "lower")
+                if self.kind == TAG
+                else get_letter_case(original) == like
             )
 
         fullest = max(
@@ -146,7 +148,7 @@ class Index:
                 if not entry.replacement.strip():
                     continue
                 row_number = by_text[entry.replacement] = len(self.rows)
-                kind = forms.kind_of(entry.replacement, entry.original, entry.label, entry.operator)
+                kind = forms.get_replacement_kind(entry.replacement, entry.original, entry.label, entry.operator)
                 self.rows.append(Row(entry.replacement, entry.label, kind))
                 first.append(entry)
             row = self.rows[row_number]
@@ -173,12 +175,12 @@ class Index:
             token = TOKEN.fullmatch(entry.replacement)
             if token is not None:
                 self.sealed[token[2].upper()] = form
-            self._learn_words(form, _LABEL, last=_ID)
+            self._add_words(form, _LABEL, last=_ID)
             if len(keys) > 1:
                 self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
                 self.id_sizes.add(len(keys[-1]))
         else:
-            self._learn_words(form, _NAME, last=_NAME)
+            self._add_words(form, _NAME, last=_NAME)
             if kind in _DERIVING:
                 self._deriving.append(form)
                 for key in keys:
@@ -228,7 +230,7 @@ class Index:
         if len(keys) > 2:
             self.pairs.add((keys[0], keys[1]))
 
-    def _learn_words(self, form: Form, flag: int, last: int) -> None:
+    def _add_words(self, form: Form, flag: int, last: int) -> None:
         vocabulary = self.vocabulary
         end = len(form.keys) - 1
         for i, key in enumerate(form.keys):
@@ -242,7 +244,7 @@ class Index:
                     self._aliases[other] = key
 
     def _add_code(self, form: Form, entry: Known) -> None:
-        code = digits_of(form.text)
+        code = extract_code_characters(form.text)
         self.codes.setdefault(code, []).append(form)
         self.longest_code = max(self.longest_code, len(code))
         self._add_code_head(code)
@@ -257,7 +259,7 @@ class Index:
         for size in (2, 4, 6, 8):
             self.code_heads.add(bare[:size])
 
-    def may_be_code(self, begun: str) -> bool:
+    def is_code_prefix(self, begun: str) -> bool:
         """Tell whether a code may begin like this."""
         bare = begun.lstrip("0")
         return len(bare) < 2 or bare[: min(8, len(bare) // 2 * 2)] in self.code_heads
@@ -365,7 +367,7 @@ class Index:
             candidates.update(self._slips.get((-size, key[half - size :]), ()))
         half = len(key) // 2
         crossed = key[: half - 1] + key[half] + key[half - 1] + key[half + 1 :]
-        if _may_slip(crossed, self.vocabulary.get(crossed, 0)):
+        if _may_have_slip(crossed, self.vocabulary.get(crossed, 0)):
             candidates.add(crossed)
         for word in sorted(candidates):
             if is_one_slip(word, key):
@@ -375,27 +377,27 @@ class Index:
         """Words by their halves. A slip leaves one half intact, unless it swaps the letters at the boundary."""
         table: dict[tuple[int, str], list[str]] = {}
         for word, flags in self.vocabulary.items():
-            if _may_slip(word, flags):
+            if _may_have_slip(word, flags):
                 size = len(word)
                 table.setdefault((size, word[: size // 2]), []).append(word)
                 table.setdefault((-size, word[size // 2 :]), []).append(word)
         return table
 
-    def may_begin(self, key: str) -> bool:
+    def may_begin_replacement(self, key: str) -> bool:
         """Tell whether a replacement, or a shorter form, may begin with a folded word."""
         return (
             key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
         )
 
-    def is_known(self, key: str) -> bool:
+    def is_known_word(self, key: str) -> bool:
         """Tell whether a folded word belongs to a replacement."""
         return key in self.vocabulary
 
-    def is_label(self, key: str) -> bool:
+    def is_label_word(self, key: str) -> bool:
         """Tell whether a folded word belongs to tags only."""
         return not self.vocabulary.get(key, 0) & _NAME
 
-    def is_prefix(self, key: str) -> bool:
+    def is_word_prefix(self, key: str) -> bool:
         """Tell whether a folded word is the beginning of a longer word of a replacement."""
         if self._prefixes is None:
             self._prefixes = {w[:i] for w in self.vocabulary for i in range(2, len(w))}
@@ -415,12 +417,12 @@ def _is_one_person(originals: Iterable[str], fullest: str) -> bool:
     if not all(is_same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
         return False
     if len(full) == 1:
-        return all(word == full[0] or are_alike(word, full[0]) for word in single)
+        return all(word == full[0] or are_given_names_alike(word, full[0]) for word in single)
     given_names, family, _ = split_name(full)
-    return all(word in given_names or word in family or are_alike(word, given_names[0]) for word in single)
+    return all(word in given_names or word in family or are_given_names_alike(word, given_names[0]) for word in single)
 
 
-def _may_slip(word: str, flags: int) -> bool:
+def _may_have_slip(word: str, flags: int) -> bool:
     if flags & (_NAME | _LABEL):
         return len(word) >= LEAST_SLIP - 1 and word.isalpha()
     return bool(flags & _ID) and len(word) >= 6 and not word.isdigit() and not word.isalpha()
@@ -432,6 +434,6 @@ def choose_targets(forms_found: Sequence[Form]) -> list[Form]:
     for form in forms_found:
         name = "\0" if form.target is None else normalize_surface(form.target)
         had = out.get(name)
-        if had is None or (letter_case(had.text) == "upper" and letter_case(form.text) != "upper"):
+        if had is None or (get_letter_case(had.text) == "upper" and get_letter_case(form.text) != "upper"):
             out[name] = form
     return list(out.values())

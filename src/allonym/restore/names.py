@@ -28,7 +28,7 @@ def find_name_hit(
     endings: list[Ending | None],
 ) -> Hit | None:
     text = scan.text
-    low, high = _with_signs(text, start, end, form)
+    low, high = _include_name_signs(text, start, end, form)
     if not scan.final and high == end and form.tail and form.tail.startswith(text[end:]):
         scan.short = True
     lost = (form.head and low == start) or (form.tail and high == end)
@@ -46,9 +46,9 @@ def find_name_hit(
         return None
     if not final.isalnum() and final not in CLOSING and text[end : end + 1] == final and final != ".":
         return None
-    if not gaps.name_apart(text, start, end, plainly and not form.rule):
+    if not gaps.is_separate_name(text, start, end, plainly and not form.rule):
         return None
-    if form.kind == ADDRESS and not gaps.address_apart(text, start, end):
+    if form.kind == ADDRESS and not gaps.is_separate_address(text, start, end):
         return None
     if plainly:
         return weigh_hit(Hit(start, end, last, form, rules, endings, surface))
@@ -57,8 +57,8 @@ def find_name_hit(
         same = words == form.words or [fold(w, Level.CASE) for w in words] == [fold(w, Level.CASE) for w in form.words]
         if not same and len(words) == len(form.words):
             rules = [*rules, "diacritics"]
-    if fit.letter_case(surface) != fit.letter_case(form.text) and surface.lower() != surface.upper():
-        was, now = fit.letter_case(form.text), fit.letter_case(surface)
+    if fit.get_letter_case(surface) != fit.get_letter_case(form.text) and surface.lower() != surface.upper():
+        was, now = fit.get_letter_case(form.text), fit.get_letter_case(surface)
         if now in ("upper", "lower") or (now and was in ("upper", "lower")):
             rules = [*rules, "case"]
     if not rules and surface != form.text:
@@ -71,11 +71,11 @@ def find_name_hit(
     if not scan.final and end + _AFTER > len(text):
         scan.short = True
     # A lower-case word within a sentence is hardly a name, unless the whole sentence is in lower case.
-    hit.sure = _all_small(text, start, end)
+    hit.sure = _has_no_nearby_capitals(text, start, end)
     return hit if hit.sure or "typo" not in rules else None
 
 
-def _all_small(text: str, start: int, end: int) -> bool:
+def _has_no_nearby_capitals(text: str, start: int, end: int) -> bool:
     """Tell whether the nearby part of the sentence has no capital letter."""
     before = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
     after = _SENTENCE.split(text[end : end + _AFTER], maxsplit=1)[0]
@@ -139,7 +139,7 @@ def is_certain(form: Form, surface: str, rules: list[str]) -> bool:
     return True
 
 
-def _with_signs(text: str, start: int, end: int, form: Form) -> tuple[int, int]:
+def _include_name_signs(text: str, start: int, end: int, form: Form) -> tuple[int, int]:
     """Return the span of a name including the signs around its words, if they are there; spaces may differ."""
     if form.head:
         low = start

@@ -49,7 +49,7 @@ def is_ordinary(replacement: str, label: str) -> bool:
         return True
     if len(words) > 1:
         return False
-    return (plain or words[0] in common_words()) if small else (plain and _of_calendar(bare))
+    return (plain or words[0] in common_words()) if small else (plain and _is_calendar_word(bare))
 
 
 def is_rare(replacement: str) -> bool:
@@ -58,8 +58,8 @@ def is_rare(replacement: str) -> bool:
     A text derived from one with such a replacement has it from there.
     """
     word = fold(replacement.strip())
-    return word.isalpha() and not (word in common_words() or word in number_words() or _of_calendar(word))
+    return word.isalpha() and not (word in common_words() or word in number_words() or _is_calendar_word(word))
 
 
-def _of_calendar(word: str) -> bool:
+def _is_calendar_word(word: str) -> bool:
     return any(find_calendar_name(kind, word) is not None for kind in ("month", "weekday", "season"))

@@ -9,7 +9,7 @@ from operator import add
 
 from allonym.restore import gaps
 from allonym.restore.exact import find_literals, match_exactly, match_single_word
-from allonym.restore.figures import code_ahead, find_codes, find_dates, may_begin_code, may_begin_date
+from allonym.restore.figures import find_codes, find_dates, is_code_ahead, may_begin_code, may_begin_date
 from allonym.restore.forms import ADDRESS, CODE, TAG, Form, split_words_and_gaps
 from allonym.restore.hits import Hit, Match, choose_hit, count_words, fit_original
 from allonym.restore.index import Index, Reading
@@ -60,10 +60,10 @@ class Scan:
         others = find_literals(self) if self.index.literal else iter(())
         ahead = next(others, None)
         for i in self._list_start_words():
-            if self.starts[i] < covered_until or (begin and view.start(self.starts[i]) < begin):
+            if self.starts[i] < covered_until or (begin and view.get_text_start(self.starts[i]) < begin):
                 continue
-            while ahead is not None and ahead.start < view.start(self.starts[i]):
-                if ahead.start >= max(begin, view.start(covered_until)):
+            while ahead is not None and ahead.start < view.get_text_start(self.starts[i]):
+                if ahead.start >= max(begin, view.get_text_start(covered_until)):
                     yield ahead
                     covered_until = max(covered_until, self._find_place(ahead.end))
                 ahead = next(others, None)
@@ -72,14 +72,14 @@ class Scan:
             self.short = False
             hit = self._find_best_match(i, covered_until)
             if self.short and not self.final:
-                self.held_from = view.start(max(covered_until, min(self._find_token_start(i), self.limit)))
+                self.held_from = view.get_text_start(max(covered_until, min(self._find_token_start(i), self.limit)))
                 return
             if hit is None:
                 continue
             yield hit
             covered_until = max(covered_until, self._find_place(hit.end))
         while ahead is not None:
-            if ahead.start >= max(begin, view.start(covered_until)):
+            if ahead.start >= max(begin, view.get_text_start(covered_until)):
                 yield ahead
                 covered_until = max(covered_until, self._find_place(ahead.end))
             ahead = next(others, None)
@@ -91,7 +91,7 @@ class Scan:
             else:
                 gap = self.gaps[-1] if self.gaps else ""
                 place -= len(_split_tail(gap))
-            self.held_from = view.start(max(covered_until, min(place, self.limit)))
+            self.held_from = view.get_text_start(max(covered_until, min(place, self.limit)))
 
     def _find_place(self, raw: int) -> int:
         """Return the first offset of the view that is not before an offset of the text."""
@@ -100,15 +100,15 @@ class Scan:
             return raw
         while low < high:
             middle = (low + high) // 2
-            if self.view.start(middle) < raw:
+            if self.view.get_text_start(middle) < raw:
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _find_token_start(self, i: int) -> int:
+    def _find_token_start(self, word_index: int) -> int:
         """Return the offset of the signs before a token that may belong to it."""
-        return self.starts[i] - len(_split_tail(self.gaps[i]))
+        return self.starts[word_index] - len(_split_tail(self.gaps[word_index]))
 
     def _list_start_words(self) -> list[int]:
         """Return the indexes of the words with which a replacement may begin."""
@@ -118,7 +118,7 @@ class Scan:
         dates = bool(index.dates)
         for word in set(words):
             readings = index.read_word(word)
-            if any(index.may_begin(r.key) for r in readings):
+            if any(index.may_begin_replacement(r.key) for r in readings):
                 begins.add(word)
             elif (word[0].isdigit() or word.isupper()) and may_begin_code(self, word):
                 codes.add(word)
@@ -126,7 +126,7 @@ class Scan:
                 begins.add(word)
         hot = [i for i in range(self.count) if words[i] in begins] if begins else []
         if codes:
-            hot = sorted({*hot, *(i for i in range(self.count) if words[i] in codes and code_ahead(self, i))})
+            hot = sorted({*hot, *(i for i in range(self.count) if words[i] in codes and is_code_ahead(self, i))})
         lows = self.lows
         joined = [
             i
@@ -149,45 +149,45 @@ class Scan:
             hot = sorted({*hot, *(i for i in joined if i < self.count), *(self._find_label_start(i) for i in sealed)})
         return hot
 
-    def _find_label_start(self, i: int) -> int:
+    def _find_label_start(self, word_index: int) -> int:
         """Return the first word of the label before the mark of an encrypted mention."""
-        word = i
-        while word > 0 and (self.gaps[word] == "_" or (word == i and self.gaps[word].strip() == ":")):
+        word = word_index
+        while word > 0 and (self.gaps[word] == "_" or (word == word_index and self.gaps[word].strip() == ":")):
             word -= 1
         return word
 
     # One place
 
-    def _find_best_match(self, i: int, covered_until: int) -> Match | None:
+    def _find_best_match(self, word_index: int, covered_until: int) -> Match | None:
         index = self.index
-        if self.words[i].lower() != "e1" and (index.sealed or self.opener is not None):
-            sealed = find_sealed_match(self, i, covered_until)
+        if self.words[word_index].lower() != "e1" and (index.sealed or self.opener is not None):
+            sealed = find_sealed_match(self, word_index, covered_until)
             if sealed is not None or self.short:
                 return sealed
-        sealed = match_exactly(self, i, covered_until)
-        if sealed is None and i not in self.joined:
-            sealed = match_single_word(self, i, covered_until)
+        sealed = match_exactly(self, word_index, covered_until)
+        if sealed is None and word_index not in self.joined:
+            sealed = match_single_word(self, word_index, covered_until)
         if sealed is not None:
             return sealed
-        hits = list(self._find_word_hits(i, index.heads, index.full))
-        if not any(not h.rules for h in hits) and not self._is_whole_replacement(i, hits):
-            self._expand_at(i)
-            hits += self._find_word_hits(i, index.short_heads, index.short)
+        hits = list(self._find_word_hits(word_index, index.heads, index.full))
+        if not any(not h.rules for h in hits) and not self._is_whole_replacement(word_index, hits):
+            self._expand_at(word_index)
+            hits += self._find_word_hits(word_index, index.short_heads, index.short)
             if index.codes:
-                hits += find_codes(self, i)
+                hits += find_codes(self, word_index)
             if index.dates:
-                hits += find_dates(self, i)
+                hits += find_dates(self, word_index)
         hits = [h for h in hits if h.start >= covered_until]
         if not hits:
-            return find_unknown_tag(self, i, covered_until)
+            return find_unknown_tag(self, word_index, covered_until)
         longest = max(h.last for h in hits)
         hits = [h for h in hits if h.last == longest]
         cost = min(h.cost() for h in hits)
         hits = [h for h in hits if h.cost() == cost]
         hit = choose_hit(hits)
-        if hit is not None and hit.last - i > 1 and hit.rules and self._exact_inside(i, hit):
+        if hit is not None and hit.last - word_index > 1 and hit.rules and self._is_crossed_by_exact(word_index, hit):
             return None
-        if not self.final and hits[0].end + _allowed_slips(hits[0].form) > len(self.text):
+        if not self.final and hits[0].end + _get_allowed_slips(hits[0].form) > len(self.text):
             self.short = True
         if hit is None:
             first = hits[0]
@@ -195,27 +195,27 @@ class Scan:
             return self._make_match(first, None, why)
         return self._make_match(hit, hit.out if hit.out is not None else fit_original(hit))
 
-    def _is_whole_replacement(self, i: int, hits: list[Hit]) -> bool:
+    def _is_whole_replacement(self, word_index: int, hits: list[Hit]) -> bool:
         """Tell whether several words are a whole replacement, and the next word belongs to none."""
-        last = max((h.last for h in hits), default=i)
-        if last - i < 2:
+        last = max((h.last for h in hits), default=word_index)
+        if last - word_index < 2:
             return False
         if last >= self.count:
             self.short = self.short or not self.final
             return True
         return not self.index.read_word(self.words[last])
 
-    def _exact_inside(self, i: int, hit: Hit) -> bool:
+    def _is_crossed_by_exact(self, word_index: int, hit: Hit) -> bool:
         """Tell whether another replacement, letter by letter, begins inside a hit and ends after it."""
-        for j in range(i + 1, min(hit.last, self.count)):
+        for j in range(word_index + 1, min(hit.last, self.count)):
             for other in self._find_word_hits(j, self.index.heads, self.index.full):
                 if not other.rules and other.last > hit.last:
                     return True
         return False
 
     def _make_match(self, hit: Hit, out: str | None, why: str = "") -> Match:
-        b = self.view.end(hit.end)
-        a = self.view.find_beginning(self.view.start(hit.start), b, hit.form.text)
+        b = self.view.get_text_end(hit.end)
+        a = self.view.find_beginning(self.view.get_text_start(hit.start), b, hit.form.text)
         kinds = self.view.list_escapes(a, b)
         rules = list(dict.fromkeys(r for r in hit.rules if r))
         rules += [k for k, _ in kinds if k not in rules]
@@ -229,52 +229,52 @@ class Scan:
 
     # Words
 
-    def _read_steps(self, i: int) -> Iterator[tuple[Reading, int]]:
-        """Yield the readings of word ``i``, each with the index of the next word."""
-        readings = self.index.read_word(self.words[i])
+    def _read_steps(self, word_index: int) -> Iterator[tuple[Reading, int]]:
+        """Yield the readings of word ``word_index``, each with the index of the next word."""
+        readings = self.index.read_word(self.words[word_index])
         for reading in readings:
-            yield reading, i + 1
-        apostrophe = bool(readings) and self.gaps[i + 1] in ("'", "’", "ʼ")
-        if apostrophe and i + 1 >= self.count:
+            yield reading, word_index + 1
+        apostrophe = bool(readings) and self.gaps[word_index + 1] in ("'", "’", "ʼ")
+        if apostrophe and word_index + 1 >= self.count:
             self.short = True
         elif apostrophe:
-            ending = self.words[i + 1]
-            if ending in AFTER_APOSTROPHE and not self.index.is_label(readings[0].key):
+            ending = self.words[word_index + 1]
+            if ending in AFTER_APOSTROPHE and not self.index.is_label_word(readings[0].key):
                 ending_kept = Ending("pl", "", AFTER_APOSTROPHE[ending])
                 for reading in readings:
                     if not reading.rule:
-                        yield Reading(reading.key, "inflected", ending_kept), i + 2
-        if i + 1 < self.count:
-            if i not in self.joined:
+                        yield Reading(reading.key, "inflected", ending_kept), word_index + 2
+        if word_index + 1 < self.count:
+            if word_index not in self.joined:
                 return
-            gap = self.gaps[i + 1]
+            gap = self.gaps[word_index + 1]
             if len(gap) <= gaps.LONGEST_GAP and (not gap.strip() or _HYPHEN_BREAK.match(gap)):
-                both = self.words[i] + self.words[i + 1]
+                both = self.words[word_index] + self.words[word_index + 1]
                 key = fold(both)
                 broken = bool(gap.strip())
                 if gap.count("\n") > 1:
                     return
-                if self.index.is_known(key) and (broken or self._one_word(i, key)):
-                    yield Reading(key, "hyphenation" if broken else "spacing"), i + 2
+                if self.index.is_known_word(key) and (broken or self._is_split_word(word_index, key)):
+                    yield Reading(key, "hyphenation" if broken else "spacing"), word_index + 2
                 elif broken and not readings:
                     for reading in self.index.read_word(both):
-                        yield Reading(reading.key, f"hyphenation {reading.rule}", reading.ending), i + 2
-        elif not self.final and self._may_go_on(i):
+                        yield Reading(reading.key, f"hyphenation {reading.rule}", reading.ending), word_index + 2
+        elif not self.final and self._may_go_on(word_index):
             self.short = True
 
-    def _may_go_on(self, i: int) -> bool:
+    def _may_go_on(self, word_index: int) -> bool:
         """Tell whether the second half of the last word may still arrive; after a hyphen, this holds for any word."""
-        gap = self.gaps[i + 1] if i + 1 < len(self.gaps) else ""
+        gap = self.gaps[word_index + 1] if word_index + 1 < len(self.gaps) else ""
         if len(gap) > gaps.LONGEST_GAP:
             return False
         if gap.strip():
             return bool(_HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n"))
-        return self.index.is_prefix(fold(self.words[i]))
+        return self.index.is_word_prefix(fold(self.words[word_index]))
 
-    def _one_word(self, i: int, key: str) -> bool:
+    def _is_split_word(self, word_index: int, key: str) -> bool:
         """Tell whether two words are one word with a space inserted."""
-        a, b = self.words[i], self.words[i + 1]
-        if self.index.is_label(key):
+        a, b = self.words[word_index], self.words[word_index + 1]
+        if self.index.is_label_word(key):
             return True
         common = common_words()
         if len(key) < 5 or (fold(a) in common and fold(b) in common):
@@ -282,11 +282,11 @@ class Scan:
         return b.islower() or b.isdigit() or (a.isupper() and b.isupper())
 
     def _find_word_hits(
-        self, i: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]
+        self, word_index: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]
     ) -> Iterator[Hit]:
         """Yield hits by words, the longest first, down to the first length that fits letter by letter."""
-        word = self.words[i]
-        for first, after in self._read_steps(i):
+        word = self.words[word_index]
+        for first, after in self._read_steps(word_index):
             if table is self.index.short and len(first.key) == 1 and not (len(word) == 1 and word.isupper()):
                 continue  # an initial must be a capital letter
             for length in heads.get(first.key, ()):
@@ -294,7 +294,7 @@ class Scan:
                 for path, last in self._find_paths(first, after, length):
                     forms = table.get(tuple([r.key for r in path]))
                     for form in forms or ():
-                        hit = self._check_hit(i, last, form, path)
+                        hit = self._check_hit(word_index, last, form, path)
                         if hit is not None:
                             exact = exact or not hit.rules
                             yield hit
@@ -317,14 +317,14 @@ class Scan:
             paths = longer[:16]
         return paths
 
-    def _check_hit(self, i: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
+    def _check_hit(self, word_index: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
         """Return the hit if gaps, neighbours and letters allow it."""
-        start, end = self.starts[i], self.ends[last - 1]
+        start, end = self.starts[word_index], self.ends[last - 1]
         rules = [form.rule] if form.rule else []
         rules += [rule for r in path if r.rule for rule in r.rule.split()]
         infix = ""
         if len(path) == len(form.keys):
-            word = i
+            word = word_index
             for j, pattern in enumerate(form.gaps):
                 word += count_words(path[j])
                 infix = self.gaps[word]
@@ -335,7 +335,7 @@ class Scan:
                     rules.append(rule)
         else:
             rules.append("joined")
-            infix = self.gaps[last - 1] if last - 1 > i else ""
+            infix = self.gaps[last - 1] if last - 1 > word_index else ""
         typos = sum("typo" in r.rule for r in path)
         if (form.kind == CODE and rules) or typos > 1 or (typos and form.kind == ADDRESS):
             return None
@@ -350,23 +350,23 @@ class Scan:
             return hit
         return find_name_hit(self, form, start, end, last, rules, endings)
 
-    def token_after(self, place: int) -> int:
+    def find_token_after(self, place: int) -> int:
         from bisect import bisect_left
 
         return bisect_left(self.starts, place)
 
-    def _expand_at(self, i: int) -> None:
-        """Derive the shorter forms that may begin at word ``i``."""
+    def _expand_at(self, word_index: int) -> None:
+        """Derive the shorter forms that may begin at word ``word_index``."""
         index = self.index
-        for reading, after in self._read_steps(i):
+        for reading, after in self._read_steps(word_index):
             near = after >= self.count or (
                 len(self.gaps[after]) <= gaps.LONGEST_GAP and bool(index.read_word(self.words[after]))
             )
             index.expand_word(reading.key, near)
-        word = self.words[i]
+        word = self.words[word_index]
         if len(word) == 1 and word.isupper():
-            j = i + 1
-            while j < self.count and len(self.gaps[j]) <= gaps.LONGEST_GAP and j - i < 6:
+            j = word_index + 1
+            while j < self.count and len(self.gaps[j]) <= gaps.LONGEST_GAP and j - word_index < 6:
                 other = self.words[j]
                 if len(other) > 2:
                     for reading in index.read_word(other):
@@ -382,7 +382,7 @@ class Scan:
     # Numbers, dates, encrypted mentions
 
 
-def _allowed_slips(form: Form) -> int:
+def _get_allowed_slips(form: Form) -> int:
     return 8 if form.kind == TAG else 4
 
 

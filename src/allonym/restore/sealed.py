@@ -60,22 +60,22 @@ def _length_fits(size: int) -> bool:
     return nbytes >= 2 * _UNIT and nbytes % _UNIT == 0 and (nbytes * 8 + 4) // 5 == size
 
 
-def read_sealed(scan: Scan, i: int) -> Sealed | None:
-    """Return the encrypted mention whose label begins with word ``i``, or None.
+def read_sealed(scan: Scan, word_index: int) -> Sealed | None:
+    """Return the encrypted mention whose label begins with word ``word_index``, or None.
 
     Without brackets, the code ends with the longest run of words that can be decrypted.
     """
     text = scan.text
-    start = scan.starts[i]
+    start = scan.starts[word_index]
     if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
         return None
-    end_label = i
+    end_label = word_index
     while end_label + 1 < scan.count and scan.gaps[end_label + 1] == "_":
         end_label += 1
     label = text[start : scan.ends[end_label]]
     mark = _MARK.match(text, scan.ends[end_label])
     if mark is None or len(label) > 64:
-        if not scan.final and len(text) - scan.ends[end_label] < 12 and _may_become(text[scan.ends[end_label] :]):
+        if not scan.final and len(text) - scan.ends[end_label] < 12 and _may_begin_mark(text[scan.ends[end_label] :]):
             scan.short = True
         return None
     position = begin = mark.end()
@@ -118,14 +118,14 @@ def read_sealed(scan: Scan, i: int) -> Sealed | None:
     return None
 
 
-def find_sealed_match(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """Match the encrypted mention whose label begins with word ``i``: decrypted, or left if that is not possible."""
-    sealed = read_sealed(scan, i)
+def find_sealed_match(scan: Scan, word_index: int, covered_until: int) -> Match | None:
+    """Match the encrypted mention whose label begins with a word; it is decrypted, or left if that is not possible."""
+    sealed = read_sealed(scan, word_index)
     if sealed is None or sealed.start < covered_until:
         return None
     form = scan.index.sealed.get(sealed.code)
-    b = scan.view.end(sealed.end)
-    a = scan.view.find_beginning(scan.view.start(sealed.start), b, f"[{sealed.label}:e1:{sealed.code}]")
+    b = scan.view.get_text_end(sealed.end)
+    a = scan.view.find_beginning(scan.view.get_text_start(sealed.start), b, f"[{sealed.label}:e1:{sealed.code}]")
     kinds = scan.view.list_escapes(a, b)
     plain = form.target if form is not None else sealed.plain
     row = form.row if form is not None else -1
@@ -144,7 +144,7 @@ def _open_sealed(scan: Scan, label: str, code: str) -> str | None:
     return None if scan.opener is None else scan.opener(label, code)
 
 
-def _may_become(rest: str) -> bool:
+def _may_begin_mark(rest: str) -> bool:
     """Tell whether the end of a text may begin the mark of an encrypted mention."""
     tight = "".join(rest.split()).lower()
     return ":e1:".startswith(tight)

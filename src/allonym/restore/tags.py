@@ -32,18 +32,18 @@ def find_tag_hit(
     code = len(form.keys[-1]) >= 6 and not form.keys[-1].isalpha() and scan.lows[last - 1] == form.keys[-1]
     if "typo" in rules and not code and not any(c in '_:#"' for c in infix) and text[end : end + 1] not in "])}>":
         return None
-    last_token = scan.token_after(end)
+    last_token = scan.find_token_after(end)
     if not scan.final and end + _FAR > len(scan.text) and scan.count <= last_token + 1:
         scan.short = True
     core = end - (len(surface) - len(stem))
     opened = start > 0 and text[start - 1] in OPENING
     if "typo" in rules and not opened and _is_grown_word(form, surface):
         return None
-    reach = gaps.tag_reach(form, text, start, end, infix) if core == end else None
+    reach = gaps.find_tag_reach(form, text, start, end, infix) if core == end else None
     if core != end:
         low = max(0, start - 2 * gaps.LOOK_ROUND)
         window = text[low:core] + " " + text[end : end + 2 * gaps.LOOK_ROUND]
-        reach = gaps.tag_reach(form, window, start - low, core - low, infix)
+        reach = gaps.find_tag_reach(form, window, start - low, core - low, infix)
         if reach is not None:
             a = low + reach.start
             reach = gaps.Reach(a, end, reach.rule) if reach.end == core - low else None
@@ -74,21 +74,21 @@ def _is_grown_word(form: Form, surface: str) -> bool:
     )
 
 
-def find_unknown_tag(scan: Scan, i: int, covered_until: int) -> Match | None:
+def find_unknown_tag(scan: Scan, word_index: int, covered_until: int) -> Match | None:
     """Match a tag that has the form of known tags but an unknown last word."""
     index = scan.index
-    if not index.labels or not index.read_word(scan.words[i]):
+    if not index.labels or not index.read_word(scan.words[word_index]):
         return None
-    for length in index.heads.get(fold(scan.words[i]), ()):
-        last = i + length - 1
+    for length in index.heads.get(fold(scan.words[word_index]), ()):
+        last = word_index + length - 1
         if length < 2 or last >= scan.count:
             continue
-        shapes = index.labels.get(tuple(fold(w) for w in scan.words[i:last]))
+        shapes = index.labels.get(tuple(fold(w) for w in scan.words[word_index:last]))
         word = scan.words[last]
         code = len(word) >= 6 and len(word) in index.id_sizes and set(word.upper()) <= _HEX
         if not shapes or not (word.isdigit() or code):
             continue
-        start, end = scan.starts[i], scan.ends[last]
+        start, end = scan.starts[word_index], scan.ends[last]
         for head, infix, tail in shapes:
             if scan.gaps[last] != infix or not (head or tail or "_" in infix):
                 continue
@@ -99,5 +99,5 @@ def find_unknown_tag(scan: Scan, i: int, covered_until: int) -> Match | None:
                 if not scan.final and b + 4 > len(scan.text):
                     scan.short = True
                 why = "unknown tags were left"
-                return Match(scan.view.start(a), scan.view.end(b), None, "unknown", "", why=why)
+                return Match(scan.view.get_text_start(a), scan.view.get_text_end(b), None, "unknown", "", why=why)
     return None

@@ -71,14 +71,14 @@ class View:
         if pieces:
             self.text = "".join((*pieces, raw[raw_position:]))
 
-    def start(self, place: int) -> int:
+    def get_text_start(self, place: int) -> int:
         """Return the start in the text of the character at ``place``."""
         if not self._at:
             return place
         i = bisect_right(self._at, place) - 1
         return place if i < 0 else self._to[i] + place - self._at[i]
 
-    def end(self, place: int) -> int:
+    def get_text_end(self, place: int) -> int:
         """Return the end in the text of the character before ``place``."""
         if not self._at:
             return place

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from allonym.text.fold import fold
-from allonym.text.names import has_swapped_letters, is_near
+from allonym.text.names import has_swapped_letters, is_within_one_edit
 
 LONGEST_ENDING = 6
 AFTER_APOSTROPHE = {
@@ -31,7 +31,7 @@ AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 
 def is_one_slip(a: str, b: str) -> bool:
     """Tell whether two words differ by one insertion, deletion, substitution or swap of neighbouring letters."""
-    return a != b and (is_near(a, b) or has_swapped_letters(a, b, least=2))
+    return a != b and (is_within_one_edit(a, b) or has_swapped_letters(a, b, least=2))
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +94,7 @@ def find_bases(word: str) -> Iterator[tuple[str, Ending]]:
                 yield stem + base, ending
 
 
-def _own_kind(low: str) -> str:
+def _get_inflection_class(low: str) -> str:
     """Return the class of a name by its ending alone; empty if such names are not inflected."""
     if low.endswith("a"):
         return "f"
@@ -104,7 +104,7 @@ def _own_kind(low: str) -> str:
 def inflect_word(word: str, ending: Ending) -> str:
     """Inflect another name in the same way; return it unchanged if its class has no such form."""
     low = word.lower()
-    kind = ending.kind or _own_kind(low)
+    kind = ending.kind or _get_inflection_class(low)
     if ending.kept_letters:
         if ending.kept_letters in "sS" and word[-1:].lower() in "sßxz":
             return word

@@ -115,7 +115,7 @@ class Accounts:
         """
         if role is not None:
             _check_role(role)
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             row = self._get_user(connection, name)
             changed: dict[str, Any] = {
                 "role": role or row.role,
@@ -135,7 +135,7 @@ class Accounts:
         Raises:
             RequestError: there is no such user (404), or it is the last admin (409).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             row = self._get_user(connection, name)
             self._check_not_last_admin(connection, row.id)
             for table in (db.sessions, db.keys):
@@ -152,7 +152,7 @@ class Accounts:
             UsageError: the new one is not acceptable.
         """
         _check_password(new)
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             row = self._get_user(connection, caller.name)
         if not self._verify_password(row.password, old):
             raise RequestError("the password is wrong", 403, "WrongPassword")
@@ -187,7 +187,7 @@ class Accounts:
             "seen": moment,
             "expires": moment + self._session_seconds,
         }
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             if connection.execute(unchanged.with_for_update()).first() is None:  # changed while the password was tried
                 raise RequestError("name or password is wrong", 401, "NotSignedIn")
             old = sa.or_(db.sessions.c.expires <= moment, db.sessions.c.seen <= moment - self._idle_seconds)
@@ -278,7 +278,7 @@ class Accounts:
         mine = owner in (None, caller.name) and caller.key in (None, name)
         if not mine and not caller.has_permission("admin"):
             raise RequestError("only admins remove other people's keys, and a key only itself", 403, "NotAllowed")
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             user = self._get_user(connection, owner).id if owner else caller.id
             removal = sa.delete(db.keys).where(db.keys.c.user == user, db.keys.c.name == name)
             if not name.isprintable() or not connection.execute(removal).rowcount:

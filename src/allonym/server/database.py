@@ -183,36 +183,36 @@ class Database(Store):
 
     def fetch_rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         """Return the rows of one query, in a transaction of its own."""
-        with self.reading() as connection:
+        with self.open_read_transaction() as connection:
             return connection.execute(query).all()
 
     def fetch_row(self, query: sa.Select[Any]) -> Any:
         """Return the first row of one query; None where there is none."""
-        with self.reading() as connection:
+        with self.open_read_transaction() as connection:
             return connection.execute(query).first()
 
     def fetch_value(self, query: sa.Select[Any]) -> Any:
         """Return the first column of the first row of one query; None where there is no row."""
-        with self.reading() as connection:
+        with self.open_read_transaction() as connection:
             return connection.execute(query).scalar()
 
     def write_rows(self, *statements: sa.Insert | sa.Update | sa.Delete) -> int:
         """Execute statements in one transaction and return how many rows the last one changed."""
         changed = 0
-        with self.writing() as connection:
+        with self.open_write_transaction() as connection:
             for statement in statements:
                 changed = connection.execute(statement).rowcount
         return changed
 
     @contextmanager
     def writing_unique(self, conflict: str) -> Iterator[sa.Connection]:
-        """A transaction as :meth:`writing` makes one, for a row whose name may be taken.
+        """A transaction as :meth:`open_write_transaction` makes one, for a row whose name may be taken.
 
         Raises:
             RequestError: it is, with ``conflict`` as the message (409).
         """
         try:
-            with self.writing() as connection:
+            with self.open_write_transaction() as connection:
                 yield connection
         except DatabaseError as error:
             if any(name in str(error) for name in ("IntegrityError", "UniqueViolation")):  # SQLite's, PostgreSQL's
@@ -220,9 +220,9 @@ class Database(Store):
             raise
 
     def _create_first_tables(self) -> None:
-        with self.writing() as connection:
+        with self.open_write_transaction() as connection:
             if not sa.inspect(connection).has_table(versions.name):
-                self.step(connection, 0)
+                self.migrate_step(connection, 0)
 
 
 def get_unix_time() -> int:

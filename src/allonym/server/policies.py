@@ -81,7 +81,7 @@ class Policies:
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
         policy = _load_stored(toml, name)
         row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": get_unix_time()}
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             update = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
             if not update.rowcount:
                 connection.execute(sa.insert(db.policies), [{"name": name, **row}])

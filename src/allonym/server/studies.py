@@ -90,7 +90,7 @@ class Studies:
         query = sa.select(db.studies).order_by(db.studies.c.number.desc())
         if number is not None:
             query = query.where(db.studies.c.number == number)
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             rows = connection.execute(query).all()
             invitations = defaultdict[int, list[Any]](list)
             for invitation in connection.execute(sa.select(db.invitations)).all():
@@ -105,7 +105,7 @@ class Studies:
         Raises:
             RequestError: there is no such study (404).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             if not connection.execute(sa.delete(db.studies).where(db.studies.c.number == number)).rowcount:
                 raise _make_not_found_error(number)
             for table in (db.invitations, db.answers):
@@ -120,7 +120,7 @@ class Studies:
             RequestError: there is no such study (404), or too few pages are left (409).
         """
         expires, invitations = get_unix_time() + int(days * _DAY), db.invitations.c
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             query = sa.select(db.studies.c.pages).where(db.studies.c.number == number)
             pages = connection.execute(query.with_for_update()).scalar()
             if pages is None:
@@ -156,7 +156,7 @@ class Studies:
         Raises:
             RequestError: nobody is invited to this page (404).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             removed = [
                 connection.execute(sa.delete(table).where(table.c.study == number, table.c.page == page)).rowcount
                 for table in (db.invitations, db.answers)
@@ -166,7 +166,7 @@ class Studies:
 
     def list_invitations(self, number: int) -> list[wire.Invited]:
         """Return how far each invited person is, by page."""
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             sizes = [len(page) for page in self._get_content(connection, number)["key"]["pages"]]
             query = sa.select(db.invitations).where(db.invitations.c.study == number)
             rows = connection.execute(query.order_by(db.invitations.c.page)).all()
@@ -191,7 +191,7 @@ class Studies:
         Raises:
             RequestError: the link is not known, or has expired (404).
         """
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             row = self._get_invitation(connection, token)
             content = self._get_content(connection, row.study)
             answers = self._get_answers(connection, row.study, row.page)
@@ -218,7 +218,7 @@ class Studies:
                 (409).
             UsageError: an answer is about no text of this page, or names more people than the study asks for.
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             row = self._get_invitation(connection, token, locked=True)
             content = self._get_content(connection, row.study)
             tokens = content["key"]["pages"][row.page - 1]
@@ -255,7 +255,7 @@ class Studies:
             RequestError: there is no such study (404).
             MissingExtra: the extra ``evaluate`` is not installed.
         """
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             content = self._get_content(connection, number)
             pages = sa.select(db.answers.c.page).where(db.answers.c.study == number).distinct()
             answers = {page: self._get_answers(connection, number, page) for page in connection.scalars(pages).all()}

@@ -24,7 +24,7 @@ from allonym.detect.words import word_list
 from allonym.document import Document, Interval, Span, subtract_intervals
 from allonym.labels import TAXONOMY, Label, Taxonomy
 from allonym.policy import Policy, Rule
-from allonym.text.names import is_near, make_sound_key
+from allonym.text.names import is_within_one_edit, make_sound_key
 from allonym.text.words import WORD, compile_whole_words
 
 SOURCE = "protected"
@@ -305,7 +305,7 @@ class _Text:
 def _is_alike(word: str, head: str) -> bool:
     if word[0] != head[0] or abs(len(word) - len(head)) > 2:
         return False
-    if is_near(word, head):
+    if is_within_one_edit(word, head):
         return True
     return len(head) > 6 and (
         make_sound_key(word) == make_sound_key(head) or (word[:3] == head[:3] and _has_two_slips(word, head))

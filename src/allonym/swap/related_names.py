@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from allonym.text.names import is_near, normalize_organization, normalize_surface
+from allonym.text.names import is_within_one_edit, normalize_organization, normalize_surface
 from allonym.text.words import find_words
 
 _SMALL = frozenset("the a an of and for in on at de la le du des der die das und van von y e our".split())
@@ -71,7 +71,12 @@ def _pair_misspelt_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -
                 by_rest.setdefault(rest, []).append(i)
     for group in by_rest.values():
         if 1 < len(group) <= 64:
-            yield from ((i, j) for n, i in enumerate(group) for j in group[n + 1 :] if is_near(letters[i], letters[j]))
+            yield from (
+                (i, j)
+                for n, i in enumerate(group)
+                for j in group[n + 1 :]
+                if is_within_one_edit(letters[i], letters[j])
+            )
 
 
 def _pair_abbreviated_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:

@@ -58,13 +58,13 @@ SPELLED_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "đ":
 """Small letters that are also written as two letters where a keyboard lacks them."""
 
 
-def _with_capitals(table: dict[str, str]) -> dict[int, str]:
+def _make_translation_table(table: dict[str, str]) -> dict[int, str]:
     capitals = {k.upper(): v.capitalize() for k, v in table.items() if len(k.upper()) == 1 and k not in ("ı", "ȷ")}
     return str.maketrans({**table, **capitals, **({"ẞ": "SS"} if "ß" in table else {})})
 
 
-_ASCII_LETTERS = _with_capitals(LETTERS)
-_TWO_LETTERS = _with_capitals(SPELLED_OUT)
+_ASCII_LETTERS = _make_translation_table(LETTERS)
+_TWO_LETTERS = _make_translation_table(SPELLED_OUT)
 EXPANDED = "".join(chr(point) for point, letters in _ASCII_LETTERS.items() if len(letters) > 1)
 """The letters, small and capital, that :func:`expand_letters` makes into several."""
 
@@ -95,7 +95,7 @@ class _Table(dict[int, str]):
 
 
 @cache
-def _table(level: Level, keep: str) -> _Table:
+def _get_fold_table(level: Level, keep: str) -> _Table:
     return _Table(level, keep)
 
 
@@ -117,7 +117,7 @@ def fold(text: str, level: Level = Level.LETTERS, keep: str = "") -> str:
         return text.lower()
     if level == Level.CASE:
         text = unicodedata.normalize("NFKC", text)
-    return unicodedata.normalize("NFC", text.translate(_table(level, keep)))
+    return unicodedata.normalize("NFC", text.translate(_get_fold_table(level, keep)))
 
 
 def fold_surface(text: str, level: Level = Level.LETTERS) -> str:

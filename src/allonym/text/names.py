@@ -137,7 +137,7 @@ def list_singulars(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+def _read_nicknames() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     short: dict[str, frozenset[str]] = {}
     full: dict[str, set[str]] = {}
     for line in files("allonym").joinpath("nicknames.tsv").read_text(encoding="utf-8").splitlines():
@@ -151,13 +151,13 @@ def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
 
 def find_short_forms(name: str) -> frozenset[str]:
     """Return given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
-    short, full = _short_and_full()
+    short, full = _read_nicknames()
     return short.get(name, frozenset()) | full.get(name, frozenset())
 
 
-def are_alike(a: str, b: str) -> bool:
+def are_given_names_alike(a: str, b: str) -> bool:
     """Return whether given names fit: a short form of the other, both short forms of one name, or swapped letters."""
-    _, full = _short_and_full()
+    _, full = _read_nicknames()
     if b in find_short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
     return has_swapped_letters(a, b)
@@ -179,12 +179,14 @@ def _count_common_start(a: str, b: str) -> int:
 
 
 def _fits_given_name(a: str, b: str) -> bool:
-    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or are_alike(a, b)
+    return (
+        a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or are_given_names_alike(a, b)
+    )
 
 
 def list_filing_keys(name: str) -> set[str]:
     """Return keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
-    _, full = _short_and_full()
+    _, full = _read_nicknames()
     return {name, *full.get(name, ()), f"sorted {''.join(sorted(name))}", f"initial {name[0]}"}
 
 
@@ -231,7 +233,7 @@ def make_sound_key(word: str) -> str:
     return "".join(c for i, c in enumerate(word) if i == 0 or c != word[i - 1])
 
 
-def is_near(a: str, b: str) -> bool:
+def is_within_one_edit(a: str, b: str) -> bool:
     """Return whether words are equal, or one insertion, deletion or substitution makes one of the other."""
     if len(a) > len(b):
         a, b = b, a

@@ -143,7 +143,7 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
         text: any text; signs may be escaped as in XML or JSON.
         grammars: further grammars, such as :func:`allonym.replace.mention.policy_grammars` gives for a policy.
     """
-    pattern, forms = _compile_grammars((*grammars, *_declared_grammars(), *PEERS))
+    pattern, forms = _compile_grammars((*grammars, *_list_declared_grammars(), *PEERS))
     placeholders = []
     position = 0
     while (match := pattern.search(text, position)) is not None:
@@ -174,7 +174,7 @@ def remove_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> str:
     return " ".join([*pieces, text[position:]])
 
 
-def _declared_grammars() -> tuple[Grammar, ...]:
+def _list_declared_grammars() -> tuple[Grammar, ...]:
     """What the registered operators declare for rules without options; one that cannot be loaded wrote nothing."""
     from allonym import registry
 
@@ -281,10 +281,10 @@ def _read_label(match: re.Match[str], forms: Sequence[_Form]) -> str | None:
         return ""
     if group == "literal":
         words = _WORDS.search(match[0])
-        return _label_named(words[0] if words else "") or ""
+        return _find_label_named(words[0] if words else "") or ""
     groups = match.groupdict()
     name, mark, form = groups["l" + group[1:]], groups.get("m" + group[1:]) or "", forms[int(group[1:])]
-    label = _label_named(name)
+    label = _find_label_named(name)
     if label is None and (form.certain or (_is_capital_name(name) and (mark if form.bracketed else mark[:1] == "_"))):
         return ""
     return label
@@ -296,13 +296,13 @@ def _is_capital_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _label_named(name: str) -> str | None:
+def _find_label_named(name: str) -> str | None:
     """The label of the taxonomy with this name in any scheme; empty for a name that tells none, None for no name."""
-    return _labels_by_name().get(_fold_name(name.strip(" _")))
+    return _map_labels_by_name().get(_fold_name(name.strip(" _")))
 
 
 @cache
-def _labels_by_name() -> Mapping[str, str]:
+def _map_labels_by_name() -> Mapping[str, str]:
     """Every name of a label, folded. The taxonomy's own names go before those of the schemes."""
     names: dict[str, str] = {}
     for scheme in SCHEMES:

@@ -80,7 +80,7 @@ def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int
     return place
 
 
-def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
+def decrypt_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
     """Decrypt a row of the table ``known``."""
     return Known(*sealer.unseal(sealed, "known", scope, digest, token))
 
@@ -144,14 +144,14 @@ class Book:
 
     def recall(self, kind: str, key: str) -> str | None:
         """Return the value of ``key``; None if it has none yet."""
-        digest = self._digest("key", kind, key)
+        digest = self._compute_digest("key", kind, key)
         if digest in self._values and (digest in self._fresh or (digest, self._subject) in self._linked):
-            self._link(digest)
+            self._link_to_subject(digest)
             return self._values[digest]
         if digest in self._missing:
             return None
         row = self._connection.execute(_RECALL, {"key": digest, "subject": self._subject}).one_or_none()
-        if row is None or self._is_past(row.expires):
+        if row is None or self._is_expired(row.expires):
             self._missing.add(digest)
             if row is not None:
                 self._past.add(digest)
@@ -161,7 +161,7 @@ class Book:
         self._holders.add(row.value)
         if row.row is not None:
             self._linked.add((digest, self._subject))
-        self._link(digest)
+        self._link_to_subject(digest)
         if self._outlives(row.expires):
             self._longer.append({"key": digest, "until": self._expires})
         return value
@@ -171,12 +171,12 @@ class Book:
         former = self.recall(kind, key)
         if former is not None:
             return former == value
-        digest, value_digest = self._digest("key", kind, key), self._digest("value", kind, value)
+        digest, value_digest = self._compute_digest("key", kind, key), self._compute_digest("value", kind, value)
         if value_digest in self._holders:
             return False
         holder = self._connection.execute(_HOLDERS, {"value": value_digest}).one_or_none()
         if holder is not None:
-            if not self._is_past(holder.expires):
+            if not self._is_expired(holder.expires):
                 return False
             self._past.add(holder.digest)
         if stale := self._past & {digest, holder.digest if holder else digest}:
@@ -189,7 +189,7 @@ class Book:
         self._missing.discard(digest)
         self._holders.add(value_digest)
         self._fresh.add(digest)
-        self._link(digest)
+        self._link_to_subject(digest)
         self.added.assigned += 1
         if len(self._new_assigned) >= _MANY:
             self.flush()
@@ -197,20 +197,20 @@ class Book:
 
     def number(self, kind: str) -> int:
         """Return the kind's next number, from 1; no number is returned twice."""
-        digest = self._digest("counter", kind)
+        digest = self._compute_digest("counter", kind)
         last = self._read_counter(digest) + 1
         self._counters[digest] = (kind, last)
         return last
 
     def number_at_least(self, kind: str, last: int) -> None:
         """Skip all numbers up to ``last``."""
-        digest = self._digest("counter", kind)
+        digest = self._compute_digest("counter", kind)
         if self._read_counter(digest) < last:
             self._counters[digest] = (kind, last)
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Store that ``replacement`` stands for ``original``, so that it can be restored."""
-        digest = self._digest("known", replacement, original, label, operator, entity)
+        digest = self._compute_digest("known", replacement, original, label, operator, entity)
         place = digest, self._subject
         if place in self._known or place in self._known_before:
             return
@@ -243,12 +243,12 @@ class Book:
 
     # Inside
 
-    def _digest(self, what: str, *parts: str) -> str:
+    def _compute_digest(self, what: str, *parts: str) -> str:
         if self._over:
             raise UsageError("this book's transaction is over; open another with vault.book(...)")
         return self._sealer.digest(what, self.place.digest, *parts)
 
-    def _is_past(self, expires: object) -> bool:
+    def _is_expired(self, expires: object) -> bool:
         if expires is not None and not isinstance(expires, int):
             raise VaultError(f"{self._sealer.where}: a row is damaged, or was changed without the key")
         return expires is not None and expires <= self._now
@@ -267,7 +267,7 @@ class Book:
 
     def _ensure_subject(self, subject: str) -> str:
         """Return the subject's digest, and write its row if it has none; the empty subject has no row."""
-        digest = self._digest("subject", subject)
+        digest = self._compute_digest("subject", subject)
         table = store.subjects
         if (
             subject
@@ -277,7 +277,7 @@ class Book:
             self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
         return digest
 
-    def _link(self, digest: str) -> None:
+    def _link_to_subject(self, digest: str) -> None:
         if (digest, self._subject) not in self._linked:
             self._linked.add((digest, self._subject))
             self._new_links.append({"row": digest, "subject": self._subject})
@@ -303,7 +303,7 @@ class Book:
         digests, subjects = {d for d, _ in batch}, {s for _, s in batch}
         query = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
         former = {row.digest: row.expires for row in self._connection.execute(query)}
-        if past := [digest for digest, expires in former.items() if self._is_past(expires)]:
+        if past := [digest for digest, expires in former.items() if self._is_expired(expires)]:
             delete_rows(self._connection, table, links, past)
             former = {digest: expires for digest, expires in former.items() if digest not in past}
         query = sa.select(links.c.row, links.c.subject).where(links.c.row.in_(digests), links.c.subject.in_(subjects))

@@ -25,7 +25,7 @@ from allonym.keys import encode_secret
 from allonym.vault import store
 from allonym.vault.keys import Sealer, pack_texts, unpack_texts
 from allonym.vault.store import iterate_batches, write_private_file
-from allonym.vault.variants import KINDS, drop_character, forms_of
+from allonym.vault.variants import KINDS, drop_character, make_all_forms
 
 SIZE = 16
 """Bytes of a digest: BLAKE2b with a key (RFC 7693), which is a MAC as it is, and three times as fast as HMAC."""
@@ -38,7 +38,7 @@ _KIND = {i: kind for kind, i in _NUMBER.items()}
 _EDITED = "edited"
 
 
-def digest_of(key: bytes, form: str, *, edited: bool = False) -> bytes:
+def compute_form_digest(key: bytes, form: str, *, edited: bool = False) -> bytes:
     """Return the digest of a form; those of forms with one letter another are no others' digests."""
     person = b"edited" if edited else b"form"
     return blake2b(encode_secret(form), digest_size=SIZE, key=key, person=person).digest()
@@ -46,11 +46,14 @@ def digest_of(key: bytes, form: str, *, edited: bool = False) -> bytes:
 
 def pack_digests(key: bytes, original: str, label: str) -> bytes:
     """Return label, number of words, and the digests of an original; empty where it is too short to be known by."""
-    forms = forms_of(original, label)
+    forms = make_all_forms(original, label)
     if not forms.by_kind:
         return b""
     longest = max(form.count(" ") + 1 for some in forms.by_kind.values() for form in some)
-    digests = [bytes([_NUMBER[kind]]) + digest_of(key, form, edited=kind == _EDITED) for kind, form in forms.list_all()]
+    digests = [
+        bytes([_NUMBER[kind]]) + compute_form_digest(key, form, edited=kind == _EDITED)
+        for kind, form in forms.list_all()
+    ]
     return pack_texts((label, str(longest))) + b"".join(dict.fromkeys(digests))
 
 
@@ -116,7 +119,7 @@ class Digests:
 
     def named(self, form: str) -> tuple[tuple[str, int], ...]:
         """Return kind and number of the originals that are known by a form: words with one blank between them."""
-        return tuple(self._forms.get(digest_of(self.key, form), ()))
+        return tuple(self._forms.get(compute_form_digest(self.key, form), ()))
 
     def edited(self, letters: str) -> frozenset[int]:
         """Return the numbers of the originals that become ``letters``, their letters and digits, by one letter too
@@ -126,7 +129,7 @@ class Digests:
         forms = [drop_character(letters, i) for i in range(len(letters))]  # another letter
         forms += [letters[:i] + letters[i + 1 :] for i in range(len(letters))]  # one too many
         forms += [f"{i}-{letters}" for i in range(len(letters) + 1)]  # one too few
-        digests = (digest_of(self.key, form, edited=True) for form in forms)
+        digests = (compute_form_digest(self.key, form, edited=True) for form in forms)
         return frozenset(number for digest in digests for number in self._edits.get(digest, ()))
 
 

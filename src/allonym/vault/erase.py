@@ -35,15 +35,15 @@ class Traces:
     scopes: int = 0
     marks: set[bytes] = field(default_factory=set, repr=False)
 
-    def counts(self) -> dict[str, int]:
+    def count_deleted_rows(self) -> dict[str, int]:
         """Return how many rows of which kind were deleted."""
         return {"known": self.known, "assigned": self.assigned, "subjects": self.subjects, "scopes": self.scopes}
 
-    def add(self, *values: str | bytes) -> None:
+    def add_values(self, *values: str | bytes) -> None:
         """Add more to look for."""
         self.marks.update(v.encode() if isinstance(v, str) else bytes(v[:_SHORT]) for v in values)
 
-    def check(self, place: Store) -> Purged:
+    def check_for_traces(self, place: Store) -> Purged:
         """Look for what was deleted.
 
         Raises:
@@ -52,7 +52,7 @@ class Traces:
         count = _count_in_files(place, self.marks) if place.file else _count_in_tables(place, self.marks)
         if count:
             raise VaultError(f"{place.shown}: {count} traces of what was purged are left; purge when nobody uses it")
-        return Purged(**self.counts(), checked="files" if place.file else "tables")
+        return Purged(**self.count_deleted_rows(), checked="files" if place.file else "tables")
 
 
 def erase_rows(
@@ -75,7 +75,9 @@ def erase_rows(
         query = query.where(table.c.digest == scope)
     for place in connection.execute(query).all():
         if expired:
-            _erase(connection, traces, [_select_rows(connection, *pair, place.id, now) for pair in _LINKED])
+            _delete_traced_rows(
+                connection, traces, [_select_rows(connection, *pair, place.id, now) for pair in _LINKED]
+            )
             _erase_idle_subjects(connection, traces, place.id)
         elif subject is not None:
             _erase_subject(connection, traces, place.id, sealer.digest("subject", place.digest, subject))
@@ -95,20 +97,20 @@ def _select_rows(
     return table, links, connection.execute(query).scalars().all()
 
 
-def _erase(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
+def _delete_traced_rows(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
     for table, links, digests in rows:
         column = "token" if table is store.originals else "value"
         for batch in make_batches(digests, AT_ONCE):
             deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
             if table is store.originals:
                 beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
-                traces.add(*connection.execute(beside).scalars())
+                traces.add_values(*connection.execute(beside).scalars())
             delete_rows(connection, table, links, batch)
             looked_up = {getattr(row, column) for row in deleted}
             still_used = sa.select(table.c[column]).where(table.c[column].in_(looked_up))
-            traces.add(*(looked_up - set(connection.execute(still_used).scalars())))
+            traces.add_values(*(looked_up - set(connection.execute(still_used).scalars())))
             for row in deleted:
-                traces.add(row.digest, row.sealed)
+                traces.add_values(row.digest, row.sealed)
         if table is store.originals:
             traces.known += len(digests)
         else:
@@ -131,7 +133,7 @@ def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subjec
         rows.append((linked, links, connection.execute(alone).scalars().all()))
     for _, links in _LINKED:
         connection.execute(links.delete().where(links.c.subject == subject))
-    _erase(connection, traces, rows)
+    _delete_traced_rows(connection, traces, rows)
     _erase_names(connection, traces, [row])
 
 
@@ -147,13 +149,13 @@ def _erase_idle_subjects(connection: sa.Connection, traces: Traces, scope: int) 
 def _erase_names(connection: sa.Connection, traces: Traces, subjects: Sequence[sa.Row[Any]]) -> None:
     for row in subjects:
         connection.execute(store.subjects.delete().where(store.subjects.c.digest == row.digest))
-        traces.add(row.digest, row.sealed)
+        traces.add_values(row.digest, row.sealed)
         traces.subjects += 1
 
 
 def _erase_scope(connection: sa.Connection, traces: Traces, place: sa.Row[Any]) -> None:
     """Delete everything of a scope, its numbers and name included."""
-    _erase(connection, traces, [_select_rows(connection, *pair, place.id) for pair in _LINKED])
+    _delete_traced_rows(connection, traces, [_select_rows(connection, *pair, place.id) for pair in _LINKED])
     _erase_names(
         connection,
         traces,
@@ -161,10 +163,10 @@ def _erase_scope(connection: sa.Connection, traces: Traces, place: sa.Row[Any]) 
     )
     counters = store.counters
     for row in connection.execute(sa.select(counters).where(counters.c.scope == place.id)).all():
-        traces.add(row.digest, row.sealed)
+        traces.add_values(row.digest, row.sealed)
     connection.execute(counters.delete().where(counters.c.scope == place.id))
     connection.execute(store.scopes.delete().where(store.scopes.c.id == place.id))
-    traces.add(place.digest, place.sealed)
+    traces.add_values(place.digest, place.sealed)
     traces.scopes += 1
 
 
@@ -185,7 +187,7 @@ def empty_journal(place: Store) -> None:
             busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
             return not busy
 
-    place.retry(is_empty, "its journal could not be emptied")
+    place.retry_until_done(is_empty, "its journal could not be emptied")
 
 
 def compact_database(place: Store) -> None:
@@ -195,12 +197,12 @@ def compact_database(place: Store) -> None:
         VaultLocked: other processes used it for longer than we wait.
     """
     if place.file:
-        place.vacuum("VACUUM")
+        place.run_outside_transaction("VACUUM")
         empty_journal(place)
     elif place.url.get_backend_name() == "postgresql":
         links = (links for _, links in _LINKED)
         for table in (store.originals, store.digests, store.assigned, *links, store.subjects, store.scopes):
-            place.vacuum(f"VACUUM FULL {table.name}")
+            place.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
 def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
@@ -208,7 +210,7 @@ def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
     tables = (store.originals, store.assigned, store.subjects, store.counters, store.scopes)
     columns = [table.c.digest for table in tables] + [store.digests.c.row]
     count = 0
-    with place.reading() as connection:
+    with place.open_read_transaction() as connection:
         for batch in make_batches(digests, AT_ONCE):
             conditions: list[sa.ColumnElement[bool]] = [column.in_(batch) for column in columns]
             conditions += [sa.or_(links.c.row.in_(batch), links.c.subject.in_(batch)) for _, links in _LINKED]

@@ -41,15 +41,15 @@ _BUSY = frozenset({"55P03", "40P01", "40001"})  # PostgreSQL: no lock in time, d
 _first = sa.MetaData()
 
 
-def _table(name: str, *columns: sa.Column[Any], metadata: sa.MetaData = _first, **options: Any) -> sa.Table:
+def _make_table(name: str, *columns: sa.Column[Any], metadata: sa.MetaData = _first, **options: Any) -> sa.Table:
     return sa.Table(f"allonym_{name}", metadata, *columns, **options)
 
 
-def _digest(name: str, **options: Any) -> sa.Column[Any]:
+def _make_digest_column(name: str, **options: Any) -> sa.Column[Any]:
     return sa.Column(name, sa.String(32), **({"nullable": False} | options))
 
 
-def _bytes(name: str) -> sa.Column[Any]:
+def _make_bytes_column(name: str) -> sa.Column[Any]:
     return sa.Column(name, sa.LargeBinary, nullable=False)
 
 
@@ -57,62 +57,77 @@ def _integer(name: str, kind: Any = sa.BigInteger, **options: Any) -> sa.Column[
     return sa.Column(name, kind, **({"nullable": False} | options))
 
 
-def _scope() -> sa.Column[Any]:
+def _make_scope_column() -> sa.Column[Any]:
     return _integer("scope", sa.Integer, index=True)
 
 
-def _times() -> tuple[sa.Column[Any], ...]:
+def _make_time_columns() -> tuple[sa.Column[Any], ...]:
     return _integer("created"), _integer("expires", nullable=True, index=True)
 
 
-migrations = _table(
+migrations = _make_table(
     "migrations", _integer("version", sa.Integer, primary_key=True, autoincrement=False), _integer("applied")
 )
-meta = _table("meta", _digest("name", primary_key=True), _bytes("value"))
-scopes = _table(
+meta = _make_table("meta", _make_digest_column("name", primary_key=True), _make_bytes_column("value"))
+scopes = _make_table(
     "scopes",
     _integer("id", sa.Integer, primary_key=True),
-    _digest("digest", unique=True),
-    _bytes("sealed"),
+    _make_digest_column("digest", unique=True),
+    _make_bytes_column("sealed"),
     _integer("changes"),
     _integer("created"),
     sqlite_autoincrement=True,  # a number must not come again: readers tell scopes apart by it
 )
-subjects = _table("subjects", _digest("digest", primary_key=True), _scope(), _bytes("sealed"))
-counters = _table("counters", _digest("digest", primary_key=True), _scope(), _bytes("sealed"))
-assigned = _table(
+subjects = _make_table(
+    "subjects", _make_digest_column("digest", primary_key=True), _make_scope_column(), _make_bytes_column("sealed")
+)
+counters = _make_table(
+    "counters", _make_digest_column("digest", primary_key=True), _make_scope_column(), _make_bytes_column("sealed")
+)
+assigned = _make_table(
     "assigned",
-    _digest("digest", primary_key=True),
-    _digest("value", unique=True),
-    _scope(),
-    _bytes("sealed"),
-    *_times(),
+    _make_digest_column("digest", primary_key=True),
+    _make_digest_column("value", unique=True),
+    _make_scope_column(),
+    _make_bytes_column("sealed"),
+    *_make_time_columns(),
 )
-originals = _table(
-    "known", _digest("digest", primary_key=True), _digest("token", index=True), _scope(), _bytes("sealed"), *_times()
+originals = _make_table(
+    "known",
+    _make_digest_column("digest", primary_key=True),
+    _make_digest_column("token", index=True),
+    _make_scope_column(),
+    _make_bytes_column("sealed"),
+    *_make_time_columns(),
 )
-assigned_subjects = _table(
-    "assigned_subjects", _digest("row", primary_key=True), _digest("subject", primary_key=True, index=True)
+assigned_subjects = _make_table(
+    "assigned_subjects",
+    _make_digest_column("row", primary_key=True),
+    _make_digest_column("subject", primary_key=True, index=True),
 )
-known_subjects = _table(
-    "known_subjects", _digest("row", primary_key=True), _digest("subject", primary_key=True, index=True)
+known_subjects = _make_table(
+    "known_subjects",
+    _make_digest_column("row", primary_key=True),
+    _make_digest_column("subject", primary_key=True, index=True),
 )
 
 # Schema 2
 
 _second = sa.MetaData()
-audit = _table(
+audit = _make_table(
     "audit",
     _integer("number", sa.Integer, primary_key=True, autoincrement=False),
-    _bytes("sealed"),
-    _bytes("mac"),
+    _make_bytes_column("sealed"),
+    _make_bytes_column("mac"),
     metadata=_second,
 )
 
 # Schema 3
 
 _third = sa.MetaData()
-digests = _table("digests", _digest("row", primary_key=True), _bytes("sealed"), metadata=_third)
+digests = _make_table(
+    "digests", _make_digest_column("row", primary_key=True), _make_bytes_column("sealed"), metadata=_third
+)
 """One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
 
 
@@ -215,7 +230,7 @@ class Store:
             engine.dispose(close=self._process == os.getpid())
 
     @contextmanager
-    def reading(self, *, once: bool = False) -> Iterator[sa.Connection]:
+    def open_read_transaction(self, *, once: bool = False) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the database. ``once``: for a single statement."""
         with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
@@ -227,7 +242,7 @@ class Store:
             connection.rollback()
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def open_write_transaction(self) -> Iterator[sa.Connection]:
         """Open a transaction that is committed at the end, or rolled back if anything is raised.
 
         Raises:
@@ -262,7 +277,7 @@ class Store:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
-    def vacuum(self, statement: str) -> None:
+    def run_outside_transaction(self, statement: str) -> None:
         """Run a statement that the database accepts only outside of transactions; wait for other processes."""
         with self.connect_alone() as connection:
             if self.file:
@@ -270,7 +285,7 @@ class Store:
             else:
                 connection.exec_driver_sql(statement)
 
-    def retry(self, attempt: Callable[[], bool], failure: str) -> None:
+    def retry_until_done(self, attempt: Callable[[], bool], failure: str) -> None:
         """Repeat an attempt until it succeeds.
 
         Raises:
@@ -283,7 +298,7 @@ class Store:
             time.sleep(random.uniform(0, pause))
             pause = min(pause * 1.5, 0.02)
 
-    def version(self, connection: sa.Connection) -> int:
+    def read_schema_version(self, connection: sa.Connection) -> int:
         """Return the schema version of the tables.
 
         Raises:
@@ -305,16 +320,16 @@ class Store:
     def migrate(self, applied: Applied) -> None:
         """Bring an older vault's tables up to date, each step in a transaction with its own record."""
         while True:
-            with self.writing() as connection:
+            with self.open_write_transaction() as connection:
                 # Of several processes that come at once, one does it; the others wait here and find it done.
                 connection.execute(self.turn)
-                version = self.version(connection)
+                version = self.read_schema_version(connection)
                 if version == len(self.steps):
                     return
-                self.step(connection, version)
+                self.migrate_step(connection, version)
                 applied(connection, version, version + 1)
 
-    def step(self, connection: sa.Connection, version: int) -> None:
+    def migrate_step(self, connection: sa.Connection, version: int) -> None:
         """Migrate from one schema version to the next, and record it."""
         self.steps[version](connection)
         connection.execute(self.versions.insert().values(version=version + 1, applied=int(time.time())))
@@ -403,7 +418,7 @@ class Store:
                 raise
             return True
 
-        self.retry(try_to_begin, "no turn to begin")
+        self.retry_until_done(try_to_begin, "no turn to begin")
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from allonym.errors import UsageError, VaultError, WrongKey
 from allonym.keys import Cipher
 from allonym.vault import store
-from allonym.vault.book import Book, open_known, token_digest
+from allonym.vault.book import Book, decrypt_known, token_digest
 from allonym.vault.keys import (
     Sealer,
     Secret,
@@ -187,7 +187,7 @@ class _Incoming:
             self._take_known(self._book, values[:5], values[5], values[6:])
 
     def _take_assigned(self, book: Book, values: list[str], expires: str, subjects: list[str]) -> None:
-        if self._is_late(book, expires):
+        if self._apply_expiry(book, expires):
             return
         before = book.added.assigned
         for subject in subjects:
@@ -198,14 +198,14 @@ class _Incoming:
         self.counts["same"] += book.added.assigned == before
 
     def _take_known(self, book: Book, values: list[str], expires: str, subjects: list[str]) -> None:
-        if self._is_late(book, expires):
+        if self._apply_expiry(book, expires):
             return
         for subject in subjects:
             book.about(subject)
             book.remember(*values)
         self._tokens.add(token_digest(self._sealer, book.place.digest, values[0]))
 
-    def _is_late(self, book: Book, expires: str) -> bool:
+    def _apply_expiry(self, book: Book, expires: str) -> bool:
         book.until(int(expires) if expires else None)
         return bool(expires) and int(expires) <= self._now
 
@@ -222,7 +222,7 @@ class _Incoming:
         for batch in make_batches(self._tokens, AT_ONCE):
             entities: dict[str, set[str]] = {}
             for row in self._connection.execute(sa.select(table).where(table.c.token.in_(batch))):
-                entry = open_known(self._sealer, digest, row.digest, row.token, row.sealed)
+                entry = decrypt_known(self._sealer, digest, row.digest, row.token, row.sealed)
                 entities.setdefault(entry.replacement, set()).add(entry.entity)
             self.counts["ambiguous"] += sum(len(some) > 1 for some in entities.values())
         self._book, self._tokens = None, set()

@@ -2,8 +2,8 @@
 
 Text is compared as words: runs of letters and digits, case and diacritics folded. So ``Ada BROOK``, ``ada.brook`` and
 ``ADA-BROOK`` are the same two words, and a number is the same however it is grouped, or said in digits. Whoever looks
-for a form cuts what a model wrote into words in the same way, with :func:`words_of`. Where words are not set apart, as
-in Chinese, Japanese and Thai, a name within a sentence is not found.
+for a form splits the text of a model into words in the same way, with :func:`split_folded_words`. In scripts without
+spaces, such as Chinese, Japanese and Thai, a name within a sentence is not found.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Word(NamedTuple):
     end: int
 
 
-def words_of(text: str) -> list[Word]:
+def split_folded_words(text: str) -> list[Word]:
     """Return the folded words of a text.
 
     >>> [w.text for w in words_of("Ms. BROOK-Müller, 555-0147")]
@@ -88,7 +88,7 @@ def join_words(words: list[str]) -> str:
     return "".join([SAID.get(word, word) for word in words])
 
 
-def take_tail(number: str) -> str:
+def get_phone_tail(number: str) -> str:
     """Return the last digits of a long phone number, which do not depend on its country code; else an empty string."""
     return number[-TAIL:] if len(number) > TAIL and number.isdecimal() else ""
 
@@ -116,7 +116,7 @@ def drop_character(form: str, place: int) -> str:
     return f"{place}-{form[:place]}{form[place + 1 :]}"
 
 
-def forms_of(original: str, label: str) -> Forms:
+def make_all_forms(original: str, label: str) -> Forms:
     """Return the forms of an original; none if it is shorter than three letters or four digits.
 
     Args:
@@ -129,7 +129,7 @@ def forms_of(original: str, label: str) -> Forms:
     ('jorg', 'joerg')
     """
     spellings = dict.fromkeys((original, spell_out(original), expand_letters(original)))
-    all_forms = [_make_forms(spelling, label) for spelling in spellings]
+    all_forms = [_make_spelling_forms(spelling, label) for spelling in spellings]
     by_kind: dict[str, tuple[str, ...]] = {}
     entered = {""}
     for kind in ("whole", "part", "shortened", "initials"):
@@ -140,12 +140,12 @@ def forms_of(original: str, label: str) -> Forms:
     return Forms({kind: forms for kind, forms in by_kind.items() if forms}, tuple(editable))
 
 
-def _make_forms(original: str, label: str) -> Forms:
+def _make_spelling_forms(original: str, label: str) -> Forms:
     """Return the forms of an original in one spelling; they may repeat."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
     bare = normalize_surface(original, Level.MARKS)
-    words = [w.text for w in words_of(bare)[:MOST_WORDS]]
+    words = [w.text for w in split_folded_words(bare)[:MOST_WORDS]]
     letters = join_words(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
         return Forms({}, ())
@@ -166,12 +166,12 @@ def _make_forms(original: str, label: str) -> Forms:
                 full.append(f"{names[0]} {names[-1]}")
             initials = ["".join(n[0] for n in names)]
     elif family == "ORGANIZATION":
-        full.append(" ".join(w.text for w in words_of(normalize_organization(bare))))
+        full.append(" ".join(w.text for w in split_folded_words(normalize_organization(bare))))
     elif family == "EMAIL_ADDRESS" or "@" in bare:
-        account = [w.text for w in words_of(bare.partition("@")[0])]
+        account = [w.text for w in split_folded_words(bare.partition("@")[0])]
         part = [" ".join(account)] if len(join_words(account)) > _LEAST_DIGITS else []
     elif family == "PHONE_NUMBER":
-        part = [take_tail(letters)] if take_tail(letters) else []
+        part = [get_phone_tail(letters)] if get_phone_tail(letters) else []
     elif "STREET_ADDRESS" in lineage:
         street = [w for w in words if not any(c.isdecimal() for c in w)]
         part = [" ".join(street)] if 1 < len(street) < len(words) else []

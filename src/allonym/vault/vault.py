@@ -14,7 +14,7 @@ from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, V
 from allonym.vault import audit as log
 from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
-from allonym.vault.book import Book, find_scope, open_known, token_digest
+from allonym.vault.book import Book, decrypt_known, find_scope, token_digest
 from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
@@ -103,11 +103,11 @@ class Vault:
             place.make_file()
         vault = cls(place, keys)
         try:
-            with place.writing() as connection:
+            with place.open_write_transaction() as connection:
                 if sa.inspect(connection).has_table(store.meta.name):
                     raise VaultError(f"{place.shown} holds a vault already")
                 for version in range(len(place.steps)):
-                    place.step(connection, version)
+                    place.migrate_step(connection, version)
                 connection.execute(store.meta.insert(), [{"name": n, "value": v} for n, v in values.items()])
                 log.append_entry(connection, vault._get_sealer(), "create", "", actor, {})
         except BaseException:
@@ -134,8 +134,8 @@ class Vault:
             check_secret(secret)
         place = Store(where, wait)
         try:
-            with place.check_values(), place.reading() as connection:
-                version, values = place.version(connection), _read_meta(connection)
+            with place.check_values(), place.open_read_transaction() as connection:
+                version, values = place.read_schema_version(connection), _read_meta(connection)
             if secret is None:
                 return cls(place, None)
             with place.check_values():
@@ -197,7 +197,7 @@ class Vault:
         Raises:
             VaultLocked: it was opened without its secret, or others write for too long.
         """
-        with self._writing() as (connection, sealer):
+        with self._open_write_transaction() as (connection, sealer):
             now = int(time.time())
             until = self._compute_expiry(connection, now) if expires is None else _to_seconds(expires)
             book = Book(connection, sealer, scope, subject, until, now)
@@ -214,7 +214,7 @@ class Vault:
             VaultLocked: it was opened without its secret.
             VaultError: a row was changed by somebody without the key.
         """
-        with self._reading() as (connection, sealer):
+        with self._open_read_transaction() as (connection, sealer):
             place = find_scope(connection, sealer, scope)
             if place is None:
                 return ()
@@ -223,7 +223,7 @@ class Vault:
             if cached is not None and cached[0] == state and (cached[1] is None or cached[1] > now):
                 return cached[2]
             rows = connection.execute(_OF_SCOPE, {"scope": place.id, "now": now}).all()
-            originals = tuple([open_known(sealer, place.digest, *row[:3]) for row in rows])
+            originals = tuple([decrypt_known(sealer, place.digest, *row[:3]) for row in rows])
         first = min((row.expires for row in rows if row.expires is not None), default=None)
         self._read = {k: v for k, v in list(self._read.items())[1 - _REMEMBERED_SCOPES :] if k != place.digest}
         self._read[place.digest] = (state, first, originals)
@@ -236,11 +236,11 @@ class Vault:
             VaultLocked: it was opened without its secret.
             VaultError: a row was changed by somebody without the key.
         """
-        with self._reading(once=True) as (connection, sealer):
+        with self._open_read_transaction(once=True) as (connection, sealer):
             scope_digest = sealer.digest("scope", scope)
             token = token_digest(sealer, scope_digest, replacement)
             rows = connection.execute(_OF_TOKEN, {"token": token, "now": int(time.time())}).all()
-            return tuple([open_known(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows])
+            return tuple([decrypt_known(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows])
 
     def one(self, scope: str, token: str) -> Known:
         """Return the only original of a replacement.
@@ -259,9 +259,9 @@ class Vault:
 
     def info(self) -> VaultInfo:
         """Describe the vault without any of its values; the vault may be locked."""
-        with self._store.check_values(), self._store.reading() as connection:
+        with self._store.check_values(), self._store.open_read_transaction() as connection:
             now, values = int(time.time()), _read_meta(connection)
-            version = self._store.version(connection)
+            version = self._store.read_schema_version(connection)
             names = _read_scope_names(connection, self._sealer)
             places = connection.execute(
                 sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
@@ -305,7 +305,7 @@ class Vault:
             keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
         values = lock_keys(keys, secret, self._store.shown)
         count = 0
-        with self._writing(alone=True) as (connection, sealer):
+        with self._open_write_transaction(alone=True) as (connection, sealer):
             if data:
                 count = transfer.reseal_values(connection, sealer, Sealer(keys, self._store.shown))
             table = store.meta
@@ -344,14 +344,14 @@ class Vault:
             raise UsageError("purge by subject or what has expired, not both at once")
         if subject == "" or (scope is None and subject is None and not expired):
             raise UsageError("purge needs a scope, a subject or expired=True")
-        with self._writing() as (connection, sealer):
+        with self._open_write_transaction() as (connection, sealer):
             digest = sealer.digest("scope", scope) if scope is not None else None
             traces = erase.erase_rows(connection, sealer, digest, subject, expired, int(time.time()))
-            counts = {n: v for n, v in traces.counts().items() if v}
+            counts = {n: v for n, v in traces.count_deleted_rows().items() if v}
             log.append_entry(connection, sealer, "purge", digest or "", actor, counts)
         self._read.clear()
         erase.compact_database(self._store)
-        return traces.check(self._store)
+        return traces.check_for_traces(self._store)
 
     # Moving
 
@@ -368,7 +368,7 @@ class Vault:
         """
         check_secret(secret)
         self._check_other_file(path)
-        with self._reading() as (connection, sealer):
+        with self._open_read_transaction() as (connection, sealer):
             count = transfer.write_export(
                 connection, sealer, self.operator_key, Path(path), secret, now=int(time.time()), overwrite=overwrite
             )
@@ -390,7 +390,7 @@ class Vault:
             UsageError: a scope that is to get another name is not in the file.
             VaultError: the file is no export, was changed, or is cut off.
         """
-        with self._writing(alone=True) as (connection, sealer):
+        with self._open_write_transaction(alone=True) as (connection, sealer):
             assert self._keys is not None
             merged, operator = transfer.read_export(
                 connection, sealer, Path(path), secret, dict(rename or {}), now=int(time.time())
@@ -417,7 +417,7 @@ class Vault:
             VaultLocked: it was opened without its secret.
             VaultError: a row was changed by somebody without the key.
         """
-        with self._reading() as (connection, sealer):
+        with self._open_read_transaction() as (connection, sealer):
             return Digests.of(sealer.checking, *self._read_digests(connection, sealer, scope))
 
     def write_digests(
@@ -432,7 +432,7 @@ class Vault:
             VaultLocked: it was opened without its secret.
         """
         self._check_other_file(path)
-        with self._reading() as (connection, sealer):
+        with self._open_read_transaction() as (connection, sealer):
             entries, longest = self._read_digests(connection, sealer, scope)
             count = checking.write_digests(Path(path), sealer.checking, entries, longest, overwrite=overwrite)
         self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
@@ -459,7 +459,7 @@ class Vault:
             actor: who did it.
             counts: how many of what.
         """
-        with self._writing() as (connection, sealer):
+        with self._open_write_transaction() as (connection, sealer):
             digest = sealer.digest("scope", scope) if scope else ""
             log.append_entry(connection, sealer, action, digest, actor, counts or {})
 
@@ -469,7 +469,7 @@ class Vault:
         Raises:
             VaultError: it was changed by somebody without the key.
         """
-        with self._reading() as (connection, sealer):
+        with self._open_read_transaction() as (connection, sealer):
             return tuple(log.read_entries(connection, sealer, _read_scope_names(connection, sealer)))
 
     # Inside
@@ -480,25 +480,25 @@ class Vault:
         return self._sealer
 
     @contextmanager
-    def _reading(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
+    def _open_read_transaction(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """Open a transaction that only reads. ``once``: for a single statement, which needs none."""
         sealer = self._get_sealer()
-        with self._store.check_values(), self._store.reading(once=once) as connection:
+        with self._store.check_values(), self._store.open_read_transaction(once=once) as connection:
             try:
                 yield connection, sealer
             except VaultError:
-                self._check_key(connection)  # then it is not the row that is wrong
+                self._check_key_generation(connection)  # then it is not the row that is wrong
                 raise
 
     @contextmanager
-    def _writing(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
+    def _open_write_transaction(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """Open a transaction that writes. ``alone``: nobody else writes meanwhile, in any scope."""
         sealer = self._get_sealer()
-        with self._store.writing() as connection:
-            self._check_key(connection, "alone" if alone else "shared")
+        with self._store.open_write_transaction() as connection:
+            self._check_key_generation(connection, "alone" if alone else "shared")
             yield connection, sealer
 
-    def _check_key(self, connection: sa.Connection, lock: str = "") -> None:
+    def _check_key_generation(self, connection: sa.Connection, lock: str = "") -> None:
         assert self._keys is not None
         query = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
         if lock:

@@ -20,7 +20,7 @@ from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
-from allonym.replace.mention import policy_grammars, traits_named
+from allonym.replace.mention import get_traits_by_name, policy_grammars
 from allonym.restore import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
 from allonym.text.placeholders import find_placeholders
@@ -151,7 +151,7 @@ def _clip_spans(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
 def _find_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
     """Return the first placeholder whose original can be restored, as an example of what the model must keep."""
     for edit in edits:
-        traits = traits_named(edit.operator)
+        traits = get_traits_by_name(edit.operator)
         if traits.writes_placeholders and not traits.lossy:
             for placeholder in find_placeholders(edit.replacement, policy_grammars(policy)):
                 return edit.replacement[placeholder.start : placeholder.end]

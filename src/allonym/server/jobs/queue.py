@@ -90,7 +90,7 @@ class JobQueue:
             "spec": self._sealing.seal_json(asdict(spec), f"job {id}"),
         }
         owners = sa.select(users.c.id).where(users.c.id == user, users.c.active)
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             if connection.execute(owners.with_for_update()).first() is None:  # removed during the upload
                 raise RequestError("there is no such user any more", 401, "NotSignedIn")
             connection.execute(sa.insert(jobs), [row])
@@ -107,7 +107,7 @@ class JobQueue:
         where = [self._here, jobs.c.wish != REMOVE]
         where += [column == value for column, value in ((jobs.c.user, user), (jobs.c.kind, kind)) if value is not None]
         query = sa.select(jobs).where(*where).order_by(jobs.c.number.desc()).offset(offset).limit(limit)
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             rows = connection.execute(query).all()
             total = connection.execute(sa.select(sa.func.count()).select_from(jobs).where(*where)).scalar()
         return list(self._unseal_rows(rows)), int(total or 0)
@@ -156,7 +156,7 @@ class JobQueue:
         A job that is running gets to it afterwards, see :meth:`end_job`.
         """
         where = (self._here, jobs.c.id == id, jobs.c.state.in_((*OPEN, DONE)), jobs.c.wish != REMOVE)
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             query = sa.select(jobs.c.state, jobs.c.wanted).where(*where).with_for_update()
             row = connection.execute(query).one_or_none()
             if row is None:
@@ -179,7 +179,7 @@ class JobQueue:
         """Store how a job ended. If it is done, but more releases were requested meanwhile, it is queued again."""
         values: dict[str, Any] = {"wish": "", "told": self._sealing.seal_json(ending, f"told {id}")}
         where = (self._here, jobs.c.id == id)
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             query = sa.select(jobs.c.wanted).where(*where).with_for_update()
             releases = json.loads(connection.execute(query).scalar() or "{}")
             if state == DONE and releases != ending.get("wanted", releases):

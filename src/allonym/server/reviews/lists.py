@@ -56,7 +56,7 @@ class TermLists:
 
     def entries(self, project: str | None = None) -> tuple[Lists, Lists]:
         """Return terms to find by label, and exclusions by label or ``*``: those for all projects and this one's."""
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(db.terms.c.number))).one()
             version = (int(count), int(last or 0))
             with self._lock:
@@ -73,7 +73,7 @@ class TermLists:
         Raises:
             RequestError: there is no such project (404).
         """
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             if project is not None:
                 get_project_number(connection, project)
             terms = self._read_terms(connection)
@@ -87,7 +87,7 @@ class TermLists:
             UnknownNameError: no such label.
             RequestError: no such project (404), or the list is full (409).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             return self.write_term(connection, kind, label, term, owner, project)
 
     def write_term(
@@ -118,7 +118,7 @@ class TermLists:
         Raises:
             RequestError: there is none of this number (404).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             term = next((t for t in self._read_terms(connection) if t.id == number), None)
             if term is None:
                 raise RequestError(f"there is no term {number}", 404, "NotFound")

@@ -111,7 +111,7 @@ class ReviewQueue:
             RequestError: there is no such project (404).
         """
         query = sa.select(db.projects).order_by(db.projects.c.name)
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             if name is not None:
                 query = query.where(db.projects.c.number == get_project_number(connection, name))
             rows = connection.execute(query).all()
@@ -132,7 +132,7 @@ class ReviewQueue:
         Raises:
             RequestError: there is no such project (404).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             number = get_project_number(connection, name)
             documents = sa.select(db.documents.c.number).where(db.documents.c.project == number)
             connection.execute(sa.delete(db.readings).where(db.readings.c.document.in_(documents)))
@@ -150,7 +150,7 @@ class ReviewQueue:
             RequestError: there is no such project (404), or another text has the same id (409).
         """
         stored = []
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             number = get_project_number(connection, project)
             for index, (id, text) in enumerate(zip(ids, texts, strict=True)):
                 row = self._find_row(connection, number, project, id)
@@ -183,7 +183,7 @@ class ReviewQueue:
             "labels": list(item.labels),
             "risk": risk.model_dump(),
         }
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             number = get_project_number(connection, project)
             if self._find_row(connection, number, project, item.id) is not None:
                 return
@@ -217,7 +217,7 @@ class ReviewQueue:
         """
         risk, gain = db.documents.c.risk.desc(), db.documents.c.gain.desc()
         columns = {"risk": (risk, gain), "gain": (gain, risk)}
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             where = self._select_documents(connection, project, state)
             total = connection.execute(sa.select(sa.func.count()).select_from(db.documents).where(*where)).scalar()
             query = sa.select(*[c for c in db.documents.c if c.name != "body"]).where(*where)
@@ -235,12 +235,12 @@ class ReviewQueue:
         Raises:
             RequestError: there is no such project or document (404).
         """
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             return self._unseal_item(self._get_row(connection, project, id))
 
     def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
         """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             where = self._select_documents(connection, project, state)
             rows = connection.execute(sa.select(db.documents).where(*where).order_by(db.documents.c.number)).all()
             return [(self._unseal_item(row), self._read_seats(connection, row.number)) for row in rows]
@@ -251,7 +251,7 @@ class ReviewQueue:
         Raises:
             RequestError: there is no such project or document (404).
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             row = self._get_row(connection, project, id, locked=True)
             connection.execute(sa.delete(db.readings).where(db.readings.c.document == row.number))
             connection.execute(sa.delete(db.documents).where(db.documents.c.number == row.number))
@@ -260,7 +260,7 @@ class ReviewQueue:
 
     def get_reading(self, project: str, id: str, caller: Caller) -> Seat:
         """Return the caller's own reading of a document; version 0 where there is none yet."""
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             seats = self._read_seats(connection, self._get_row(connection, project, id).number)
         seat = _find_seat(seats, caller.id)
         return Seat(0, caller.id, caller.name, 0, False, Reading()) if seat is None else seats[seat]
@@ -271,7 +271,7 @@ class ReviewQueue:
         Raises:
             RequestError: not both are done, so they stay blind to each other (409).
         """
-        with self._database.reading() as connection:
+        with self._database.open_read_transaction() as connection:
             row = self._get_row(connection, project, id)
             seats = self._read_seats(connection, row.number)
             item = self._unseal_item(row)
@@ -304,7 +304,7 @@ class ReviewQueue:
             RequestError: there is no such document (404); two others review it, another version is stored, the document
                 is settled, or a verdict comes before both are done (409). Nothing is changed then.
         """
-        with self._database.writing() as connection:
+        with self._database.open_write_transaction() as connection:
             row = self._get_row(connection, project, id, locked=True)
             seats, item = self._read_seats(connection, row.number), self._unseal_item(row)
             number = _choose_seat(seats, caller.id, verdict)

@@ -12,7 +12,7 @@ from allonym import registry
 from allonym.errors import UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, presets
-from allonym.replace.mention import get_operator, traits_of
+from allonym.replace.mention import get_operator, get_operator_traits
 from allonym.server.policies import load_policy
 from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
 from allonym.server.wire import choices as wire
@@ -40,7 +40,7 @@ def list_operators(caller: SignedIn) -> wire.Operators:
     for name in registry.operators.names():
         operator = get_operator(name)
         summary = (inspect.getdoc(operator) or "").split("\n\n")[0].replace("\n", " ")
-        traits = traits_of(operator)
+        traits = get_operator_traits(operator)
         reversible = name not in _IRREVERSIBLE and not traits.lossy
         rows.append(wire.OperatorOut(name=name, reversible=reversible, keyed=traits.keyed, description=summary))
     return wire.Operators(operators=rows)
@@ -95,7 +95,7 @@ def remove_policy(name: PolicyName, caller: Admin, services: AnyServices) -> Non
 
 def _summarise(name: str, policy: Policy) -> wire.PolicyOut:
     operators = {policy.default.operator, *(rule.operator for rule in policy.rules.values())}
-    keyed = any(traits_of(get_operator(operator)).keyed for operator in sorted(operators))
+    keyed = any(get_operator_traits(get_operator(operator)).keyed for operator in sorted(operators))
     return wire.PolicyOut(name=name, description=policy.description, preset=name in presets(), keyed=keyed)
 
 

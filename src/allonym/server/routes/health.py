@@ -29,7 +29,7 @@ async def check_ready(services: AnyServices) -> Status:
     """Open to anybody. 503 where the database, the vault or the detection processes do not answer."""
 
     def read_stores() -> str:
-        with services.database.reading(once=True) as connection:
+        with services.database.open_read_transaction(once=True) as connection:
             connection.execute(sa.select(sa.func.max(db.versions.c.version))).scalar()
         services.vault.find("", "")
         return services.policies.source(None)
