@@ -268,7 +268,7 @@ def test_the_last_admin_stays(place, accounts):
         accounts.change_user(first.name, role="king")
     for one in accounts.list_users():
         if one.role == "admin":  # for the other tests of this module
-            with place.writing() as connection:
+            with place.open_write_transaction() as connection:
                 connection.execute(database_module.users.delete().where(database_module.users.c.name == one.name))
 
 
