@@ -285,7 +285,7 @@ def test_nothing_that_lets_in_is_stored_as_it_is(place, accounts):
     who = made(accounts)
     tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_key(who, "k", ["detect"], None)[0]]
     tokens.append(accounts.make_link("annotator")[0])
-    with place.reading() as connection:
+    with place.open_read_transaction() as connection:
         rows = [
             str(tuple(row))
             for one in database_module.account_tables.sorted_tables

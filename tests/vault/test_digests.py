@@ -179,7 +179,7 @@ def test_what_has_expired_is_not_checked_any_more(where, clock):
 
 def test_no_trace_of_digests_is_left_in_the_file(file_vault, file):
     write(file_vault, "letters", "ada", "Ada Brook")
-    with file_vault._store.reading() as connection:
+    with file_vault._store.open_read_transaction() as connection:
         (row,) = connection.execute(store.digests.select()).all()
     file_vault.purge(subject="ada")
     data = b"".join(path.read_bytes() for path in file.parent.iterdir())
