@@ -52,7 +52,7 @@ def entities(text=TEXT, people=PEOPLE):
 @pytest.fixture
 def play(monkeypatch):
     def run(model, text=TEXT, people=PEOPLE, **options):
-        monkeypatch.setattr(seq2seq_module(), "load", lambda *_: model)
+        monkeypatch.setattr(seq2seq_module(), "load_rewriter", lambda *_: model)
         policy = Policy(name="p", default=Rule("seq2seq", {"model": "m", **options}))
         document = Document("1", text)
         plan = make_plan(document, entities(text, people), policy, key=KEY)
@@ -171,7 +171,7 @@ def test_no_output_lets_an_original_through(output, twice):
             return [(output + text if twice else output)[: len(text) + 60] for text in passages]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seq2seq_module(), "load", lambda *_: Any())
+        patch.setattr(seq2seq_module(), "load_rewriter", lambda *_: Any())
         policy = Policy(name="p", default=Rule("seq2seq", {"model": "m"}))
         document = Document("1", TEXT)
         out = apply(document, make_plan(document, entities(), policy, key=KEY))

@@ -19,7 +19,11 @@ from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.text.fold import Level, fold
 from allonym.text.words import find_words
 
-_OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
+_OFFICE = (
+    "allonym.files.verify.office:office_texts",
+    "allonym.files.verify.office:rejected_texts",
+    "allonym.files.verify.office:read_raw_texts",
+)
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "pdf": (
         "allonym.files.verify.pdf:read_shown_texts",
