@@ -78,7 +78,7 @@ def test_proxies_of_the_environment_are_not_used(server, client, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
-    assert client().ask(request()).is_complete
+    assert client().ask(request()).whole
 
 
 def test_a_redirect_is_not_followed(server, client):

@@ -199,6 +199,6 @@ def test_what_arrow_says_does_not_arrive(policy, monkeypatch):
         raise ValueError("Ada Brook")
 
     monkeypatch.setattr(frames, "anonymize_batch", burst)
-    with pytest.raises(DataError, match="ValueError while a batch was treated") as caught:
+    with pytest.raises(DataError, match="ValueError while a batch was anonymised") as caught:
         anonymize_frame(pa.table(ROWS), policy, columns=["text"])
     assert caught.value.__suppress_context__

@@ -199,7 +199,7 @@ def test_rows_of_metadata_that_contradict_each_other(tmp_path: Path) -> None:
     table.write_text("file,company\na.txt,Brenlor\na.txt,Brenlor\nb.txt,Quillmar\n")
     assert loaded(folder, metadata=table, fields=None, min_chars=1).classes == ("Brenlor", "Quillmar")
     table.write_text("file,company\na.txt,Brenlor\na.txt,Quillmar\nb.txt,Quillmar\n")
-    with pytest.raises(DataError, match="two rows name document 1, and say different things"):
+    with pytest.raises(DataError, match="two rows describe document 1 differently"):
         loaded(folder, metadata=table, fields=None)
 
 

@@ -59,7 +59,7 @@ def test_an_encoder_is_a_folder_or_a_name_on_the_hub(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=snapshot_download))
     assert encoder_folder("owner/model") == tmp_path
     assert asked == [("owner/model", ["config.json", "model.safetensors", "vocab.txt"])]
-    with pytest.raises(UsageError, match=r"cannot be had from the hub \(OSError\)"):
+    with pytest.raises(UsageError, match=r"cannot be downloaded from the hub \(OSError\)"):
         encoder_folder("no/such")
     for name in ("", "model", "/no/such", "a/b/c", "../x/y"):
         with pytest.raises(UsageError):

@@ -184,7 +184,7 @@ def test_load_gives_each_part_its_own_records(tmp_path: Path) -> None:
 
 
 def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.jsonl: the recipe needs this file"):
+    with pytest.raises(DataError, match=r"none\.jsonl: the recipe requires this file"):
         list(load_corpus(Recipe("r", (Source("none.jsonl"),)), tmp_path))
 
 

@@ -73,7 +73,7 @@ def test_lines_of_the_user_come_first_everywhere(tmp_path: Path) -> None:
     ("text", "error", "said"),
     [
         ('A = ["PERSONN"]', UnknownNameError, "PERSONN"),
-        ('A = "PERSON"', DataError, "A: required is a list of labels, got str"),
+        ('A = "PERSON"', DataError, "A: a list of labels is required, got str"),
         ("A = [", DataError, "TOML"),
     ],
 )
