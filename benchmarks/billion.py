@@ -116,7 +116,7 @@ class Outcome:
         return self.ideal / self.wall
 
 
-def costs(setting: Setting, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+def draw_costs(setting: Setting, rng: np.random.Generator) -> np.ndarray[Any, Any]:
     """Core seconds of each partition on a machine of speed 1, in the order in which they are handed out.
 
     The largest files' come first where ``largest_first`` says so; what is dense cannot be known ahead.
@@ -134,7 +134,7 @@ def costs(setting: Setting, rng: np.random.Generator) -> np.ndarray[Any, Any]:
 def simulate(setting: Setting, seed: int = 1) -> Outcome:
     """Run the cluster of a setting through all its partitions."""
     rng = np.random.default_rng(seed)
-    work = costs(setting, rng)
+    work = draw_costs(setting, rng)
     speed = np.exp(rng.normal(-(setting.uneven**2) / 2, setting.uneven, setting.machines))
     if setting.uneven:
         speed[rng.random(setting.machines) < 1 / 50] /= 2
@@ -213,7 +213,7 @@ def simulate(setting: Setting, seed: int = 1) -> Outcome:
     return Outcome(done, now, ideal, lost, failures, now - at99, busy_driver / now)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print columns."""
     widths = [max(len(r[i]) for r in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
@@ -221,7 +221,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     print()
 
 
-def shown(name: str, one: Setting, got: Outcome) -> list[str]:
+def format_row(name: str, one: Setting, got: Outcome) -> list[str]:
     return [
         name,
         f"{got.partitions:,}",
@@ -271,7 +271,7 @@ def main() -> None:
     }
     results = {name: simulate(one, given.seed) for name, one in cases.items()}
     head = ["cluster", "partitions", "hours", "efficiency", "lost", "failures", "tail min", "driver"]
-    table(head, [shown(name, one, results[name]) for name, one in cases.items()])
+    print_table(head, [format_row(name, one, results[name]) for name, one in cases.items()])
     rows, bill = [], []
     for name, cores, price in read_machines(given.machines):
         count = max(1, round(base.workers / cores))
@@ -282,7 +282,7 @@ def main() -> None:
         rows.append([name, f"{price:.2f}", f"{count}", f"{got.wall / 3600:.1f}", f"{per_day:,}", f"{cost:,.0f}"])
         bill.append({"machine": name, "price": price, "count": count, "hours": got.wall / 3600, "usd": cost})
     billion = f"USD per {given.documents:,.0f} documents"
-    table(["machine type", "USD/h", "machines", "hours", "machine days", billion], rows)
+    print_table(["machine type", "USD/h", "machines", "hours", "machine days", billion], rows)
     told = {n: {"hours": r.wall / 3600, "efficiency": r.efficiency, "lost": r.lost} for n, r in results.items()}
     print(json.dumps({"rate": given.rate, "cases": told, "costs": bill}))
 

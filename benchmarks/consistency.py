@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import allonym
 from allonym import registry
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
@@ -68,15 +68,15 @@ class Text:
     mentions: tuple[Marked, ...]
 
 
-def lines_of(path: Path) -> Iterator[Any]:
+def read_json_lines(path: Path) -> Iterator[Any]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def emails(path: Path) -> Iterator[Text]:
-    for record in lines_of(path):
+def read_emails(path: Path) -> Iterator[Text]:
+    for record in read_json_lines(path):
         found: list[Marked] = []
         for s in sorted(record["spans"], key=lambda s: (s["start"], -s["end"])):
             surface = record["text"][s["start"] : s["end"]]
@@ -95,17 +95,17 @@ def names_somebody(surface: str) -> bool:
     return any(w[0].isupper() for w in words) and not any(w.lower() in COMMON for w in words)
 
 
-def people(chains: Path, texts: Path) -> Iterator[Text]:
+def read_descriptions(chains: Path, texts: Path) -> Iterator[Text]:
     """The marked descriptions. Raises ``SystemExit`` where a text is missing or another."""
-    by_id = {r["id"]: r["text"] for r in lines_of(texts)}
-    for row in lines_of(chains):
+    by_id = {r["id"]: r["text"] for r in read_json_lines(texts)}
+    for row in read_json_lines(chains):
         text = by_id.get(row["id"], "")
         if sha256(text.encode()).hexdigest() != row["sha256"]:
             sys.exit(f"{texts}: the text {row['id']} is missing or is not the one that was marked")
         yield Text(row["id"], text, tuple(Marked(*m) for m in row["mentions"]))
 
 
-def label(surface: str) -> str:
+def guess_label(surface: str) -> str:
     return "EMAIL_ADDRESS" if "@" in surface else "PERSON"
 
 
@@ -116,10 +116,10 @@ class Outcome(NamedTuple):
     replacement: str
 
 
-def outcomes(text: Text, policy: Policy | None) -> list[Outcome]:
+def list_outcomes(text: Text, policy: Policy | None) -> list[Outcome]:
     """For each mention of the text, in order."""
-    document = with_turns(allonym.Document("", text.text))
-    spans = [allonym.Span(m.start, m.end, label(text.text[m.start : m.end]), 1.0, "gold") for m in text.mentions]
+    document = add_turns(allonym.Document("", text.text))
+    spans = [allonym.Span(m.start, m.end, guess_label(text.text[m.start : m.end]), 1.0, "gold") for m in text.mentions]
     linked = link(document, spans)
     ordered = sorted(linked.entities, key=lambda e: e.spans[0].start)
     serial = {(s.start, s.end): n for n, e in enumerate(ordered, 1) for s in e.spans}
@@ -134,7 +134,7 @@ def outcomes(text: Text, policy: Policy | None) -> list[Outcome]:
     return [Outcome(serial[m.start, m.end], stands.get(m.start, "")) for m in text.mentions]
 
 
-def personas(found: Sequence[Outcome], kinds: Sequence[str]) -> list[object]:
+def name_personas(found: Sequence[Outcome], kinds: Sequence[str]) -> list[object]:
     """The new person of each mention: equal where two mentions show one person.
 
     Names: that of the entity, where two entities with the same fullest replacement are one. Addresses: see above.
@@ -154,7 +154,7 @@ def personas(found: Sequence[Outcome], kinds: Sequence[str]) -> list[object]:
         if kind != "EMAIL_ADDRESS":
             out.append(person[one.entity])
         else:
-            out.append(bearer(one.replacement, {person[n]: fullest[n] for n in whole}))
+            out.append(find_bearer(one.replacement, {person[n]: fullest[n] for n in whole}))
     return out
 
 
@@ -164,7 +164,7 @@ def name_words(name: str) -> list[str]:
     ]
 
 
-def bearer(address: str, names: Mapping[int, str]) -> object:
+def find_bearer(address: str, names: Mapping[int, str]) -> object:
     """Whose address this is: the person whose name words it holds best, else nobody's but its own."""
     local = normalize_surface(address.rpartition("@")[0])
     letters = "".join(re.findall(r"[^\W\d_]+", local))
@@ -187,7 +187,9 @@ Pair = tuple[str, int, int, bool]
 """The text's id, two of its mentions, and whether they mean one person."""
 
 
-def count(texts: Iterable[Text], policy: Policy | None) -> tuple[dict[str, Any], Counter[str], list[dict[str, object]]]:
+def count_outcomes(
+    texts: Iterable[Text], policy: Policy | None
+) -> tuple[dict[str, Any], Counter[str], list[dict[str, object]]]:
     """The figures over all texts, the errors by kind, and the wrong pairs themselves."""
     one: list[tuple[int, int]] = []  # right pairs and pairs, per document, of one person
     two: list[tuple[int, int]] = []
@@ -195,9 +197,9 @@ def count(texts: Iterable[Text], policy: Policy | None) -> tuple[dict[str, Any],
     wrong: list[dict[str, object]] = []
     mentions = 0
     for text in texts:
-        kinds = [label(text.text[m.start : m.end]) for m in text.mentions]
-        found = outcomes(text, policy)
-        who = personas(found, kinds) if policy is not None else [o.entity for o in found]
+        kinds = [guess_label(text.text[m.start : m.end]) for m in text.mentions]
+        found = list_outcomes(text, policy)
+        who = name_personas(found, kinds) if policy is not None else [o.entity for o in found]
         used = [i for i, k in enumerate(kinds) if policy is not None or k != "EMAIL_ADDRESS"]
         mentions += len(used)
         tally = {True: [0, 0], False: [0, 0]}
@@ -247,7 +249,7 @@ def pair_kind(a: str, b: str) -> str:
     return "one name word shared" if shared else "no word shared"
 
 
-def policy_of(operator: str) -> Policy:
+def make_policy(operator: str) -> Policy:
     return Policy.load("default").with_(default=Rule(operator), rules={})
 
 
@@ -261,20 +263,20 @@ def main() -> None:
     args = parser.parse_args()
     if (args.people is None) != (args.texts is None):
         parser.error("--people and --texts go together")
-    sets = {"e-mails": list(emails(args.emails))}
+    sets = {"e-mails": list(read_emails(args.emails))}
     if args.people is not None:
-        sets["descriptions"] = list(people(args.people, args.texts))
+        sets["descriptions"] = list(read_descriptions(args.people, args.texts))
         sets["without repetition"] = [t for t in sets["descriptions"] if t.id != REPETITIVE]
     policies: dict[str, Policy | None] = {"linked": None}
     if args.operator in registry.operators.names():
-        policies[args.operator] = policy_of(args.operator)
+        policies[args.operator] = make_policy(args.operator)
     print(f"{'':30}{'documents':>10}{'mentions':>10}{'one person':>12}{'by doc':>8}{'two persons':>13}{'by doc':>8}")
     figures: dict[str, Any] = {"benchmark": "consistency"}
     errors: list[dict[str, object]] = []
     kinds: dict[str, Counter[str]] = {}
     for name, texts in sets.items():
         for how, policy in policies.items():
-            row, kinds[f"{name}, {how}"], wrong = count(texts, policy)
+            row, kinds[f"{name}, {how}"], wrong = count_outcomes(texts, policy)
             errors += [{"set": name, "how": how, **w} for w in wrong]
             figures[f"{name}, {how}"] = row
             shares = (

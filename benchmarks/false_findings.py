@@ -37,7 +37,7 @@ def is_identifier(label: str) -> bool:
     return lineage[-1] not in QUASI
 
 
-def texts(path: Path) -> Iterator[str]:
+def read_texts(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         if ".jsonl" in path.name:
@@ -63,7 +63,7 @@ def main() -> None:
     characters = 0
     for path in args.paths:
         seen = 0
-        for text in texts(path):
+        for text in read_texts(path):
             if args.limit and seen >= args.limit:
                 break
             seen += len(text)

@@ -94,7 +94,7 @@ class Canary:
     repeats: int
 
 
-def invented(count: int, draw: random.Random) -> Iterator[dict[str, str]]:
+def invent_dialogues(count: int, draw: random.Random) -> Iterator[dict[str, str]]:
     """Dialogues of a help desk, with a heading and a note."""
     for i in range(count):
         heading = draw.choice(sorted(TOPICS))
@@ -108,29 +108,29 @@ def invented(count: int, draw: random.Random) -> Iterator[dict[str, str]]:
         yield {"id": f"d{i}", "text": text, "heading": heading, "note": f"{name} called about {about}; {answer}."}
 
 
-def read(path: Path, count: int, draw: random.Random) -> Iterator[dict[str, str]]:
+def read_dialogues(path: Path, count: int, draw: random.Random) -> Iterator[dict[str, str]]:
     """Dialogues with summaries of a file, of a size that fits."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    fitting = [r for r in rows if 20 <= len(r["text"].split()) <= 140 and 5 <= len(note_of(r).split()) <= 50]
+    fitting = [r for r in rows if 20 <= len(r["text"].split()) <= 140 and 5 <= len(get_note(r).split()) <= 50]
     draw.shuffle(fitting)
     for i, row in enumerate(fitting[:count]):
         heading = str(row.get("meta", {}).get("section", "NOTE"))
-        yield {"id": f"d{i}", "text": row["text"].replace("\r", ""), "heading": heading, "note": note_of(row)}
+        yield {"id": f"d{i}", "text": row["text"].replace("\r", ""), "heading": heading, "note": get_note(row)}
 
 
-def note_of(row: dict[str, Any]) -> str:
+def get_note(row: dict[str, Any]) -> str:
     """The summary of a record."""
     found = row.get("summaries") or row.get("summary") or ""
     return " ".join((found[0] if isinstance(found, list) else found).split())
 
 
-def phone(draw: random.Random) -> str:
+def draw_phone_number(draw: random.Random) -> str:
     """A number that is kept for examples: 62,500 there are."""
     return f"({draw.randrange(2, 10)}{draw.randrange(0, 100):02d}) 555-01{draw.randrange(0, 100):02d}"
 
 
-def planted(rows: list[dict[str, str]], size: Size, split: Split, draw: random.Random) -> list[Canary]:
+def plant_canaries(rows: list[dict[str, str]], size: Size, split: Split, draw: random.Random) -> list[Canary]:
     """Canaries, written into dialogues that will be trained on, as the second turn; never two in one."""
     training = [row for row in rows if split.choose_split(row["id"]) == "train"]
     draw.shuffle(training)
@@ -141,7 +141,7 @@ def planted(rows: list[dict[str, str]], size: Size, split: Split, draw: random.R
         for _ in range(size.canaries):
             some = [training.pop() for _ in range(repeats)]
             said = f"My name is {names.pop()} and you can call me on"
-            canary = Canary(said, phone(draw), repeats)
+            canary = Canary(said, draw_phone_number(draw), repeats)
             for row in some:
                 first, _, rest = row["text"].partition("\n")
                 who = rest.partition(":")[0] if ":" in rest[:40] else "Caller"
@@ -254,12 +254,12 @@ class Learner:
         return out
 
 
-def shown(estimate: Any, digits: int = 3) -> str:
+def format_estimate(estimate: Any, digits: int = 3) -> str:
     """An estimate for the table."""
     return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
-def usefulness(model: Learner, held: Sequence[dict[str, str]]) -> dict[str, Any]:
+def measure_usefulness(model: Learner, held: Sequence[dict[str, str]]) -> dict[str, Any]:
     """ROUGE of the notes, and how often the heading is right."""
     said = model.write([one["prompt"] for one in held])
     pairs = [(s.partition(": "), one["completion"].partition(": ")) for s, one in zip(said, held, strict=True)]
@@ -279,10 +279,10 @@ def macro_f1(pairs: Sequence[tuple[str, str]]) -> float:
     return statistics.fmean(2 * hit[c] / (right[c] + said[c]) for c in right)
 
 
-def remembered(model: Learner, canaries: Sequence[Canary], size: Size, seed: int) -> dict[int, dict[str, Any]]:
+def measure_memory(model: Learner, canaries: Sequence[Canary], size: Size, seed: int) -> dict[int, dict[str, Any]]:
     """Exposure and extraction by how often a canary stood in the training set."""
     draw = random.Random(seed)
-    others = [f" {phone(draw)}" for _ in range(size.candidates)]
+    others = [f" {draw_phone_number(draw)}" for _ in range(size.candidates)]
     exposures: dict[int, list[float]] = {r: [] for r in size.repeats}
     hits: Counter[int] = Counter()
     written = model.write([f"{ASKED}Caller: {c.start}" for c in canaries], most=20)
@@ -294,12 +294,12 @@ def remembered(model: Learner, canaries: Sequence[Canary], size: Size, seed: int
     return {r: {"exposure": average(e), "extracted": share(hits[r], len(e))} for r, e in exposures.items()}
 
 
-def run(data: Path | None, size: Size, seed: int) -> dict[str, Any]:
+def compare_versions(data: Path | None, size: Size, seed: int) -> dict[str, Any]:
     """All versions; the numbers."""
     draw = random.Random(seed)
-    rows = list(read(data, size.documents, draw) if data else invented(size.documents, draw))
+    rows = list(read_dialogues(data, size.documents, draw) if data else invent_dialogues(size.documents, draw))
     split = Split((1 - size.held_out, 0.0, size.held_out), seed)
-    canaries = planted(rows, size, split, draw)
+    canaries = plant_canaries(rows, size, split, draw)
     result: dict[str, Any] = {"documents": len(rows), "canaries": len(canaries), "seed": seed, "size": vars(size)}
     writings: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -325,7 +325,7 @@ def run(data: Path | None, size: Size, seed: int) -> dict[str, Any]:
                 result[name] = {
                     "examples": len(examples), "held_out": len(sets["test"]), "loss": loss, "canaries_left": left,
                     "parameters": model.network.num_parameters(), "device": model.device,
-                    **usefulness(model, sets["test"]), "canaries": remembered(model, canaries, size, seed),
+                    **measure_usefulness(model, sets["test"]), "canaries": measure_memory(model, canaries, size, seed),
                     "edits": sum(made.operators.values()), "seconds": round(time.perf_counter() - began, 1),
                 }  # fmt: skip
                 print(f"{name}: loss {loss:.2f} in {result[name]['seconds']} s", file=sys.stderr)
@@ -339,32 +339,32 @@ def run(data: Path | None, size: Size, seed: int) -> dict[str, Any]:
     return result
 
 
-def table(result: dict[str, Any], size: Size) -> Iterator[str]:
+def format_table(result: dict[str, Any], size: Size) -> Iterator[str]:
     """The lines to print."""
     yield "| | " + " | ".join(VERSIONS) + " |"
     yield "|---|" + "---|" * len(VERSIONS)
     names = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "heading": "headings right"}
     for key, said in names.items():
-        yield f"| {said} | " + " | ".join(shown(result[v][key]) for v in VERSIONS) + " |"
+        yield f"| {said} | " + " | ".join(format_estimate(result[v][key]) for v in VERSIONS) + " |"
     yield "| headings, macro F1 | " + " | ".join(f"{result[v]['f1']:.3f}" for v in VERSIONS) + " |"
     for r in size.repeats:
         cells = [result[v]["canaries"][r] for v in VERSIONS]
         yield (
             f"| exposure of canaries seen {r} times, bits | "
-            + " | ".join(shown(c["exposure"], 1) for c in cells)
+            + " | ".join(format_estimate(c["exposure"], 1) for c in cells)
             + " |"
         )
-        yield "| of them extracted | " + " | ".join(shown(c["extracted"], 2) for c in cells) + " |"
+        yield "| of them extracted | " + " | ".join(format_estimate(c["extracted"], 2) for c in cells) + " |"
     yield (
         "| canaries left in the training set | "
-        + " | ".join(shown(result[v]["canaries_left"], 2) for v in VERSIONS)
+        + " | ".join(format_estimate(result[v]["canaries_left"], 2) for v in VERSIONS)
         + " |"
     )
     for key, said in (
         ("outputs", "outputs with a direct identifier"),
         ("originals", "direct identifiers that turn up"),
     ):
-        yield f"| {said} | " + " | ".join(shown(result[v]["leaks"][key]) for v in VERSIONS) + " |"
+        yield f"| {said} | " + " | ".join(format_estimate(result[v]["leaks"][key]) for v in VERSIONS) + " |"
 
 
 def main() -> None:
@@ -380,8 +380,8 @@ def main() -> None:
     asked = {n: v for n in ("documents", "epochs", "layers", "width") if (v := getattr(given, n)) is not None}
     size = Size(**{**vars(size), **asked})
     warnings.simplefilter("ignore")
-    result = run(given.data, size, given.seed)
-    print("\n".join(table(result, size)))
+    result = compare_versions(given.data, size, given.seed)
+    print("\n".join(format_table(result, size)))
     print(json.dumps(result, default=lambda o: o.to_dict()))
 
 

@@ -66,7 +66,7 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", acc
 """
 
 
-def texts(paths: Sequence[Path]) -> Iterator[str]:
+def read_texts(paths: Sequence[Path]) -> Iterator[str]:
     """The texts of some files."""
     for path in paths:
         opener = gzip.open if path.suffix == ".gz" else open
@@ -75,11 +75,11 @@ def texts(paths: Sequence[Path]) -> Iterator[str]:
                 yield json.loads(line)["text"]
 
 
-def stretches(paths: Sequence[Path], count: int, size: int) -> list[str]:
+def cut_stretches(paths: Sequence[Path], count: int, size: int) -> list[str]:
     """So many different texts of ``size`` characters."""
     out: list[str] = []
     rest = ""
-    for text in texts(paths):
+    for text in read_texts(paths):
         rest += text + "\n\n"
         while len(rest) >= size and len(out) < count:
             out.append(rest[:size])
@@ -96,7 +96,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(arguments: Sequence[str], port: int, path: str) -> Iterator[str]:
+def run_server(arguments: Sequence[str], port: int, path: str) -> Iterator[str]:
     """The address of a server that is started as a process."""
     process = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
@@ -115,7 +115,7 @@ def running(arguments: Sequence[str], port: int, path: str) -> Iterator[str]:
         process.wait(20)
 
 
-def body(messages: list[dict[str, str]], **more: Any) -> dict[str, Any]:
+def make_request_body(messages: list[dict[str, str]], **more: Any) -> dict[str, Any]:
     """A request."""
     return {"model": "echo", "messages": messages, **more}
 
@@ -162,7 +162,7 @@ async def added(way: Any, ways: Sequence[str], requests: Sequence[dict[str, Any]
     return out
 
 
-def held(prompts: Sequence[str]) -> tuple[int, int]:
+def measure_held_back(prompts: Sequence[str]) -> tuple[int, int]:
     """How many characters a restored stream is behind at most, and the longest placeholder."""
     from allonym.pipeline import anonymize
     from allonym.restore import Restorer
@@ -181,7 +181,7 @@ def held(prompts: Sequence[str]) -> tuple[int, int]:
     return most, longest
 
 
-def conversations(prompts: Sequence[str], turns: int) -> list[list[dict[str, Any]]]:
+def make_conversations(prompts: Sequence[str], turns: int) -> list[list[dict[str, Any]]]:
     """Requests of conversations, turn by turn."""
     out = []
     for prompt in prompts:
@@ -190,13 +190,13 @@ def conversations(prompts: Sequence[str], turns: int) -> list[list[dict[str, Any
         asked = []
         for turn in range(turns):
             messages = [*messages, {"role": "user", "content": pieces[3 * turn]}]
-            asked.append(body(messages))
+            asked.append(make_request_body(messages))
             messages = [*messages, {"role": "assistant", "content": pieces[3 * turn + 1] + pieces[3 * turn + 2]}]
         out.append(asked)
     return out
 
 
-def spread(values: Sequence[float]) -> tuple[float, float]:
+def find_median_and_p95(values: Sequence[float]) -> tuple[float, float]:
     """Median and 95th percentile."""
     ordered = sorted(values)
     return round(median(ordered), 1), round(ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))], 1)
@@ -211,32 +211,34 @@ def main() -> None:
     options.add_argument("--turns", type=int, default=8)
     given = options.parse_args()
     rounds = len(given.clients) + 1
-    prompts = stretches(given.files, given.prompts * rounds, given.characters)
+    prompts = cut_stretches(given.files, given.prompts * rounds, given.characters)
     size = 600 * given.turns
-    talks = stretches(given.files, len(prompts) * given.characters // size + 9, size)[-8:]  # behind the prompts
+    talks = cut_stretches(given.files, len(prompts) * given.characters // size + 9, size)[-8:]  # behind the prompts
     figures: dict[str, Any] = {}
     upstream, port = free_port(), free_port()
     gateway = ["-m", "allonym", "gateway", "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", str(port)]
     with (
-        running(["-c", UPSTREAM, str(upstream)], upstream, "/") as straight,
-        running(gateway, port, "/healthz") as through,
+        run_server(["-c", UPSTREAM, str(upstream)], upstream, "/") as straight,
+        run_server(gateway, port, "/healthz") as through,
     ):
         ways = (straight, through)
-        asyncio.run(added(timed, ways, [body([{"role": "user", "content": "Hello"}])] * 20, 1))
+        asyncio.run(added(timed, ways, [make_request_body([{"role": "user", "content": "Hello"}])] * 20, 1))
         for n, clients in enumerate(given.clients):
             some = prompts[n * given.prompts : (n + 1) * given.prompts]
-            requests = [body([{"role": "user", "content": one}]) for one in some]
+            requests = [make_request_body([{"role": "user", "content": one}]) for one in some]
             start = time.perf_counter()
-            figures[f"fresh, {clients} at once"] = spread(asyncio.run(added(timed, ways, requests, clients)))
+            figures[f"fresh, {clients} at once"] = find_median_and_p95(
+                asyncio.run(added(timed, ways, requests, clients))
+            )
             figures[f"rate, {clients} at once"] = round(len(some) / (time.perf_counter() - start), 1)
         some = prompts[-given.prompts :]
-        requests = [body([{"role": "user", "content": one}], stream=True) for one in some]
-        figures["first"] = spread(asyncio.run(added(first, ways, requests, 1)))
+        requests = [make_request_body([{"role": "user", "content": one}], stream=True) for one in some]
+        figures["first"] = find_median_and_p95(asyncio.run(added(first, ways, requests, 1)))
         late = []
-        for asked in conversations(talks, given.turns):
+        for asked in make_conversations(talks, given.turns):
             late += asyncio.run(added(timed, ways, asked, 1))[given.turns // 2 :]
-        figures["turns"] = spread(late)
-    most, longest = held(some[:10])
+        figures["turns"] = find_median_and_p95(late)
+    most, longest = measure_held_back(some[:10])
     figures["held"], figures["longest placeholder"] = most, longest
     for name, value in figures.items():
         shown = "median {} ms, 95 % {} ms".format(*value) if isinstance(value, tuple) else value

@@ -59,14 +59,14 @@ VARIANTS: dict[str, Callable[[str, str, random.Random], str]] = {
 }
 
 
-def texts_of(path: Path) -> Iterator[str]:
+def read_texts(path: Path) -> Iterator[str]:
     """The field ``text`` of each record."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)["text"]
 
 
-def people(count: int, draw: random.Random) -> list[tuple[str, str]]:
+def invent_people(count: int, draw: random.Random) -> list[tuple[str, str]]:
     """Names and phone numbers, no name twice."""
     kb = KnowledgeBase.open()
     given, family = kb.names("first", "english"), kb.names("last", "english")
@@ -77,7 +77,7 @@ def people(count: int, draw: random.Random) -> list[tuple[str, str]]:
     return list(out.items())
 
 
-def written(path: Path, who: list[tuple[str, str]]) -> tuple[Vault, float]:
+def write_vault(path: Path, who: list[tuple[str, str]]) -> tuple[Vault, float]:
     """A vault of these people, and the seconds that it took."""
     vault = Vault.create(path, SECRET)
     began = time.perf_counter()
@@ -99,8 +99,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     draw = random.Random(given.seed)
-    who = people(given.people, draw)
-    texts = list(texts_of(given.texts))
+    who = invent_people(given.people, draw)
+    texts = list(read_texts(given.texts))
     result: dict[str, object] = {"people": len(who), "texts": len(texts)}
     with tempfile.TemporaryDirectory() as folder:
         times: dict[str, list[float]] = {"with": [], "without": []}
@@ -110,7 +110,7 @@ def main() -> None:
                 path = Path(folder, f"{kind}{turn}")
                 without = mock.patch("allonym.vault.book.checking.pack_digests", return_value=b"")
                 with without if kind == "without" else nullcontext():
-                    vault, took = written(path, who)
+                    vault, took = write_vault(path, who)
                 seconds.append(took)
                 sizes[kind] = path.stat().st_size
                 vault.close()

@@ -19,7 +19,7 @@ import time
 from itertools import pairwise
 
 from allonym.detect.candidates import find_candidates
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.document import Document
 from allonym.link import link
 from allonym.models.tagger import load_tagger
@@ -75,7 +75,7 @@ def make_dense_text(size: int, seed: int) -> str:
 def measure_stages(text: str, policy: Policy) -> dict[str, float]:
     """Processor seconds of each stage for one text."""
     load_tagger()._cache.clear()  # windows of an earlier round would flatter this one
-    document = with_turns(Document("", text))
+    document = add_turns(Document("", text))
     clock = [time.process_time()]
     candidates = find_candidates(document, policy)
     clock.append(time.process_time())

@@ -40,7 +40,7 @@ VOLATILE = ("seconds", "timings", "versions")
 """What tells of the run and not of the texts: how long it took."""
 
 
-def records(count: int, seed: int) -> bytes:
+def make_records(count: int, seed: int) -> bytes:
     """Records with identifiers, some of which come back."""
     draw = random.Random(seed)
     lines = []
@@ -53,7 +53,7 @@ def records(count: int, seed: int) -> bytes:
     return "".join(lines).encode()
 
 
-def corpus(documents: int, seed: int) -> tuple[bytes, dict[str, Any]]:
+def invent_calls(documents: int, seed: int) -> tuple[bytes, dict[str, Any]]:
     """Calls of invented companies, and the options by which a swap of them is quick."""
     draw = random.Random(seed)
 
@@ -205,7 +205,7 @@ def job_processes() -> list[tuple[int, int]]:
     return found
 
 
-def known(server: Server, scope: str) -> list[tuple[str, str]]:
+def list_vault_contents(server: Server, scope: str) -> list[tuple[str, str]]:
     """What the vault holds in a scope."""
     from allonym.vault import Vault, secret_from_file
 
@@ -213,21 +213,21 @@ def known(server: Server, scope: str) -> list[tuple[str, str]]:
         return sorted((one.replacement, one.original) for one in vault.known(scope))
 
 
-def run(moments: int, count: int, documents: int, seed: int, folder: Path) -> dict[str, Any]:
+def compare_killed_jobs(moments: int, count: int, documents: int, seed: int, folder: Path) -> dict[str, Any]:
     """All of it; the result as plain values."""
     server = Server(folder / "data")
     try:
         server.start()
-        return measured(server, moments, count, documents, seed)
+        return measure_server(server, moments, count, documents, seed)
     finally:
         server.stop()
         server.client.close()
 
 
-def measured(server: Server, moments: int, count: int, documents: int, seed: int) -> dict[str, Any]:
+def measure_server(server: Server, moments: int, count: int, documents: int, seed: int) -> dict[str, Any]:
     """The same, with a server that runs."""
     draw = random.Random(seed)
-    rows, (calls, options) = records(count, seed), corpus(documents, seed)
+    rows, (calls, options) = make_records(count, seed), invent_calls(documents, seed)
 
     def submit(scope: str) -> list[str]:
         plain = {"policy": RULES, "fields": ["text"], "plans": True}
@@ -244,7 +244,7 @@ def measured(server: Server, moments: int, count: int, documents: int, seed: int
     seconds = time.monotonic() - began
     if [job["state"] for job in first] != ["done"] * 3:
         raise SystemExit(f"undisturbed jobs ended otherwise: {[(j['state'], j['error']) for j in first]}")
-    whole, held = [server.results(job) for job in first], known(server, "undisturbed")
+    whole, held = [server.results(job) for job in first], list_vault_contents(server, "undisturbed")
     for job in first:
         server.call("DELETE", f"jobs/{job['id']}")
     print(f"undisturbed: 3 jobs, {seconds:.1f} s, {sum(map(len, whole))} results, {len(held):,} vault entries")
@@ -268,7 +268,7 @@ def measured(server: Server, moments: int, count: int, documents: int, seed: int
         total = server.call("GET", "jobs")["total"]
         found = [server.results(job) if job["state"] == "done" else {} for job in ended]
         other = sorted({n for a, b in zip(found, whole, strict=True) for n in {**a, **b} if a.get(n) != b.get(n)})
-        other += ["vault"] * (known(server, scope) != held) + ["number of jobs"] * (total != 3)
+        other += ["vault"] * (list_vault_contents(server, scope) != held) + ["number of jobs"] * (total != 3)
         same = not other
         failed, orphans = failed + (not same), orphans + left
         states = "/".join(job["state"] for job in ended)
@@ -300,7 +300,7 @@ def main() -> int:
     given.add_argument("--seed", type=int, default=1)
     told = given.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        result = run(told.moments, told.records, told.documents, told.seed, Path(name))
+        result = compare_killed_jobs(told.moments, told.records, told.documents, told.seed, Path(name))
     print(json.dumps(result))
     return 1 if result["different"] or result["orphans"] or result["folders_left"] else 0
 

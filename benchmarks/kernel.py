@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import pyarrow as pa
-from ray_scale import documents
+from ray_scale import make_documents
 
 import allonym
 from allonym.batch import anonymize_batch, run_records
@@ -39,7 +39,7 @@ def main() -> int:
     options.add_argument("--policy", default="default")
     given = options.parse_args()
     policy = Policy.load(given.policy)
-    texts = [row["text"] for row in documents(given.texts, given.file)]
+    texts = [row["text"] for row in make_documents(given.texts, given.file)]
     batches = [pa.record_batch({"text": texts[at : at + ROWS]}) for at in range(0, len(texts), ROWS)]
 
     def many() -> list[str]:

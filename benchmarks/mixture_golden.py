@@ -30,7 +30,7 @@ import numpy as np
 from allonym.swap.density import log_density
 from allonym.swap.em import Parameters, compute_sums
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.rows import to_unit_rows
+from allonym.swap.rows import Shard, to_unit_rows
 
 TOLERANCES = {
     "points": 1e-10,
@@ -48,7 +48,7 @@ TOLERANCES = {
 """Largest error allowed. For ``best of R``: how far below the threshold the best run may be, as a share of it."""
 
 
-def points(name: str, data: Path, golden: Path) -> Any:
+def load_points(name: str, data: Path, golden: Path) -> Any:
     """The array of a data set's name, ``[:n]`` understood, as unit rows."""
     stem, _, cut = name.partition("[:")
     path = golden / f"{stem}_X.npy" if stem.startswith("sim_") else data / f"{stem}.npy"
@@ -56,46 +56,46 @@ def points(name: str, data: Path, golden: Path) -> Any:
     return to_unit_rows(X[: int(cut[:-1])] if cut else X)[0]
 
 
-def off(found: float, expected: float) -> float:
+def compute_relative_error(found: float, expected: float) -> float:
     """Relative error."""
     return abs(found / expected - 1) if expected else abs(found)
 
 
-def checks(data: Path, golden: Path) -> Iterator[tuple[str, str, float]]:
+def run_checks(data: Path, golden: Path) -> Iterator[tuple[str, str, float]]:
     """(check, case, error) of everything."""
     for family, d, rho, t, value in json.loads((golden / "golden_density.json").read_text())["point_values"]["rows"]:
-        yield "points", f"{family} d={d}", off(float(log_density(t, rho, d, family)), value)
+        yield "points", f"{family} d={d}", compute_relative_error(float(log_density(t, rho, d, family)), value)
     em = json.loads((golden / "golden_em.json").read_text())
     fixed = json.loads((golden / "golden_em_det.json").read_text())
     starts, means = np.load(golden / "golden_em_starts.npz"), np.load(golden / "golden_em_mu.npz")
     for row in em["K1_exact"]:
         case = f"{row['data']} {row['family']}"
-        X = points(row["data"], data, golden)
+        X = load_points(row["data"], data, golden)
         fit = SphericalMixture(1, family=row["family"], restarts=1, tol=1e-14, max_iter=2000, copies="count").fit(X)
-        yield "one: log-likelihood", case, off(fit.log_likelihood_, row["loglik"])
+        yield "one: log-likelihood", case, compute_relative_error(fit.log_likelihood_, row["loglik"])
         yield "one: rho", case, abs(float(fit.rhos_[0]) - row["rho"])
     for row in fixed["deterministic_start"]:
         case = f"{row['data']} {row['family']} K={row['K']}"
-        X = points(row["data"], data, golden)
+        X = load_points(row["data"], data, golden)
         fit = SphericalMixture(row["K"], family=row["family"], tol=1e-14, max_iter=2000, min_size=0, copies="count")
         fit.fit(X, labels=starts[row["start_labels"]])
         trace = fit.trace_
-        yield "starts: first", case, off(trace[0], row["loglik_first_estep"])
-        yield "starts: second", case, off(trace[1], row["loglik_second"])
-        yield "starts: tenth", case, off(trace[min(9, len(trace) - 1)], row["loglik_10"])
-        yield "starts: end", case, off(fit.log_likelihood_, row["loglik_final"])
+        yield "starts: first", case, compute_relative_error(trace[0], row["loglik_first_estep"])
+        yield "starts: second", case, compute_relative_error(trace[1], row["loglik_second"])
+        yield "starts: tenth", case, compute_relative_error(trace[min(9, len(trace) - 1)], row["loglik_10"])
+        yield "starts: end", case, compute_relative_error(fit.log_likelihood_, row["loglik_final"])
     for row in em["mixtures"]:
         case = f"{row['data']} {row['family']} K={row['K']}"
-        X = points(row["data"], data, golden)
+        X = load_points(row["data"], data, golden)
         key = f"mix_{row['data']}_{row['family']}_K{row['K']}_ma{row['min_alpha']}"
         mu, rho = means[f"{key}_mu"], np.array(row["rho"])
-        found = compute_sums(X, Parameters(np.array(row["weights"]), mu, rho), row["family"])
-        yield "known: log-likelihood", case, off(found.log_likelihood, row["best_loglik"])
+        found = compute_sums(Shard(X), Parameters(np.array(row["weights"]), mu, rho), row["family"])
+        yield "known: log-likelihood", case, compute_relative_error(found.log_likelihood, row["best_loglik"])
         labels = means[f"{key}_label"]
         cosine = np.einsum("ij,ij->i", X, mu[labels])
         hard = log_density(cosine, rho[labels], X.shape[1], row["family"]).sum()
-        yield "known: hard labels", case, off(float(hard), row["cond_loglik_hard"])
-    X = points("Abstracts256_Y", data, golden)
+        yield "known: hard labels", case, compute_relative_error(float(hard), row["cond_loglik_hard"])
+    X = load_points("Abstracts256_Y", data, golden)
     for row in fixed["best_of_R_thresholds_Abstracts256"]:
         for restarts in (20, 100):
             fit = SphericalMixture(
@@ -113,7 +113,7 @@ def main() -> int:
     start = time.perf_counter()
     worst: dict[str, tuple[float, str]] = {}
     count: dict[str, int] = {}
-    for check, case, error in checks(given.data, given.golden):
+    for check, case, error in run_checks(given.data, given.golden):
         count[check] = count.get(check, 0) + 1
         if check not in worst or not error <= worst[check][0]:
             worst[check] = (error, case)

@@ -37,7 +37,10 @@ from typing import Any
 
 import numpy as np
 
-from allonym.swap.density import sample_component
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.sphere import sample_component
+
 from allonym.swap.em import (
     LEAST,
     Limits,
@@ -48,6 +51,7 @@ from allonym.swap.em import (
     select_large_components,
 )
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
+from allonym.swap.rows import Rows, Shard
 
 D = 384
 SMALL_K, LARGE_K = 20, 100
@@ -67,7 +71,7 @@ print(json.dumps({"seconds": seconds, "steps": int(steps), "log_likelihood": flo
 """
 
 
-def theirs(python: str, folder: Path, family: str, steps: int) -> tuple[dict[str, float], Parameters]:
+def fit_spheroids(python: str, folder: Path, family: str, steps: int) -> tuple[dict[str, float], Parameters]:
     """A fit by spheroids in a process of its own: what it says, and the parameters that it leaves."""
     out = folder / "theirs.npz"
     call = [python, "-c", THEIRS, str(folder / "X.npy"), family, str(SMALL_K), str(LEAST_SHARE), str(steps), str(out)]
@@ -77,7 +81,7 @@ def theirs(python: str, folder: Path, family: str, steps: int) -> tuple[dict[str
     return json.loads(done.stdout.splitlines()[-1]), parameters
 
 
-def drawn(n: int, k: int, family: str, dtype: Any, seed: int = 0) -> Any:
+def draw_points(n: int, k: int, family: str, dtype: Any, seed: int = 0) -> Any:
     """``n`` draws from ``k`` components in random directions, in order of components; made in parts to save memory."""
     rng = np.random.default_rng(seed)
     X = np.empty((n, D), dtype)
@@ -87,8 +91,8 @@ def drawn(n: int, k: int, family: str, dtype: Any, seed: int = 0) -> Any:
     return X
 
 
-def mixed(n: int, k: int, family: str, seed: int = 0) -> Any:
-    """As :func:`drawn`, float64, with components that overlap: every row is from one at random."""
+def draw_overlapping_points(n: int, k: int, family: str, seed: int = 0) -> Any:
+    """As :func:`draw_points`, float64, with components that overlap: every row is from one at random."""
     rng = np.random.default_rng(seed)
     means = rng.standard_normal((k, D)) + rng.standard_normal(D)
     labels = rng.choice(k, n, p=np.arange(1.0, k + 1) / (k * (k + 1) / 2))
@@ -99,34 +103,34 @@ def mixed(n: int, k: int, family: str, seed: int = 0) -> Any:
     return X
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def time_call(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds, and the result."""
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
 
 
-def iterations(X: Any, start: Parameters, family: str, steps: int) -> float:
+def time_iterations(X: Any, start: Parameters, family: str, steps: int) -> float:
     """Seconds per iteration of ours."""
     smallest = max(LEAST_SHARE * len(X), LEAST)
 
     def work() -> None:
         now = start
         for _ in range(steps):
-            sums = compute_sums(X, now, family)
+            sums = compute_sums(Shard(X), now, family)
             now = maximise_parameters(
                 sums.select_components(select_large_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name]
             )
 
-    return timed(work)[0] / steps
+    return time_call(work)[0] / steps
 
 
-def until(X: Any, start: Parameters, family: str, target: float) -> tuple[float, int, float]:
+def time_until(X: Any, start: Parameters, family: str, target: float) -> tuple[float, int, float]:
     """Seconds until ``target`` is reached, iterations, and the log-likelihood there or where EM stopped below it."""
     limits = Limits(1, 0, max(LEAST_SHARE * len(X), LEAST), NEAR_ONE[X.dtype.name])
     now, reached, steps, seconds = start, -np.inf, 0, 0.0
     while steps < 500:
-        took, run = timed(lambda: run_em(X, now, family, limits))  # noqa: B023
+        took, run = time_call(lambda: run_em(Rows(X), now, family, limits))  # noqa: B023
         seconds, steps = seconds + took, steps + 1
         settled = steps > 1 and abs(run.trace[0] - reached) <= 1e-12 * abs(reached) and not run.dropped
         reached, now = run.trace[0], run.parameters
@@ -135,23 +139,23 @@ def until(X: Any, start: Parameters, family: str, target: float) -> tuple[float,
     return seconds, steps, reached
 
 
-def beside(python: str, n: int, family: str, rounds: int) -> dict[str, Any]:
+def compare_with_spheroids(python: str, n: int, family: str, rounds: int) -> dict[str, Any]:
     """The figures of one family beside spheroids."""
     ratios: dict[str, list[float]] = {"float64": [], "float32": [], "same": []}
     seconds: dict[str, list[float]] = {"spheroids": [], "float64": [], "float32": [], "theirs": [], "ours": []}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        X = mixed(n, SMALL_K, family)
+        X = draw_overlapping_points(n, SMALL_K, family)
         np.save(folder / "X.npy", X)
         single = X.astype(np.float32)
         for _ in range(rounds):
-            one, start = theirs(python, folder, family, 1)
-            whole, end = theirs(python, folder, family, 100)
+            one, start = fit_spheroids(python, folder, family, 1)
+            whole, end = fit_spheroids(python, folder, family, 100)
             rest = whole["seconds"] - one["seconds"]
             each = rest / (whole["steps"] - 1)
             target = whole["log_likelihood"] - 1e-8 * abs(whole["log_likelihood"])
-            double_each, single_each = iterations(X, start, family, 20), iterations(single, start, family, 20)
-            took, steps, reached = until(X, start, family, target)
+            double_each, single_each = time_iterations(X, start, family, 20), time_iterations(single, start, family, 20)
+            took, steps, reached = time_until(X, start, family, target)
             for key, value in (
                 ("spheroids", each),
                 ("float64", double_each),
@@ -163,7 +167,9 @@ def beside(python: str, n: int, family: str, rounds: int) -> dict[str, Any]:
             ratios["float64"].append(each / double_each)
             ratios["float32"].append(each / single_each)
             ratios["same"].append(rest / took)
-        own_seconds, own = timed(lambda: SphericalMixture(SMALL_K, family=family, min_weight=LEAST_SHARE).fit(single))
+        own_seconds, own = time_call(
+            lambda: SphericalMixture(SMALL_K, family=family, min_weight=LEAST_SHARE).fit(single)
+        )
     return {
         "family": family,
         "n": n,
@@ -186,27 +192,28 @@ def beside(python: str, n: int, family: str, rounds: int) -> dict[str, Any]:
 def product_rate(size: int = 2048) -> float:
     """Operations per second of a float32 matrix product, the best of five."""
     A = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32)
-    return 2 * size**3 / min(timed(lambda: A @ A)[0] for _ in range(5))
+    return 2 * size**3 / min(time_call(lambda: A @ A)[0] for _ in range(5))
 
 
-def large(n: int, rounds: int) -> dict[str, Any]:
+def measure_large_data(n: int, rounds: int) -> dict[str, Any]:
     """One iteration on large data against the arithmetic limit, and the memory of a fit."""
-    X = drawn(n, LARGE_K, "spcauchy", np.float32)
+    X = draw_points(n, LARGE_K, "spcauchy", np.float32)
     rng = np.random.default_rng(1)
     centres = X[rng.choice(n, LARGE_K, replace=False)].astype(np.float64)
     now = Parameters(np.full(LARGE_K, 1 / LARGE_K), centres, np.full(LARGE_K, 0.2))
     work = 4 * n * D * LARGE_K
     seconds, limits = [], []
     rate = product_rate()
+    shard = Shard(X)
     for _ in range(rounds):
-        took, now = timed(
-            lambda now=now: maximise_parameters(compute_sums(X, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"])
+        took, now = time_call(
+            lambda now=now: maximise_parameters(compute_sums(shard, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"])
         )
         after = product_rate()
         seconds.append(took)
         limits.append(work / max(rate, after))
         rate = after
-    fit_seconds, fit = timed(lambda: SphericalMixture(LARGE_K, restarts=1, max_iter=2).fit(X))
+    fit_seconds, fit = time_call(lambda: SphericalMixture(LARGE_K, restarts=1, max_iter=2).fit(X))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "n": n,
@@ -236,7 +243,7 @@ def main() -> int:
         parser.error("set OMP_NUM_THREADS=1: both sides have one thread")
     line: dict[str, Any] = {"benchmark": "mixture_speed"}
     if given.large:  # first: the process's highest memory is read after it
-        found = line["large"] = large(given.large, given.rounds)
+        found = line["large"] = measure_large_data(given.large, given.rounds)
         print(
             f"large: n={found['n']} d={D} K={LARGE_K} float32: {found['seconds_per_iteration']:.2f} s per iteration, "
             f"{found['times_limit']:.2f} times the limit of {found['limit_seconds']:.2f} s "
@@ -248,7 +255,7 @@ def main() -> int:
         line["beside"] = []
         print(f"{'n=' + str(given.n):10}{'spheroids':>11}{'float64':>10}{'float32':>10}   faster (float64, float32)")
         for family in given.families.split(","):
-            found = beside(given.spheroids, given.n, family, given.rounds if family == "pkbd" else 1)
+            found = compare_with_spheroids(given.spheroids, given.n, family, given.rounds if family == "pkbd" else 1)
             line["beside"].append(found)
             each, times = found["seconds_per_iteration"], found["times_faster_per_iteration"]
             same, own = found["same_log_likelihood"], found["own_fit"]

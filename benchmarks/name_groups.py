@@ -64,13 +64,13 @@ def main() -> None:
     print(f"{'group':24} {'words':>7} {'covered':>8}  95 % interval (Wilson)")
     for group in sorted(seen, key=lambda g: (g[0], -missed[g] / seen[g])):
         n, share = seen[group], 1 - missed[group] / seen[group]
-        low, high = wilson(share, n)
+        low, high = compute_wilson_interval(share, n)
         print(f"{group[0] + ' ' + group[1]:24} {n:7} {share:8.1%}  {low:.1%} to {high:.1%}")
         rows.append({"group": group[0], "value": group[1], "words": n, "covered": round(share, 5)})
     print(json.dumps({"benchmark": "name_groups", "operating_point": point, "lower": given.lower, "rows": rows}))
 
 
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+def compute_wilson_interval(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """Wilson's interval of a share of ``n`` (1927, doi:10.1080/01621459.1927.10502953)."""
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)

@@ -44,7 +44,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.words import split_words
 from allonym.policy import Policy, check_operating_point
 from allonym.train.corpus import assign_parts
-from allonym.train.labelmap import LabelMap, default_map, read_map
+from allonym.train.labelmap import LabelMap, load_default_map, read_map
 from allonym.train.records import read_objects
 
 NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
@@ -70,7 +70,7 @@ class Text:
     ignored: tuple[Marked, ...]
 
 
-def group(label: str) -> str:
+def find_group(label: str) -> str:
     """The top of the taxonomy above ``label``. A form of address is no name."""
     return label if label == "TITLE" else TAXONOMY.lineage(label)[-1]
 
@@ -79,7 +79,7 @@ def group_name(groups: frozenset[str]) -> str:
     return "|".join(sorted(groups)) if len(groups) < 3 else "MISC"
 
 
-def read(record: dict[str, Any], stem: str, known: LabelMap, wanted: frozenset[str]) -> Text:
+def read_text(record: dict[str, Any], stem: str, known: LabelMap, wanted: frozenset[str]) -> Text:
     """A record's text with its outermost entities; ``wanted`` are the groups to score, all where it is empty."""
     text = record["text"]
     source = f"{(record.get('meta') or {}).get('source', '')} {stem}"
@@ -87,14 +87,14 @@ def read(record: dict[str, Any], stem: str, known: LabelMap, wanted: frozenset[s
     other: list[Marked] = []
     ignored: list[Marked] = []
     for span in record.get("spans") or ():
-        start, end = trimmed(text, span["start"], span["end"])
+        start, end = trim_span(text, span["start"], span["end"])
         targets = known.find_targets(span["label"], source) or frozenset()
         if start == end:
             continue
         if not any(map(str.isalnum, text[start:end])):  # a mark alone names nobody, whatever the corpus says
             ignored.append(Marked(start, end, frozenset(), span["label"]))
             continue
-        if not targets or (wanted and wanted.isdisjoint(map(group, targets))):
+        if not targets or (wanted and wanted.isdisjoint(map(find_group, targets))):
             (other if targets else ignored).append(Marked(start, end, frozenset(), span["label"]))
             continue
         labels, _ = meant.setdefault((start, end), (set(), span["label"]))
@@ -103,13 +103,13 @@ def read(record: dict[str, Any], stem: str, known: LabelMap, wanted: frozenset[s
     reach = 0
     for (start, end), (labels, label) in sorted(meant.items(), key=lambda item: (item[0][0], -item[0][1])):
         if end > reach:
-            groups = frozenset(map(group, labels))
+            groups = frozenset(map(find_group, labels))
             outer.append((Marked(start, end, groups & wanted or groups, label), len(labels & NAME_PARTS) == 1))
             reach = end
     return Text(text, tuple(persons_joined(text, outer)), tuple(other), tuple(ignored))
 
 
-def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Borders without white space at either end."""
     start, end = max(0, start), min(end, len(text))
     while start < end and text[start].isspace():
@@ -132,17 +132,19 @@ def persons_joined(text: str, spans: Iterable[tuple[Marked, bool]]) -> list[Mark
     return out
 
 
-def findings(text: str, spans: Iterable[allonym.Span]) -> list[Marked]:
+def mark_findings(text: str, spans: Iterable[allonym.Span]) -> list[Marked]:
     """Findings as marks of one group each."""
     marks = []
     for span in spans:
-        start, end = trimmed(text, span.start, span.end)
+        start, end = trim_span(text, span.start, span.end)
         if start < end:
-            marks.append((Marked(start, end, frozenset({group(span.label)}), span.label), span.label in NAME_PARTS))
+            marks.append(
+                (Marked(start, end, frozenset({find_group(span.label)}), span.label), span.label in NAME_PARTS)
+            )
     return persons_joined(text, marks)
 
 
-def lowered(record: dict[str, Any]) -> dict[str, Any]:
+def imitate_speech(record: dict[str, Any]) -> dict[str, Any]:
     """The record as from a speech recogniser: lower case, marks gone but for those within words and numbers.
 
     A mark between two letters leaves a space, so that words stay apart. Offsets follow.
@@ -170,7 +172,7 @@ def lowered(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "text": "".join(out), "spans": [s for s in spans if s["start"] < s["end"]]}
 
 
-def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Counter[tuple[str, ...]]:
+def count_text(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Counter[tuple[str, ...]]:
     """Counts of one text; they add up over texts. Keys: (count,) and (count, group) and (count, group, label)."""
     out: Counter[tuple[str, ...]] = Counter()
     size = len(text.text)
@@ -193,9 +195,9 @@ def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Cou
         inside = [i for i in range(a, b) if entity[i] >= 0]
         if inside:
             groups = text.gold[entity[inside[0]]].groups
-            add(out, groups, "tokens")
+            add_tally(out, groups, "tokens")
             if covered(inside[0], inside[-1] + 1, None):
-                add(out, groups, "covered")
+                add_tally(out, groups, "covered")
         elif not any(free[a:b]) and not any(unscored[a:b]):
             out["outside",] += 1
             hits = {k for k in finding[a:b] if k >= 0 and found[k].groups & annotated}
@@ -208,14 +210,14 @@ def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Cou
         parts = [(a, b) for a, b in parts if a < b]
         said = [(a, b) for a, b in parts if text.text[a].isalnum()] or parts
         if said:
-            add(out, mark.groups, "entities", mark.label)
+            add_tally(out, mark.groups, "entities", mark.label)
             for kind, right_ones in (("", None), ("_typed", mark.groups)):
                 hidden = sum(covered(a, b, right_ones) for a, b in said)
                 if hidden < len(said):
-                    add(out, mark.groups, ("part" if hidden else "whole") + kind, mark.label)
+                    add_tally(out, mark.groups, ("part" if hidden else "whole") + kind, mark.label)
     borders = {(m.start, m.end): m for m in text.gold}
     for mark in text.gold:
-        add(out, mark.groups, "gold")
+        add_tally(out, mark.groups, "gold")
     for mark in found:
         on_gold = any(k >= 0 for k in entity[mark.start : mark.end])
         if not on_gold and (any(free[mark.start : mark.end]) or not mark.groups & annotated):
@@ -225,9 +227,9 @@ def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Cou
         out["found", own] += 1
         right = borders.get((mark.start, mark.end))
         if right:
-            add(out, right.groups, "blind")
+            add_tally(out, right.groups, "blind")
             if own in right.groups:
-                add(out, right.groups, "strict")
+                add_tally(out, right.groups, "strict")
                 out["exact", own] += 1
     out["characters",] = size
     out["words",] = sum(1 for a, _ in tokens if text.text[a].isalnum())
@@ -235,14 +237,14 @@ def tally(text: Text, found: Sequence[Marked], annotated: frozenset[str]) -> Cou
     return out
 
 
-def add(out: Counter[tuple[str, ...]], groups: frozenset[str], what: str, label: str = "") -> None:
+def add_tally(out: Counter[tuple[str, ...]], groups: frozenset[str], what: str, label: str = "") -> None:
     out[what,] += 1
     out[what, group_name(groups)] += 1
     if label:
         out[what, "label", label] += 1
 
 
-def share(part: float, whole: float) -> float | None:
+def divide(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
@@ -255,36 +257,36 @@ def f1(precision: float | None, recall: float | None) -> float | None:
 LEAKS = ("whole", "part", "whole_typed", "part_typed")
 
 
-def figures(counts: Counter[tuple[str, ...]], seconds: float) -> dict[str, Any]:
+def compute_figures(counts: Counter[tuple[str, ...]], seconds: float) -> dict[str, Any]:
     """Every figure of one row."""
 
     def leaks(*key: str) -> dict[str, Any]:
         entities = counts[("entities", *key)]
         return {
             "entities": entities,
-            **{f"leaked_{kind}": share(counts[(kind, *key)], entities) for kind in LEAKS},
+            **{f"leaked_{kind}": divide(counts[(kind, *key)], entities) for kind in LEAKS},
         }
 
     out: dict[str, Any] = {what: counts[what,] for what in ("texts", "characters", "words")}
     for kind in ("strict", "blind"):
-        precision, recall = share(counts[kind,], counts["found",]), share(counts[kind,], counts["gold",])
+        precision, recall = divide(counts[kind,], counts["found",]), divide(counts[kind,], counts["gold",])
         out |= {f"{kind}_precision": precision, f"{kind}_recall": recall, f"{kind}_f1": f1(precision, recall)}
-    out |= {"tokens": counts["tokens",], "covered": share(counts["covered",], counts["tokens",])}
-    out |= {"outside_tokens": counts["outside",], "needless": share(counts["needless",], counts["outside",])}
+    out |= {"tokens": counts["tokens",], "covered": divide(counts["covered",], counts["tokens",])}
+    out |= {"outside_tokens": counts["outside",], "needless": divide(counts["needless",], counts["outside",])}
     out |= leaks()
     out["groups"] = {}
     names = {key[1] for key in counts if len(key) == 2 and key[0] in ("gold", "found")}
     for name in sorted(names, key=lambda n: (-counts["gold", n], n)):
-        precision = share(counts["exact", name], counts["found", name])
-        recall = share(counts["strict", name], counts["gold", name])
+        precision = divide(counts["exact", name], counts["found", name])
+        recall = divide(counts["strict", name], counts["gold", name])
         out["groups"][name] = {
             **leaks(name),
             "tokens": counts["tokens", name],
-            "covered": share(counts["covered", name], counts["tokens", name]),
+            "covered": divide(counts["covered", name], counts["tokens", name]),
             "needless_tokens": counts["needless", name],
             "strict_precision": precision,
             "strict_recall": recall,
-            "blind_recall": share(counts["blind", name], counts["gold", name]),
+            "blind_recall": divide(counts["blind", name], counts["gold", name]),
         }
     labels = sorted({key[2] for key in counts if len(key) == 3})
     out["labels"] = {label: leaks("label", label) for label in labels}
@@ -294,18 +296,18 @@ def figures(counts: Counter[tuple[str, ...]], seconds: float) -> dict[str, Any]:
     return out
 
 
-def chosen(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], list[Text]]:
+def choose_texts(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], list[Text]]:
     """The groups that a file annotates, all of its records considered, and the texts of it that are scored."""
-    known = read_map(args.labels) if args.labels else default_map()
+    known = read_map(args.labels) if args.labels else load_default_map()
     stem = path.name.partition(".")[0]
     wanted = frozenset(filter(None, args.groups.split(",")))
     records = [r for _, r in read_objects(path) if r.get("text")]
-    annotated = frozenset(g for r in records for m in read(r, stem, known, wanted).gold for g in m.groups)
+    annotated = frozenset(g for r in records for m in read_text(r, stem, known, wanted).gold for g in m.groups)
     if args.part != "all":
         parts = assign_parts(records)
         records = [r for i, r in enumerate(records) if parts[str(r.get("id", i))] == args.part]
     some = records[: args.limit or None]
-    return annotated, [read(lowered(r) if args.lower else r, stem, known, wanted) for r in some]
+    return annotated, [read_text(imitate_speech(r) if args.lower else r, stem, known, wanted) for r in some]
 
 
 def at_point(policy: Policy, point: str) -> Policy:
@@ -319,28 +321,28 @@ def at_point(policy: Policy, point: str) -> Policy:
 HEAD = "strict P     R    F1   blind P     R    F1  covered needless   whole   part   typed: whole   part   kwords/s"
 
 
-def percent(value: float | None, width: int) -> str:
+def format_percent(value: float | None, width: int) -> str:
     return f"{'-' if value is None else f'{value:.1%}':>{width}}"
 
 
-def line(name: str, point: str, row: dict[str, Any]) -> str:
-    cells = [percent(row[f"strict_{k}"], w) for k, w in (("precision", 8), ("recall", 6), ("f1", 6))]
-    cells += [percent(row[f"blind_{k}"], w) for k, w in (("precision", 10), ("recall", 6), ("f1", 6))]
-    cells += [percent(row["covered"], 9), percent(row["needless"], 9)]
-    cells += [percent(row[f"leaked_{k}"], w) for k, w in zip(LEAKS, (8, 7, 15, 7), strict=True)]
+def format_line(name: str, point: str, row: dict[str, Any]) -> str:
+    cells = [format_percent(row[f"strict_{k}"], w) for k, w in (("precision", 8), ("recall", 6), ("f1", 6))]
+    cells += [format_percent(row[f"blind_{k}"], w) for k, w in (("precision", 10), ("recall", 6), ("f1", 6))]
+    cells += [format_percent(row["covered"], 9), format_percent(row["needless"], 9)]
+    cells += [format_percent(row[f"leaked_{k}"], w) for k, w in zip(LEAKS, (8, 7, 15, 7), strict=True)]
     speed = (row["words_per_s"] or 0) / 1000
     return f"{name[:30]:31}{point[:14]:15}{row['texts']:6}{row['entities']:10}{''.join(cells)}{speed:11.1f}"
 
 
-def detail(row: dict[str, Any]) -> Iterator[str]:
+def format_details(row: dict[str, Any]) -> Iterator[str]:
     for name, one in row["groups"].items():
         cells = [
-            percent(one["strict_precision"], 8),
-            percent(one["strict_recall"], 6),
-            percent(one["blind_recall"], 22),
+            format_percent(one["strict_precision"], 8),
+            format_percent(one["strict_recall"], 6),
+            format_percent(one["blind_recall"], 22),
         ]
-        cells += [" " * 6, percent(one["covered"], 9), f"{one['needless_tokens']:9}"]
-        cells += [percent(one[f"leaked_{k}"], w) for k, w in zip(LEAKS, (8, 7, 15, 7), strict=True)]
+        cells += [" " * 6, format_percent(one["covered"], 9), f"{one['needless_tokens']:9}"]
+        cells += [format_percent(one[f"leaked_{k}"], w) for k, w in zip(LEAKS, (8, 7, 15, 7), strict=True)]
         yield f"    {name[:48]:48}{one['entities']:10}{''.join(cells)}"
 
 
@@ -358,15 +360,15 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=0, help="stop after so many texts of each file")
     args = options.parse_args()
     try:
-        run(args)
+        run_comparison(args)
     except AllonymError as error:
         sys.exit(f"ner.py: {error}")
 
 
-def run(args: argparse.Namespace) -> None:
+def run_comparison(args: argparse.Namespace) -> None:
     for name in filter(None, args.groups.split(",")):
-        if name != group(name) or name not in TAXONOMY:
-            raise UnknownNameError("group", name, {group(label.name) for label in TAXONOMY}, "--groups")
+        if name != find_group(name) or name not in TAXONOMY:
+            raise UnknownNameError("group", name, {find_group(label.name) for label in TAXONOMY}, "--groups")
     base = Policy.load(args.policy)
     if not args.chain:
         base = base.with_(detectors=("tagger",), exclude=(), threshold=0.0)
@@ -379,7 +381,7 @@ def run(args: argparse.Namespace) -> None:
     rows: list[dict[str, Any]] = []
     print(f"{'file':31}{'point':15}{'texts':>6}{'entities':>10} {HEAD}")
     for path in args.files:
-        annotated, texts = chosen(path, args)
+        annotated, texts = choose_texts(path, args)
         for point in points:
             policy = at_point(base, point)
             allonym.detect("Warm up.", policy)
@@ -388,17 +390,17 @@ def run(args: argparse.Namespace) -> None:
             found = list(allonym.detect_many([text.text for text in texts], policy))
             seconds = time.perf_counter() - began
             for text, spans in zip(texts, found, strict=True):
-                counts += tally(text, findings(text.text, spans), annotated)
-            row = figures(counts, seconds)
+                counts += count_text(text, mark_findings(text.text, spans), annotated)
+            row = compute_figures(counts, seconds)
             rows.append({"file": path.name, "operating_point": point or own, "annotated": sorted(annotated), **row})
-            print(line(path.name, point or own, row), *detail(row), sep="\n", flush=True)
+            print(format_line(path.name, point or own, row), *format_details(row), sep="\n", flush=True)
             totals[point] += counts
             spent[point] += seconds
     if len(args.files) > 1:
         for point in points:
-            row = figures(totals[point], spent[point])
+            row = compute_figures(totals[point], spent[point])
             rows.append({"file": "total", "operating_point": point or own, **row})
-            print(line("total", point or own, row), *detail(row), sep="\n")
+            print(format_line("total", point or own, row), *format_details(row), sep="\n")
     settings = {"policy": args.policy, "model": args.model, "chain": args.chain, "lower": args.lower, "part": args.part}
     print(json.dumps({"benchmark": "ner", **settings, "groups": args.groups, "rows": rows}, ensure_ascii=False))
 

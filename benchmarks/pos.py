@@ -16,7 +16,7 @@ from pathlib import Path
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.models.tags import PARTS
-from allonym.train.examples import make_tokens_example
+from allonym.train.examples import make_part_of_speech_example
 from allonym.train.records import read_objects
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     total: Counter[str] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()
     for _, record in read_objects(given.file):
-        gold = make_tokens_example(record, "").parts
+        gold = make_part_of_speech_example(record, "").parts
         for number, (_, _, part) in zip(gold, parts_of_speech(record["text"], model), strict=True):
             if number >= 0:
                 total[PARTS[number]] += 1

@@ -31,14 +31,14 @@ def policy_for(names: tuple[str, ...]) -> tuple[Policy, frozenset[str]]:
     return Policy.only(sorted(labels), threshold=0.0), labels
 
 
-def names_of(case: dict[str, Any]) -> tuple[str, ...]:
+def list_names(case: dict[str, Any]) -> tuple[str, ...]:
     kind = case["entity_type"]
     return (kind,) if isinstance(kind, str) else tuple(kind)
 
 
 def found_in(case: dict[str, Any]) -> list[tuple[int, int]]:
     """The spans found for the case's types, in reading order."""
-    policy, labels = policy_for(names_of(case))
+    policy, labels = policy_for(list_names(case))
     return sorted({(s.start, s.end) for s in allonym.detect(case["text"], policy) if s.label in labels})
 
 
@@ -49,7 +49,7 @@ def is_right(case: dict[str, Any], spans: list[tuple[int, int]]) -> bool:
     return spans == sorted((a, b) for a, b in wanted)
 
 
-def cases(path: Path) -> Iterator[dict[str, Any]]:
+def read_cases(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             case = json.loads(line)
@@ -65,8 +65,8 @@ def main() -> None:
     total: Counter[str] = Counter()
     right: Counter[str] = Counter()
     failures: list[str] = []
-    for case in cases(given.cases):
-        kind = "|".join(names_of(case))
+    for case in read_cases(given.cases):
+        kind = "|".join(list_names(case))
         spans = found_in(case)
         total[kind] += 1
         if is_right(case, spans):

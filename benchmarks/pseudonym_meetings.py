@@ -23,7 +23,7 @@ from allonym.replace.cast import Corpus
 KEY = b"the key of this benchmark, 32 byte"
 
 
-def pseudonyms(names: list[str], policy: Policy, keeper: Corpus | None) -> list[str]:
+def make_pseudonyms(names: list[str], policy: Policy, keeper: Corpus | None) -> list[str]:
     """What stands for each name, each in its own document."""
     out = []
     for name in names:
@@ -62,7 +62,7 @@ def main() -> None:
         "expected_pairs": round(expected, 1),
     }
     for how, keeper in (("without", None), ("with a book", Corpus(KEY))):
-        made = pseudonyms(list(names), policy, keeper)
+        made = make_pseudonyms(list(names), policy, keeper)
         shared = sum(n - 1 for n in Counter(made).values() if n > 1)
         tags = sum(m.startswith("[") for m in made)
         figures[how] = {"meet": shared, "tags": tags}

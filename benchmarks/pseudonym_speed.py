@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import allonym
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.link import link
 from allonym.plan import apply
 from allonym.policy import Policy, Rule
@@ -29,7 +29,7 @@ from allonym.replace import make_plan
 KEY = b"benchmark of pseudonyms"
 
 
-def documents(path: Path, characters: int, size: int = 2000) -> list[str]:
+def cut_documents(path: Path, characters: int, size: int = 2000) -> list[str]:
     """Texts of about ``size`` characters, cut at spaces, ``characters`` in all."""
     out: list[str] = []
     opener = gzip.open if path.suffix == ".gz" else open
@@ -45,7 +45,7 @@ def documents(path: Path, characters: int, size: int = 2000) -> list[str]:
 
 
 def replace_all(text: str, spans: tuple[allonym.Span, ...], policy: Policy) -> str:
-    document = with_turns(allonym.Document("", text))
+    document = add_turns(allonym.Document("", text))
     plan = make_plan(document, link(document, spans, policy.taxonomy), policy, key=KEY)
     return apply(document, plan)
 
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--operator", default="pseudonym")
     args = parser.parse_args()
-    texts = documents(args.file, args.characters * (args.rounds + 1))
+    texts = cut_documents(args.file, args.characters * (args.rounds + 1))
     share = -(-len(texts) // (args.rounds + 1))
     policy = Policy.load("default")
     tags, pseudonyms = (policy.with_(default=Rule(name), rules={}) for name in ("tag", args.operator))

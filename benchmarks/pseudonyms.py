@@ -55,22 +55,22 @@ _ASKED = re.compile(r"^([0-9A-F]{8}|E[0-9]+): ([A-Z_]+)", re.MULTILINE)
 Anonymise = Callable[[Sequence[str], int], list[str]]
 
 
-def lines_of(path: Path) -> Iterator[Any]:
+def read_json_lines(path: Path) -> Iterator[Any]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def texts_of(path: Path) -> list[str]:
+def read_texts(path: Path) -> list[str]:
     """Whole texts; records of one ``doc_id`` together."""
     found: dict[str, list[str]] = {}
-    for i, record in enumerate(lines_of(path)):
+    for i, record in enumerate(read_json_lines(path)):
         found.setdefault(str(record.get("doc_id") or i), []).append(record["text"])
     return ["\n".join(parts) for parts in found.values()]
 
 
-def some(items: Sequence[Any], n: int) -> list[Any]:
+def take_evenly(items: Sequence[Any], n: int) -> list[Any]:
     """At most ``n``, spread evenly."""
     step = max(1.0, len(items) / max(1, n))
     return [items[int(i * step)] for i in range(min(n, len(items)))]
@@ -82,14 +82,14 @@ def of_names(policy: Policy) -> Policy:
     return policy.with_(every=False, labels=tuple(wanted))
 
 
-def written(policy: str, folder: str, name: str) -> Policy:
+def write_policy(policy: str, folder: str, name: str) -> Policy:
     """A policy from its TOML."""
     path = Path(folder, f"{name}.toml")
     path.write_text(policy, encoding="utf-8")
     return Policy.load(path)
 
 
-def runner(policy: Policy, *, scopes: bool = True) -> Anonymise:
+def make_anonymiser(policy: Policy, *, scopes: bool = True) -> Anonymise:
     """What anonymises texts with the key of a number."""
 
     def run(texts: Sequence[str], number: int) -> list[str]:
@@ -103,7 +103,7 @@ def runner(policy: Policy, *, scopes: bool = True) -> Anonymise:
 
 
 @contextmanager
-def stub(seed: int) -> Iterator[str]:
+def run_stub_endpoint(seed: int) -> Iterator[str]:
     """A local endpoint that answers with names of the knowledge base; yields its address."""
     kb, rng, lock = KnowledgeBase.open(None), random.Random(seed), threading.Lock()
     given = [*kb.names("first", "american", "f"), *kb.names("first", "american", "m")]
@@ -149,25 +149,25 @@ def stub(seed: int) -> Iterator[str]:
         server.server_close()
 
 
-def methods_of(wanted: Sequence[str], url: str, model: str, folder: str) -> dict[str, Anonymise]:
+def make_methods(wanted: Sequence[str], url: str, model: str, folder: str) -> dict[str, Anonymise]:
     """Name to what anonymises."""
     names = of_names(Policy.load("pseudonyms"))
     out: dict[str, Anonymise] = {}
     for method in wanted:
         if method == "sanitised":
-            out[method] = runner(of_names(Policy.load("sanitize")))
+            out[method] = make_anonymiser(of_names(Policy.load("sanitize")))
         elif method == "pseudonyms":
-            out[method] = runner(names)
+            out[method] = make_anonymiser(names)
         elif method == "one scope":
-            out[method] = runner(names, scopes=False)
+            out[method] = make_anonymiser(names, scopes=False)
         elif method == "every type":
-            out[method] = runner(Policy.load("pseudonyms"))
+            out[method] = make_anonymiser(Policy.load("pseudonyms"))
         elif method == "llm":
             toml = f'extends = "pseudonyms"\n[default]\noperator = "llm"\n[llm]\nurl = "{url}"\nmodel = "stub"\n'
-            out[method] = runner(of_names(written(toml, folder, "llm")))
+            out[method] = make_anonymiser(of_names(write_policy(toml, folder, "llm")))
         elif model:
             toml = f'extends = "pseudonyms"\n[default]\noperator = "seq2seq"\nmodel = {json.dumps(model)}\n'
-            out[method] = runner(of_names(written(toml, folder, "seq2seq")))
+            out[method] = make_anonymiser(of_names(write_policy(toml, folder, "seq2seq")))
     return out
 
 
@@ -178,15 +178,16 @@ def leak_rates(records: Sequence[Any], after: Sequence[str]) -> dict[str, float]
     return {**rates, "mean": sum(rates.values()) / len(rates)}
 
 
-def mean(values: Sequence[float]) -> float:
+def compute_mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def told(found: Sequence[Syntheticity]) -> dict[str, Any]:
+def average_over_keys(found: Sequence[Syntheticity]) -> dict[str, Any]:
     """Means over keys; the interval is that of the first key."""
     first = found[0]
     out = {
-        n: mean([getattr(f, n).value for f in found]) for n in ("precision", "recall", "f1", "accuracy", "told_apart")
+        n: compute_mean([getattr(f, n).value for f in found])
+        for n in ("precision", "recall", "f1", "accuracy", "told_apart")
     }
     return out | {
         "f1_interval": [first.f1.low, first.f1.high], "f1_each": [f.f1.value for f in found], "pairs": first.pairs,
@@ -194,11 +195,11 @@ def told(found: Sequence[Syntheticity]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def percent(value: float) -> str:
+def as_percent(value: float) -> str:
     return f"{100 * value:6.1f}"
 
 
-def change(score: Score) -> str:
+def format_change(score: Score) -> str:
     d = score.difference
     return f"{100 * score.anonymised.value:5.1f} ({100 * d.value:+.1f} [{100 * d.low:+.1f}, {100 * d.high:+.1f}])"
 
@@ -223,20 +224,22 @@ def main() -> None:
         parser.error(f"--methods: {', '.join(METHODS)} are known, not {', '.join(unknown)}")
     if not (asked.labelled or asked.summaries or asked.gold or asked.texts):
         parser.error("--labelled, --summaries, --gold or --texts is required")
-    reviews = some(list(lines_of(asked.labelled)), asked.reviews) if asked.labelled else []
-    meetings = [m for m in lines_of(asked.summaries) if len(m["text"]) <= asked.longest] if asked.summaries else []
-    meetings = some(meetings, asked.meetings)
-    gold = list(lines_of(asked.gold)) if asked.gold else []
-    corpora = {path.name.partition(".")[0]: texts_of(path) for path in asked.texts}
+    reviews = take_evenly(list(read_json_lines(asked.labelled)), asked.reviews) if asked.labelled else []
+    meetings = (
+        [m for m in read_json_lines(asked.summaries) if len(m["text"]) <= asked.longest] if asked.summaries else []
+    )
+    meetings = take_evenly(meetings, asked.meetings)
+    gold = list(read_json_lines(asked.gold)) if asked.gold else []
+    corpora = {path.name.partition(".")[0]: read_texts(path) for path in asked.texts}
     if gold:
         corpora = {asked.gold.name.partition(".")[0]: [r["text"] for r in gold], **corpora}
     figures: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as folder, stub(asked.seed) as url:
-        for name, anonymise in methods_of(wanted, url, asked.seq2seq, folder).items():
+    with tempfile.TemporaryDirectory() as folder, run_stub_endpoint(asked.seed) as url:
+        for name, anonymise in make_methods(wanted, url, asked.seq2seq, folder).items():
             began = time.process_time()
-            figures[name] = measured(anonymise, reviews, meetings, gold, corpora, asked)
+            figures[name] = measure_method(anonymise, reviews, meetings, gold, corpora, asked)
             figures[name]["seconds"] = round(time.process_time() - began, 1)
-    show(figures, corpora)
+    print_figures(figures, corpora)
     if "llm" in figures:
         print("llm: a stub endpoint that draws names of our knowledge base at random, not a language model")
     if "seq2seq" in wanted and not asked.seq2seq:
@@ -247,7 +250,7 @@ def main() -> None:
     print(json.dumps({"sizes": sizes, "methods": figures}))
 
 
-def measured(
+def measure_method(
     anonymise: Anonymise, reviews: list[Any], meetings: list[Any], gold: list[Any], corpora: dict[str, list[str]],
     asked: argparse.Namespace,
 ) -> dict[str, Any]:  # fmt: skip
@@ -259,7 +262,7 @@ def measured(
         new = anonymise(old, 0)
         task = downstream(old, new, labels, {"label": "classify"}, repeats=asked.repeats, seed=asked.seed)
         out["classification"] = task.tasks["label"].scores
-        out["reviews_changed"] = mean([a != b for a, b in zip(old, new, strict=True)])
+        out["reviews_changed"] = compute_mean([a != b for a, b in zip(old, new, strict=True)])
     if meetings:
         old = [m["text"] for m in meetings]
         both = anonymise([SPLIT.join((m["text"], *m["summaries"])) for m in meetings], 0)
@@ -277,16 +280,16 @@ def measured(
             if gold and not k and name == next(iter(corpora)):
                 out["leaks"] = leak_rates(gold, new)
             found.setdefault(name, []).append(syntheticity(texts, new, seed=asked.seed))
-    out["syntheticity"] = {name: told(each) for name, each in found.items()}
+    out["syntheticity"] = {name: average_over_keys(each) for name, each in found.items()}
     for name in ("classification", "summaries"):
         if name in out:
-            out[f"{name}_shown"] = {m: change(s) for m, s in out[name].items()}
+            out[f"{name}_shown"] = {m: format_change(s) for m, s in out[name].items()}
             out[f"{name}_original"] = {m: s.original.value for m, s in out[name].items()}
             out[name] = {m: s.to_dict() for m, s in out[name].items()}
     return out
 
 
-def show(figures: dict[str, dict[str, Any]], corpora: dict[str, list[str]]) -> None:
+def print_figures(figures: dict[str, dict[str, Any]], corpora: dict[str, list[str]]) -> None:
     for part, title in (("classification", "Table 3, classification"), ("summaries", "Table 3, summarisation")):
         rows = {name: f for name, f in figures.items() if part in f}
         if not rows:
@@ -301,7 +304,7 @@ def show(figures: dict[str, dict[str, Any]], corpora: dict[str, list[str]]) -> N
     if leaky:
         print("Table 4: share of names that still stand in the text (lower is better)")
         for name, rates in leaky.items():
-            print(f"{name:12}" + "  ".join(f"{n} {percent(v)}" for n, v in rates.items()))
+            print(f"{name:12}" + "  ".join(f"{n} {as_percent(v)}" for n, v in rates.items()))
         print()
     print("Table 5: syntheticity (lower is better)")
     for corpus in corpora:
@@ -309,9 +312,9 @@ def show(figures: dict[str, dict[str, Any]], corpora: dict[str, list[str]]) -> N
             s = f["syntheticity"][corpus]
             low, high = s["f1_interval"]
             print(
-                f"{corpus:22} {name:12} P {percent(s['precision'])} R {percent(s['recall'])} F1 {percent(s['f1'])} "
-                f"[{percent(low).strip()}, {percent(high).strip()}] accuracy {percent(s['accuracy'])} "
-                f"pairs {s['pairs']} unchanged {s['unchanged']}"
+                f"{corpus:22} {name:12} P {as_percent(s['precision'])} R {as_percent(s['recall'])} "
+                f"F1 {as_percent(s['f1'])} [{as_percent(low).strip()}, {as_percent(high).strip()}] "
+                f"accuracy {as_percent(s['accuracy'])} pairs {s['pairs']} unchanged {s['unchanged']}"
             )
     print()
 

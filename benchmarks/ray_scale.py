@@ -48,7 +48,7 @@ SAID = (
 )
 
 
-def documents(count: int, file: Path | None = None, seed: int = 7) -> Iterator[dict[str, object]]:
+def make_documents(count: int, file: Path | None = None, seed: int = 7) -> Iterator[dict[str, object]]:
     """Documents with an id and a text of about 300 characters, or those of a file as often as it takes."""
     if file is not None:
         texts = [json.loads(line)["text"] for line in file.open(encoding="utf-8") if line.strip()]
@@ -62,41 +62,41 @@ def documents(count: int, file: Path | None = None, seed: int = 7) -> Iterator[d
         yield {"id": i, "text": " ".join(said)}
 
 
-def write(path: Path, count: int, file: Path | None = None) -> None:
+def write_documents(path: Path, count: int, file: Path | None = None) -> None:
     with path.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in documents(count, file))
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in make_documents(count, file))
 
 
-def digest(path: Path) -> str:
+def digest_file(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def rules() -> object:
+def make_policy() -> object:
     from allonym.policy import Policy
 
     return Policy.load("default").with_(detectors=("rules", "spoken", "lexicon", "speakers"))
 
 
-def efficiency(given: argparse.Namespace, top: Path) -> dict[str, object]:
+def measure_efficiency(given: argparse.Namespace, top: Path) -> dict[str, object]:
     from allonym.files import anonymize_path
     from allonym.scale import anonymize_on_ray
     from allonym.scale.cluster import connect_ray
 
-    write(top / "in.jsonl", given.documents, given.file)
+    write_documents(top / "in.jsonl", given.documents, given.file)
     seconds: dict[str, list[float]] = {"processes": [], "1": [], "2": []}
     digests = set()
     began = time.monotonic()
     report = anonymize_path(top / "in.jsonl", top / "local.jsonl")
     seconds["processes"].append(time.monotonic() - began)
-    digests.add(digest(top / "local.jsonl"))
+    digests.add(digest_file(top / "local.jsonl"))
     with connect_ray(2):
         for number in range(given.rounds):
             for workers in (1, 2) if number % 2 == 0 else (2, 1):
                 began = time.monotonic()
                 anonymize_on_ray(top / "in.jsonl", top / "ray.jsonl", workers=workers, overwrite=True)
                 seconds[str(workers)].append(time.monotonic() - began)
-                digests.add(digest(top / "ray.jsonl"))
+                digests.add(digest_file(top / "ray.jsonl"))
     least = {name: min(each) for name, each in seconds.items()}
     value = least["1"] / (2 * least["2"])
     print(f"{report.documents:,} documents, {report.characters:,} characters, policy default; least of {given.rounds}")
@@ -109,24 +109,24 @@ def efficiency(given: argparse.Namespace, top: Path) -> dict[str, object]:
     return {"documents": report.documents, "seconds": shown, "efficiency": round(value, 4), "identical": same}
 
 
-def one(source: Path, target: Path) -> None:
+def run_driver(source: Path, target: Path) -> None:
     """The driver whose memory is measured."""
     from allonym.scale import anonymize_on_ray
 
     warnings.simplefilter("ignore")
-    report = anonymize_on_ray(source, target, rules(), workers=2)  # type: ignore[arg-type]
+    report = anonymize_on_ray(source, target, make_policy(), workers=2)  # type: ignore[arg-type]
     used = resource.getrusage(resource.RUSAGE_SELF)
     row = {"documents": report.documents, "seconds": report.seconds, "peak_mb": round(used.ru_maxrss / 1024, 1)}
     print(json.dumps(row | {"driver_s": round(used.ru_utime + used.ru_stime, 2)}))
 
 
-def memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
+def measure_memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
     from allonym.scale.partitions import choose_slice_size
 
     rows = []
     print(f"{'documents':>10}{'source MB':>11}{'seconds':>9}{'driver peak MB':>16}{'driver CPU s':>14}{'slices':>8}")
     for size in given.sizes:
-        write(top / "in.jsonl", size)
+        write_documents(top / "in.jsonl", size)
         command = [sys.executable, __file__, "one", str(top / "in.jsonl"), "--target", str(top / f"{size}.jsonl")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         row = json.loads(done.stdout.splitlines()[-1])
@@ -142,7 +142,7 @@ def memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
     return {"rows": rows, "growth": growth, "driver_s_per_slice": round(each, 5), "identical": True}
 
 
-def seats() -> list[int]:
+def list_worker_processes() -> list[int]:
     """The processes of the workers, from /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -154,14 +154,14 @@ def seats() -> list[int]:
     return found
 
 
-def kills(given: argparse.Namespace, top: Path) -> dict[str, object]:
+def measure_kills(given: argparse.Namespace, top: Path) -> dict[str, object]:
     from allonym.files import anonymize_path
     from allonym.scale import anonymize_on_ray
     from allonym.scale.cluster import connect_ray
 
     draw = random.Random(given.seed)
-    write(top / "in.jsonl", given.documents, given.file)
-    policy = rules()
+    write_documents(top / "in.jsonl", given.documents, given.file)
+    policy = make_policy()
     anonymize_path(top / "in.jsonl", top / "local.jsonl", policy, plans=top / "local.plans")  # type: ignore[arg-type]
     killed: list[float] = []
     with connect_ray(2):
@@ -176,7 +176,7 @@ def kills(given: argparse.Namespace, top: Path) -> dict[str, object]:
             for moment in moments:
                 if over.wait(max(0.0, moment - (time.monotonic() - start))):
                     return
-                while not (found := seats()) and not over.is_set():
+                while not (found := list_worker_processes()) and not over.is_set():
                     time.sleep(0.05)
                 if found:
                     os.kill(draw.choice(found), signal.SIGKILL)
@@ -190,7 +190,7 @@ def kills(given: argparse.Namespace, top: Path) -> dict[str, object]:
         over.set()
         hand.join()
     same = all(
-        len({digest(top / f"{run}.{end}") for run in ("local", "calm", "cut")}) == 1 for end in ("jsonl", "plans")
+        len({digest_file(top / f"{run}.{end}") for run in ("local", "calm", "cut")}) == 1 for end in ("jsonl", "plans")
     )
     print(
         f"{given.documents:,} documents, rules alone, 2 workers: {calm:.1f} s undisturbed, {disturbed:.1f} s disturbed"
@@ -219,10 +219,12 @@ def main() -> int:
     given = options.parse_args()
     warnings.simplefilter("ignore")
     if given.what == "one":
-        one(given.file, given.target)
+        run_driver(given.file, given.target)
         return 0
     with tempfile.TemporaryDirectory() as name:
-        made = {"efficiency": efficiency, "memory": memory, "kills": kills}[given.what](given, Path(name))
+        made = {"efficiency": measure_efficiency, "memory": measure_memory, "kills": measure_kills}[given.what](
+            given, Path(name)
+        )
     print(json.dumps({"benchmark": f"ray_scale {given.what}", **made}))
     return 0 if made["identical"] else 1
 

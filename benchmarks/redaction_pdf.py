@@ -430,10 +430,10 @@ DOCUMENTS: dict[str, Callable[[], bytes | None]] = {
 
 def leaks(data: bytes) -> list[str]:
     """Which secrets, or words of them, any reader of the result still finds."""
-    from allonym.files.verify import find_leftovers
+    from allonym.files.verify import find_leftovers_in_file
 
     wanted = [*SECRETS, "Brook", "Wilhelmina", "Farrow"]
-    return [wanted[one.index] for one in find_leftovers(data, "pdf", wanted, "")]
+    return [wanted[one.index] for one in find_leftovers_in_file(data, "pdf", wanted, "")]
 
 
 def draw(before: bytes, after: bytes, target: Path) -> None:

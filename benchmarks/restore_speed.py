@@ -4,8 +4,8 @@ usage: python benchmarks/restore_speed.py [--mappings 10000] [--megabytes 1] [--
 
 Texts are made here: prose with a replacement every hundred characters, three of five rewritten (small letters, lost
 brackets, shortened). Kinds: numbered tags, wild tags, people, and all three with codes. Also texts made
-to be slow: brackets, labels, escapes, digits and one word without end. Prints seconds, the best of the runs, and, last,
-one line of JSON.
+to be slow: brackets, labels, escapes, digits and one word without end. Prints processor seconds, the best of the runs,
+and, last, one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ the report was there . Nobody objected , although several had hoped for more""".
 SYLLABLES = "ba be bo ka ke ko la le lo ma me mo na ne no ra re ro sa se so ta te to va ve vo za ze zo".split()
 
 
-def name(rng: Random, syllables: int) -> str:
+def invent_name(rng: Random, syllables: int) -> str:
     return "".join(rng.choice(SYLLABLES) for _ in range(syllables)).capitalize()
 
 
-def mappings(kind: str, count: int, rng: Random) -> list[Known]:
+def make_mappings(kind: str, count: int, rng: Random) -> list[Known]:
     out: dict[str, Known] = {}
     while len(out) < count:
         n = len(out) + 1
@@ -39,15 +39,15 @@ def mappings(kind: str, count: int, rng: Random) -> list[Known]:
         elif chosen == "wild tags":
             made, operator, label = f'<PERSON "{rng.getrandbits(32):08X}">', "wild_tag@1", "PERSON"
         elif chosen == "people":
-            made, operator, label = f"{name(rng, 3)} {name(rng, 4)}", "pseudonym@1", "PERSON"
+            made, operator, label = f"{invent_name(rng, 3)} {invent_name(rng, 4)}", "pseudonym@1", "PERSON"
         else:
             made, operator, label = f"{rng.randrange(10**8, 10**9)}", "pseudonym@1", "ACCOUNT_NUMBER"
-        own = f"{name(rng, 2)} {name(rng, 3)}" if chosen != "codes" else f"{rng.randrange(10**8, 10**9)}"
+        own = f"{invent_name(rng, 2)} {invent_name(rng, 3)}" if chosen != "codes" else f"{rng.randrange(10**8, 10**9)}"
         out[made] = Known(made, own, label, operator, str(n))
     return list(out.values())
 
 
-def text(known: list[Known], size: int, rng: Random) -> str:
+def make_text(known: list[Known], size: int, rng: Random) -> str:
     pieces: list[str] = []
     length = 0
     while length < size:
@@ -71,8 +71,8 @@ def main() -> None:
     figures: dict[str, dict[str, float]] = {}
     print(f"{'':18}{'index s':>9}{'restore s':>11}{'both s':>9}{'restored':>10}")
     for kind in ("tags", "wild tags", "people", "mixed"):
-        known = mappings(kind, args.mappings, rng)
-        figures[kind] = timed(kind, known, text(known, size, rng), args.runs)
+        known = make_mappings(kind, args.mappings, rng)
+        figures[kind] = time_restoring(kind, known, make_text(known, size, rng), args.runs)
     hostile = {
         "brackets": "[",
         "labels": "PERSON_",
@@ -83,20 +83,20 @@ def main() -> None:
         "mark": "PERSON:e1:",
         "half names": "Ka ",
     }
-    known = mappings("mixed", args.mappings, rng)
+    known = make_mappings("mixed", args.mappings, rng)
     for what, piece in hostile.items():
-        figures[what] = timed(what, known, piece * (size // len(piece)), 1)
+        figures[what] = time_restoring(what, known, piece * (size // len(piece)), 1)
     print(json.dumps({"benchmark": "restore_speed", "mappings": args.mappings, "characters": size, **figures}))
 
 
-def timed(what: str, known: list[Known], given: str, runs: int) -> dict[str, float]:
+def time_restoring(what: str, known: list[Known], given: str, runs: int) -> dict[str, float]:
     best = (1e9, 0.0, 0.0)
     for _ in range(runs):
-        start = time.perf_counter()
+        start = time.process_time()
         restorer = Restorer(known)
-        built = time.perf_counter()
+        built = time.process_time()
         done = restorer.restore(given)
-        end = time.perf_counter()
+        end = time.process_time()
         best = min(best, (end - start, built - start, end - built))
     print(f"{what:18}{best[1]:9.3f}{best[2]:11.3f}{best[0]:9.3f}{done.restored:10}")
     return {"index": round(best[1], 4), "restore": round(best[2], 4), "both": round(best[0], 4)}

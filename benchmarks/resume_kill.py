@@ -52,12 +52,12 @@ def write_records(path: Path, count: int, seed: int) -> None:
             out.write(json.dumps({"id": f"r{i}", "text": text, "stars": draw.randrange(6)}, ensure_ascii=False) + "\n")
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digest_files(folder: Path) -> dict[str, str]:
     """The digest of every file of a folder."""
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
-def start(script: Path, source: Path, folder: Path, workers: int) -> subprocess.Popen[bytes]:
+def start_run(script: Path, source: Path, folder: Path, workers: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, str(script), str(source), str(folder / "out.jsonl"), str(folder / "plans.jsonl")]
     return subprocess.Popen([*command, str(workers)], start_new_session=True, env=QUIET)
 
@@ -82,10 +82,10 @@ def main() -> int:
         write_records(few, 10, given.seed)
         (top / "few").mkdir()
         began = time.monotonic()
-        start(script, few, top / "few", given.workers).wait()
+        start_run(script, few, top / "few", given.workers).wait()
         startup = time.monotonic() - began
         began = time.monotonic()
-        code = start(script, source, whole, given.workers).wait()
+        code = start_run(script, source, whole, given.workers).wait()
         seconds = time.monotonic() - began
         print(f"unbroken run: {given.records:,} records, {given.workers} workers, {seconds:.1f} s, exit code {code}")
         print(f"{'kill':>4} {'after s':>8} {'output bytes':>13} {'journal lines':>14}")
@@ -94,11 +94,11 @@ def main() -> int:
         # So drawn that the kills spread over the whole run, those while it starts or goes on included.
         while kills < given.kills:
             wait = draw.uniform(0.1, startup + 2 * seconds / given.kills)
-            run = start(script, source, cut, given.workers)
+            run = start_run(script, source, cut, given.workers)
             try:
                 resumed_code = run.wait(timeout=wait)
                 print(f"done after {kills} kills; beginning again for the rest")
-                if digests(cut) != digests(whole):
+                if digest_files(cut) != digest_files(whole):
                     break
                 for file in cut.iterdir():
                     file.unlink()
@@ -112,8 +112,8 @@ def main() -> int:
             lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
             print(f"{kills:>4} {wait:>8.2f} {size:>13,} {lines:>14}")
         if not (cut / "out.jsonl").exists() or list(cut.glob(".*journal")):
-            resumed_code = start(script, source, cut, given.workers).wait()
-        same = digests(cut) == digests(whole) and resumed_code == code
+            resumed_code = start_run(script, source, cut, given.workers).wait()
+        same = digest_files(cut) == digest_files(whole) and resumed_code == code
         lines = (cut / "out.jsonl").read_bytes().count(b"\n")
         print(f"resumed output: {lines:,} records, exit code {resumed_code}, {'identical' if same else 'DIFFERENT'}")
         result = {
@@ -124,7 +124,7 @@ def main() -> int:
             "seed": given.seed,
             "seconds_unbroken": round(seconds, 2),
             "records_written": lines,
-            "files_compared": sorted(digests(whole)),
+            "files_compared": sorted(digest_files(whole)),
             "identical": same,
         }
         print(json.dumps(result))

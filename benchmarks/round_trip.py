@@ -47,12 +47,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.rewriting.first import DROPPING, REWRITERS
 from benchmarks.rewriting.further import FURTHER
 from benchmarks.rewriting.held_out import HELD_OUT
-from benchmarks.rewriting.pairs import composed
-from benchmarks.rewriting.pieces import Piece, Rewrite, joined, pieces_of
+from benchmarks.rewriting.pairs import compose_names
+from benchmarks.rewriting.pieces import Piece, Rewrite, join_pieces, split_pieces
 
 import allonym
 from allonym import registry
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.plan import Plan, apply_edits
@@ -82,13 +82,13 @@ class Case:
 # The texts.
 
 
-def records(path: Path) -> Iterator[Any]:
+def read_records(path: Path) -> Iterator[Any]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
-def polish(rows: Iterable[Any]) -> Iterator[Case]:
+def make_polish_cases(rows: Iterable[Any]) -> Iterator[Case]:
     """Neighbouring sentences joined by a space until there are enough words and mentions."""
     text, spans, first = "", [], ""
     for row in rows:
@@ -101,7 +101,7 @@ def polish(rows: Iterable[Any]) -> Iterator[Case]:
             text, spans, first = "", [], ""
 
 
-def english(row: Any) -> list[Case]:
+def make_english_cases(row: Any) -> list[Case]:
     """The pieces of a document that have enough words and mentions."""
     text = row["text"]
     found = allonym.detect(text)
@@ -133,15 +133,15 @@ def english(row: Any) -> list[Case]:
     return out
 
 
-def cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
+def read_cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
     """``n`` texts in random order, half of them Polish where there are such records; of the others, every file gives
     the same number as long as it has any."""
     given: list[Any] = []
     others: list[list[Any]] = []
     for path in paths:
-        rows = list(records(path))
+        rows = list(read_records(path))
         (given.extend if rows[0].get("meta", {}).get("lang") == "pl" else others.append)(rows)
-    out = list(islice(polish(given), n // 2 if others else n))
+    out = list(islice(make_polish_cases(given), n // 2 if others else n))
     found: list[list[Case]] = [[] for _ in others]
     at = [0] * len(others)
     with ProcessPoolExecutor(workers) as pool:
@@ -150,7 +150,7 @@ def cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
             if not left:
                 break
             i = min(left, key=lambda i: len(found[i]))
-            for texts in pool.map(english, others[i][at[i] : at[i] + 4 * workers]):
+            for texts in pool.map(make_english_cases, others[i][at[i] : at[i] + 4 * workers]):
                 found[i] += texts
             at[i] += 4 * workers
     out = (out + [case for texts in found for case in texts])[:n]
@@ -161,7 +161,7 @@ def cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
 def read_cache(path: Path) -> list[Case]:
     return [
         Case(r["id"], r["lang"], r["text"], tuple(allonym.Span(*s) for s in r["spans"]), frozenset(r["nested"]))
-        for r in records(path)
+        for r in read_records(path)
     ]
 
 
@@ -177,41 +177,41 @@ def write_cache(path: Path, found: Iterable[Case]) -> None:
 
 
 @lru_cache(maxsize=32)
-def policy_of(operator: str, language: str) -> Policy:
+def make_policy(operator: str, language: str) -> Policy:
     return Policy.load("default").with_(default=Rule(operator), rules={}, language=language)
 
 
 @lru_cache(maxsize=4096)
-def family(label: str) -> str:
+def find_family(label: str) -> str:
     return TAXONOMY.lineage(label)[-1]
 
 
-def encode(case: Case, operator: str, book: Any = None) -> Plan:
-    document = with_turns(allonym.Document("", case.text))
-    policy = policy_of(operator, case.language)
+def anonymise_case(case: Case, operator: str, book: Any = None) -> Plan:
+    document = add_turns(allonym.Document("", case.text))
+    policy = make_policy(operator, case.language)
     linked = link(document, case.spans, policy.taxonomy)
     return make_plan(document, linked, policy, key=KEY, scope="round trip", book=book)
 
 
-def complete(case: Case, plan: Plan) -> bool:
+def is_complete(case: Case, plan: Plan) -> bool:
     """P5's Table 4: every mention is replaced, and the plan knows what stood there.
 
     Only dates may stay as they are: relative ones (``last year``), and years whose day was moved within them.
     """
     covered = bytearray(len(case.text))
     for e in plan.edits:
-        same = e.entity and e.original == e.replacement and family(e.label) != "DATE_TIME"
+        same = e.entity and e.original == e.replacement and find_family(e.label) != "DATE_TIME"
         if same or e.original != case.text[e.start : e.end]:
             return False
         covered[e.start : e.end] = b"\1" * (e.end - e.start)
     return all(all(covered[s.start : s.end]) for s in case.spans)
 
 
-def strata(case: Case) -> frozenset[str]:
+def list_strata(case: Case) -> frozenset[str]:
     """P5's hard ones that the text has: adjacent mentions of one type, long ones, nested ones."""
     out = set()
     if any(
-        family(a.label) == family(b.label) and not any(c.isalnum() for c in case.text[a.end : b.start])
+        find_family(a.label) == find_family(b.label) and not any(c.isalnum() for c in case.text[a.end : b.start])
         for a, b in pairwise(case.spans)
     ):
         out.add("adjacent, one type")
@@ -229,12 +229,12 @@ _COST = (0, 1, 100, 10_000)
 _Path = tuple[int, Any]
 
 
-def compare(pieces: Sequence[Piece], result: str) -> list[int] | None:
+def compare_pieces(pieces: Sequence[Piece], result: str) -> list[int] | None:
     """What became of each mention (OWN, LIKE, LEFT, WRONG), in order; None: something else differs."""
-    return _walk(pieces, result, False) or _walk(pieces, result, True)
+    return _align_pieces(pieces, result, False) or _align_pieces(pieces, result, True)
 
 
-def _walk(pieces: Sequence[Piece], result: str, wild: bool) -> list[int] | None:
+def _align_pieces(pieces: Sequence[Piece], result: str, wild: bool) -> list[int] | None:
     """The cheapest way to read the pieces off the result, by dynamic programming over how far it has been read."""
     reached: dict[int, _Path] = {0: (0, None)}
     for piece in pieces:
@@ -243,15 +243,15 @@ def _walk(pieces: Sequence[Piece], result: str, wild: bool) -> list[int] | None:
             if piece.edit < 0:
                 for text in (piece.text, *piece.accepted):
                     if result.startswith(text, at):
-                        _cheaper(ahead, at + len(text), cost, path)
+                        _keep_cheaper(ahead, at + len(text), cost, path)
                 continue
-            for end, outcome in _readings(piece, result, at):
-                _cheaper(ahead, end, cost + _COST[outcome], (path, outcome))
+            for end, outcome in _list_readings(piece, result, at):
+                _keep_cheaper(ahead, end, cost + _COST[outcome], (path, outcome))
         if wild and piece.edit >= 0:
             cost, path = min(reached.values(), key=lambda way: way[0])
             first = min(at for at, way in reached.items() if way[0] == cost)
             for end in range(first, len(result) + 1):
-                _cheaper(ahead, end, cost + _COST[WRONG], (path, WRONG))
+                _keep_cheaper(ahead, end, cost + _COST[WRONG], (path, WRONG))
         if not ahead:
             return None
         reached = ahead
@@ -265,12 +265,12 @@ def _walk(pieces: Sequence[Piece], result: str, wild: bool) -> list[int] | None:
     return out[::-1]
 
 
-def _cheaper(ahead: dict[int, _Path], end: int, cost: int, path: Any) -> None:
+def _keep_cheaper(ahead: dict[int, _Path], end: int, cost: int, path: Any) -> None:
     if end not in ahead or ahead[end][0] > cost:
         ahead[end] = (cost, path)
 
 
-def _readings(piece: Piece, result: str, at: int) -> Iterator[tuple[int, int]]:
+def _list_readings(piece: Piece, result: str, at: int) -> Iterator[tuple[int, int]]:
     """Where a mention that begins at ``at`` may end, and what it then is."""
     if result.startswith(piece.own, at):
         yield at + len(piece.own), OWN
@@ -315,11 +315,11 @@ class Tally:
         back = self.mentions[OWN] + self.mentions[LIKE]
         return {
             "texts": self.texts,
-            "right": share(self.right, self.texts),
+            "right": divide(self.right, self.texts),
             "mentions": kept,
             "rewritten_mentions": self.rewritten,
-            "restored": share(back, kept),
-            "restored_own_surface": share(self.mentions[OWN], kept),
+            "restored": divide(back, kept),
+            "restored_own_surface": divide(self.mentions[OWN], kept),
             "mentions_left": self.mentions[LEFT],
             "mentions_wrong": self.mentions[WRONG],
             "texts_left": self.left,
@@ -329,7 +329,7 @@ class Tally:
         }
 
 
-def share(part: int, whole: int) -> float | None:
+def divide(part: int, whole: int) -> float | None:
     return round(part / whole, 5) if whole else None
 
 
@@ -343,46 +343,48 @@ class Job:
     vault: bool
 
 
-def drawn(case: Case, job: Job, pieces: list[Piece]) -> list[tuple[str, ...]]:
+def draw_rewriters(case: Case, job: Job, pieces: list[Piece]) -> list[tuple[str, ...]]:
     """The rewriters of a text: one, or two to be applied one after the other; with ``each`` all of them in turn.
 
     One that finds nothing to do in a text (no name to shorten, no quotes to turn) is drawn anew.
     """
     rng = Random(f"{job.seed}:{case.id}")
     if job.each:
-        pair = composed(job.rewriters, rng)
+        pair = compose_names(job.rewriters, rng)
         return [(name,) for name in job.rewriters] + ([pair] if pair else [])
     names: tuple[str, ...] = ()
     for _ in range(20):
-        names = (composed(job.rewriters, rng) if rng.random() < 0.25 else ()) or (rng.choice(job.rewriters),)
-        if names == ("none",) or joined(rewritten(pieces, names, f"{job.seed}:{case.id}")) != joined(pieces):
+        names = (compose_names(job.rewriters, rng) if rng.random() < 0.25 else ()) or (rng.choice(job.rewriters),)
+        if names == ("none",) or join_pieces(rewrite_pieces(pieces, names, f"{job.seed}:{case.id}")) != join_pieces(
+            pieces
+        ):
             break
     return [names]
 
 
-def rewritten(pieces: list[Piece], names: Sequence[str], seed: str) -> list[Piece]:
+def rewrite_pieces(pieces: list[Piece], names: Sequence[str], seed: str) -> list[Piece]:
     for name in names:
         pieces = [p for p in ALL[name](pieces, Random(f"{seed}:{name}")) if p.text]
     return pieces
 
 
-def run(case: Case, job: Job) -> list[dict[str, Any]]:
+def run_case(case: Case, job: Job) -> list[dict[str, Any]]:
     """One row for each operator and rewriting of a text."""
     out: list[dict[str, Any]] = []
     for operator in job.operators:
         row: dict[str, Any] = {"operator": operator, "id": case.id, "language": case.language}
         vault: Any = None
         try:
-            plan, vault = _encoded(case, operator, job.vault)
-            row["encoded"] = "complete" if complete(case, plan) else "incomplete"
+            plan, vault = _anonymise_through_vault(case, operator, job.vault)
+            row["encoded"] = "complete" if is_complete(case, plan) else "incomplete"
         except Exception as error:
             out.append({**row, "encoded": type(error).__name__, "rewriter": "none"})
             continue
-        pieces = pieces_of(case.text, plan, family)
+        pieces = split_pieces(case.text, plan, find_family)
         before = apply_edits(case.text, plan.edits)
-        for names in drawn(case, job, pieces):
-            after = rewritten(pieces, names, f"{job.seed}:{case.id}")
-            text = joined(after)
+        for names in draw_rewriters(case, job, pieces):
+            after = rewrite_pieces(pieces, names, f"{job.seed}:{case.id}")
+            text = join_pieces(after)
             tally = Tally(texts=1, unchanged=text.strip() == before.strip())
             mentions = [p for p in after if p.edit >= 0]
             tally.rewritten = sum(p.text != p.made for p in mentions)
@@ -393,7 +395,7 @@ def run(case: Case, job: Job) -> list[dict[str, Any]]:
             except Exception as error:
                 tally.failed, one["class"] = 1, type(error).__name__
                 continue
-            found = compare(after, result.text)
+            found = compare_pieces(after, result.text)
             tally.mentions.update(found if found is not None else [WRONG] * len(mentions))
             worst = max(found, default=OWN) if found is not None else None
             back = {p.entity for p, o in zip(mentions, found or (), strict=False) if o in (OWN, LIKE)}
@@ -415,15 +417,15 @@ def run(case: Case, job: Job) -> list[dict[str, Any]]:
     return out
 
 
-def _encoded(case: Case, operator: str, through_vault: bool) -> tuple[Plan, Any]:
+def _anonymise_through_vault(case: Case, operator: str, through_vault: bool) -> tuple[Plan, Any]:
     if not through_vault:
-        return encode(case, operator), None
+        return anonymise_case(case, operator), None
     from allonym.vault import Vault
 
     with tempfile.TemporaryDirectory() as folder:
         vault = Vault.create(Path(folder) / "vault.sqlite", KEY)
         with vault.book("round trip") as book:
-            plan = encode(case, operator, book)
+            plan = anonymise_case(case, operator, book)
     return plan, vault
 
 
@@ -451,15 +453,17 @@ def main() -> None:
     if args.cache is not None and args.cache.exists():
         texts = read_cache(args.cache)[: args.n]
     else:
-        texts = cases(args.paths, args.n, args.workers)
+        texts = read_cases(args.paths, args.n, args.workers)
         if args.cache is not None:
             write_cache(args.cache, texts)
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(args.workers) as workers:
-        for found in workers.map(partial(run, job=job), texts, chunksize=50):
+        for found in workers.map(partial(run_case, job=job), texts, chunksize=50):
             rows += found
-    hard = {c.id: strata(c) for c in texts}
-    figures = {operator: report([r for r in rows if r["operator"] == operator], hard, operator) for operator in known}
+    hard = {c.id: list_strata(c) for c in texts}
+    figures = {
+        operator: report_operator([r for r in rows if r["operator"] == operator], hard, operator) for operator in known
+    }
     if args.failures is not None:
         bad = [{k: v for k, v in r.items() if k != "tally"} for r in rows if r.get("class") != "right"]
         args.failures.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in bad), "utf-8")
@@ -467,7 +471,7 @@ def main() -> None:
     print(json.dumps({**head, "seed": args.seed, "held_out": args.held_out, "vault": args.vault, **figures}))
 
 
-def report(rows: Sequence[dict[str, Any]], hard: dict[str, frozenset[str]], operator: str) -> dict[str, Any]:
+def report_operator(rows: Sequence[dict[str, Any]], hard: dict[str, frozenset[str]], operator: str) -> dict[str, Any]:
     """P5's tables and ours for one operator; the figures as a dictionary."""
     texts = {r["id"]: r["encoded"] for r in rows}
     encoded = Counter(texts.values())
@@ -499,7 +503,7 @@ def report(rows: Sequence[dict[str, Any]], hard: dict[str, frozenset[str]], oper
     out: dict[str, Any] = {
         "encode": round(whole, 5),
         "transform": round(moved, 5),
-        "decode": share(total.right, total.texts),
+        "decode": divide(total.right, total.texts),
         "overall": round(overall, 5),
         "overall_as_p5": round(own, 5),
         "all": total.figures(),

@@ -34,7 +34,7 @@ def main() -> None:
     own = ours.encode(texts)
     own_s = time.perf_counter() - start
     start = time.perf_counter()
-    theirs = reference(texts, given.encoder)
+    theirs = compute_reference_vectors(texts, given.encoder)
     their_s = time.perf_counter() - start
     same = (own * theirs).sum(axis=1)
     upper = np.triu_indices(len(texts), 1)
@@ -55,7 +55,7 @@ def main() -> None:
     )
 
 
-def reference(texts: list[str], folder: Path) -> np.ndarray:
+def compute_reference_vectors(texts: list[str], folder: Path) -> np.ndarray:
     """Unit vectors of the encoder in float32 on one thread, one text at a time, at most 256 pieces."""
     import torch
     from tokenizers import Tokenizer

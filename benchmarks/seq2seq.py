@@ -41,12 +41,11 @@ from allonym import pipeline
 from allonym.document import Document, Span
 from allonym.plan import Plan
 from allonym.policy import Policy, Rule
-from allonym.replace.alignment import split_passages
 from allonym.replace.cast import LEAST_WORD, find_plain_words
 from allonym.replace.naming import ARTICLES, parse_name
-from allonym.replace.rewriter import Rewriter, load_rewriter
-from allonym.train.parallel import Pair, pairs
-from allonym.train.seq2seq import SIZES, Options, begin_model, fit
+from allonym.replace.rewriter import Rewriter, load_rewriter, split_passages
+from allonym.train.parallel import Pair, make_pairs
+from allonym.train.seq2seq import SIZES, Options, create_model, fit
 from allonym.train.synthetic import generate_texts
 
 KEY = b"the key of this benchmark, 32 byte"
@@ -91,7 +90,7 @@ def kind_words() -> frozenset[str]:
     )
 
 
-def family(label: str, policy: Policy) -> str:
+def find_family(label: str, policy: Policy) -> str:
     """The topmost label above ``label``."""
     return policy.taxonomy.lineage(label)[-1]
 
@@ -111,38 +110,38 @@ def names_words(surface: str, of: str) -> dict[str, bool]:
 def policy_of_names() -> Policy:
     """The preset ``pseudonyms``, for names of people, places and organizations."""
     base = Policy.load("pseudonyms")
-    wanted = tuple(label.name for label in base.taxonomy if family(label.name, base) in FAMILIES)
+    wanted = tuple(label.name for label in base.taxonomy if find_family(label.name, base) in FAMILIES)
     return base.with_(every=False, labels=wanted)
 
 
-def documents(n: int, seed: int, *, held_out: bool) -> list[Document]:
+def make_documents(n: int, seed: int, *, held_out: bool) -> list[Document]:
     return [Document(str(record["id"]), record["text"]) for record in generate_texts(n, seed, held_out)]
 
 
-def cases(texts: Iterable[Document], policy: Policy) -> list[Case]:
+def make_cases(texts: Iterable[Document], policy: Policy) -> list[Case]:
     """The texts in which something is found."""
     out = []
     for document in texts:
         spans = tuple(pipeline.detect(document, policy))
         if not spans:
             continue
-        beside = set(find_plain_words(_beside(document.text, [(s.start, s.end) for s in spans])))
+        beside = set(find_plain_words(_join_text_beside(document.text, [(s.start, s.end) for s in spans])))
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for span in spans:
-            known = names_words(document.text[span.start : span.end], family(span.label, policy))
+            known = names_words(document.text[span.start : span.end], find_family(span.label, policy))
             for word in known.keys() - beside:
                 found[known[word]].add(word)
         out.append(Case(document, spans, frozenset(found[True]), frozenset(found[False] - found[True])))
     return out
 
 
-def _beside(text: str, places: Iterable[tuple[int, int]]) -> str:
+def _join_text_beside(text: str, places: Iterable[tuple[int, int]]) -> str:
     for start, end in sorted(places, reverse=True):
         text = text[:start] + "\n" + text[end:]
     return text
 
 
-def leaked(case: Case, output: str) -> Counter[str]:
+def count_leaked_words(case: Case, output: str) -> Counter[str]:
     """How many words there are, and how many of them a text still holds."""
     there = set(find_plain_words(output))
     return Counter(
@@ -157,39 +156,39 @@ def own_output(model: Rewriter, some: Sequence[Case]) -> Counter[str]:
     for case in some:
         text = case.document.text
         cut = split_passages(text, [(s.start, s.end) for s in case.spans])
-        out.update(leaked(case, "\n".join(model.rewrite([text[a:b] for a, b in cut]))))
+        out.update(count_leaked_words(case, "\n".join(model.rewrite([text[a:b] for a, b in cut]))))
     return out
 
 
-def finals(some: Sequence[Case], policy: Policy) -> tuple[Counter[str], list[Stay]]:
+def count_final_leaks(some: Sequence[Case], policy: Policy) -> tuple[Counter[str], list[Stay]]:
     """What the final texts of a policy leak, who got the model's substitute, and the words that stayed."""
     counts: Counter[str] = Counter()
     stays: list[Stay] = []
     for case in some:
         done = pipeline.replace_found(case.document, case.spans, policy, key=KEY, scope=case.document.id)
-        counts.update(leaked(case, done.text))
-        stays += stayed(case, done.plan, policy)
+        counts.update(count_leaked_words(case, done.text))
+        stays += list_remaining_words(case, done.plan, policy)
         for note in done.plan.notes:
             if match := _TAKEN.match(note):
                 counts.update(own=int(match[1]), entities=int(match[2]))
     return counts, stays
 
 
-def stayed(case: Case, plan: Plan, policy: Policy) -> list[Stay]:
+def list_remaining_words(case: Case, plan: Plan, policy: Policy) -> list[Stay]:
     """The words of originals that stand in a final text, each with its place."""
     out = []
     for edit in plan.edits:
         before, after = edit.original or "", edit.replacement
-        known, put = names_words(before, family(edit.label, policy)), set(find_plain_words(after))
+        known, put = names_words(before, find_family(edit.label, policy)), set(find_plain_words(after))
         out += [Stay(w, OWN, edit.label, known[w], before, after) for w in sorted(known.keys() & put)]
         # A kind word belongs to everybody; a telling one must not turn up in the name of somebody else.
         out += [Stay(w, OTHERS, edit.label, True, before, after) for w in sorted(case.telling & put - known.keys())]
-    rest = set(find_plain_words(_beside(case.document.text, [(e.start, e.end) for e in plan.edits])))
+    rest = set(find_plain_words(_join_text_beside(case.document.text, [(e.start, e.end) for e in plan.edits])))
     out += [Stay(w, BESIDE, "", w in case.telling, "", "") for w in sorted((case.telling | case.kinds) & rest)]
     return out
 
 
-def share(counts: Counter[str], part: str, whole: str) -> float:
+def compute_share(counts: Counter[str], part: str, whole: str) -> float:
     return counts[part] / counts[whole] if counts[whole] else 0.0
 
 
@@ -201,7 +200,7 @@ def show_row(row: dict[str, Any]) -> None:
 def show_stays(stays: Sequence[Stay], policy: Policy) -> None:
     """Kind words by family and by how often they stay; each telling word with what it stood in."""
     for name in FAMILIES:
-        kinds = Counter(s.word for s in stays if not s.telling and s.label and family(s.label, policy) == name)
+        kinds = Counter(s.word for s in stays if not s.telling and s.label and find_family(s.label, policy) == name)
         told = ", ".join(f"{word} {n}" for word, n in kinds.most_common())
         print(f"kind words that stayed in their own mention, {name}: {kinds.total()}{': ' * bool(told)}{told}")
     for stay in stays:
@@ -225,49 +224,55 @@ def main() -> None:
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as made:
-        run(args, args.out or Path(made))
+        run_comparison(args, args.out or Path(made))
 
 
-def run(args: argparse.Namespace, out: Path) -> None:
+def run_comparison(args: argparse.Namespace, out: Path) -> None:
     policy, began = policy_of_names(), time.process_time()
     seconds: dict[str, float] = {}
 
     def lap(name: str) -> None:
         seconds[name] = round(time.process_time() - began - sum(seconds.values()), 1)
 
-    train = list(pairs(documents(args.texts, args.seed, held_out=False), policy, KEY))
-    held: list[Pair] = list(pairs(documents(max(20, args.texts // 20), args.seed + 1, held_out=True), policy, KEY))
+    train = list(make_pairs(make_documents(args.texts, args.seed, held_out=False), policy, KEY))
+    held: list[Pair] = list(
+        make_pairs(make_documents(max(20, args.texts // 20), args.seed + 1, held_out=True), policy, KEY)
+    )
     lap("corpus")
     print(
         f"{len(train)} passages to learn from, {sum(bool(p.places) for p in train)} with a name; {len(held)} held out"
     )
-    start = begin_model(args.size, [t for p in train for t in (p.source, p.target)], causal=False, seed=args.seed)
+    start = create_model(args.size, [t for p in train for t in (p.source, p.target)], causal=False, seed=args.seed)
     start.network.save_pretrained(out / "begun")
     start.tokenizer.save_pretrained(out / "begun")
     print(f"{'step':>6}{'loss':>10}{'leaked':>10}{'usable':>10}{'kept':>10}")
     options = Options(steps=args.steps, lr=1e-3, batch=16, rows=args.rows, seed=args.seed)
     curve = fit(start, train, held, out / "trained", options=options, report=show_row)
     lap("training")
-    some = cases(documents(args.fresh, args.test_seed, held_out=True), policy)
+    some = make_cases(make_documents(args.fresh, args.test_seed, held_out=True), policy)
     figures: dict[str, Any] = {"texts": len(some), "words": 0}
     print(f"\n{len(some)} fresh texts{'words leaked':>31}{'telling ones':>16}{'own substitute':>18}")
     stays: list[Stay] = []
     for name in ("begun", "trained"):
         model = str(out / name)
         raw = own_output(load_rewriter(model), some)
-        final, stays = finals(some, policy.with_(default=Rule("seq2seq", {"model": model}), rules={}))
-        print(f"{f'{name}: own output':30}{_of(raw, 'all', 'alls'):>20}{_of(raw, 'telling', 'tellings'):>16}")
+        final, stays = count_final_leaks(some, policy.with_(default=Rule("seq2seq", {"model": model}), rules={}))
         print(
-            f"{f'{name}: final text':30}{_of(final, 'all', 'alls'):>20}{_of(final, 'telling', 'tellings'):>16}"
-            f"{_of(final, 'own', 'entities'):>18}"
+            f"{f'{name}: own output':30}{_format_share(raw, 'all', 'alls'):>20}"
+            f"{_format_share(raw, 'telling', 'tellings'):>16}"
+        )
+        print(
+            f"{f'{name}: final text':30}{_format_share(final, 'all', 'alls'):>20}"
+            f"{_format_share(final, 'telling', 'tellings'):>16}"
+            f"{_format_share(final, 'own', 'entities'):>18}"
         )
         figures |= {"words": raw["alls"], "telling_words": raw["tellings"], "entities": final["entities"]}
         figures[name] = {
-            "own_output_leaks": round(share(raw, "all", "alls"), 4),
-            "own_output_leaks_telling": round(share(raw, "telling", "tellings"), 4),
-            "final_leaks": round(share(final, "all", "alls"), 4),
+            "own_output_leaks": round(compute_share(raw, "all", "alls"), 4),
+            "own_output_leaks_telling": round(compute_share(raw, "telling", "tellings"), 4),
+            "final_leaks": round(compute_share(final, "all", "alls"), 4),
             "final_leaks_telling": final["telling"],
-            "own_substitute": round(share(final, "own", "entities"), 4),
+            "own_substitute": round(compute_share(final, "own", "entities"), 4),
             "stayed": Counter(f"{'telling' if s.telling else 'kind'} in {s.where}" for s in stays),
         }
         lap(name)
@@ -277,8 +282,8 @@ def run(args: argparse.Namespace, out: Path) -> None:
     print(json.dumps({"benchmark": "seq2seq", **figures, "curve": rows, "cpu_s": seconds}))
 
 
-def _of(counts: Counter[str], part: str, whole: str) -> str:
-    return f"{counts[part]}/{counts[whole]} {share(counts, part, whole):.1%}"
+def _format_share(counts: Counter[str], part: str, whole: str) -> str:
+    return f"{counts[part]}/{counts[whole]} {compute_share(counts, part, whole):.1%}"
 
 
 if __name__ == "__main__":

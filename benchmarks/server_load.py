@@ -74,7 +74,7 @@ def create_app():
 """
 
 
-def text_of(mark: str, chance: random.Random, size: int) -> str:
+def make_letter(mark: str, chance: random.Random, size: int) -> str:
     """A letter of about this many characters, with the mark in the open and in an address."""
     pieces = [f"Letter {mark}. Write to {mark}@example.com."]
     while sum(map(len, pieces)) < size:
@@ -192,7 +192,7 @@ async def whole(client: Client, text: str, mark: str, number: int, tally: Tally)
         tally.asked += 1
 
 
-def asking(path: str, more: dict[str, Any]) -> Act:
+def make_requests(path: str, more: dict[str, Any]) -> Act:
     """One request for each text."""
 
     async def act(client: Client, text: str, mark: str, number: int, tally: Tally) -> None:
@@ -211,7 +211,7 @@ async def load(port: int, key: str, act: Act, seconds: float, clients: int, size
         client, chance, n = Client(port, key), random.Random(f"{seed} {number}"), 0
         while (passed := time.perf_counter() - start) < seconds + warm:
             mark = f"mark-{number}x{n}"
-            await act(client, text_of(mark, chance, size), mark, n, warming if passed < warm else tally)
+            await act(client, make_letter(mark, chance, size), mark, n, warming if passed < warm else tally)
             n += 1
         client.close()
 
@@ -225,7 +225,7 @@ async def load(port: int, key: str, act: Act, seconds: float, clients: int, size
     return tally
 
 
-def memory(process: int) -> float:
+def measure_memory(process: int) -> float:
     """Resident megabytes of a process and all below it."""
     total, waiting = 0, [process]
     while waiting:
@@ -243,11 +243,11 @@ async def sampled(process: int, into: list[tuple[float, float]]) -> None:
     """Memory each second, until cancelled."""
     begun = time.perf_counter()
     while True:
-        into.append((time.perf_counter() - begun, memory(process)))
+        into.append((time.perf_counter() - begun, measure_memory(process)))
         await asyncio.sleep(1)
 
 
-def call(url: str, method: str = "GET", body: Any = None, **headers: str) -> Any:
+def send_request(url: str, method: str = "GET", body: Any = None, **headers: str) -> Any:
     """A request without a client of its own, for setting up."""
     asked = urllib.request.Request(url, json.dumps(body).encode() if body is not None else None, headers, method=method)
     asked.add_header("Content-Type", "application/json")
@@ -256,7 +256,7 @@ def call(url: str, method: str = "GET", body: Any = None, **headers: str) -> Any
         return json.loads(told) if told[:1] in b"{[" else told, response.headers
 
 
-def served(folder: Path, workers: int) -> tuple[subprocess.Popen[bytes], int, str]:
+def start_server(folder: Path, workers: int) -> tuple[subprocess.Popen[bytes], int, str]:
     """A server of ours: process, port, an admin's key."""
     said = folder / "said.txt"
     given = ["--data", str(folder / "data"), "--port", "0", "--rate", "0", "--workers", str(workers)]
@@ -271,20 +271,20 @@ def served(folder: Path, workers: int) -> tuple[subprocess.Popen[bytes], int, st
         if found := re.search(r"serving at (\S+)", text):
             url, link = found[1], re.search(r"setup\?token=(\S+)", text)[1]  # type: ignore[index]
             try:
-                call(f"{url}/healthz")
+                send_request(f"{url}/healthz")
                 break
             except OSError:
                 continue
     password = "a password for the load"
-    call(f"{url}/v1/setup", "POST", {"token": link, "name": "load", "password": password})
-    session, headers = call(f"{url}/v1/session", "POST", {"name": "load", "password": password})
+    send_request(f"{url}/v1/setup", "POST", {"token": link, "name": "load", "password": password})
+    session, headers = send_request(f"{url}/v1/session", "POST", {"name": "load", "password": password})
     cookie = headers["set-cookie"].partition(";")[0]
     asked = {"name": "load", "permissions": ["detect", "anonymize", "restore"]}
-    key, _ = call(f"{url}/v1/keys", "POST", asked, Cookie=cookie, **{"X-CSRF-Token": session["csrf"]})
+    key, _ = send_request(f"{url}/v1/keys", "POST", asked, Cookie=cookie, **{"X-CSRF-Token": session["csrf"]})
     return process, int(url.rpartition(":")[2]), key["key"]
 
 
-def presidio(python: str, folder: Path, workers: int) -> tuple[subprocess.Popen[bytes], int]:
+def start_presidio(python: str, folder: Path, workers: int) -> tuple[subprocess.Popen[bytes], int]:
     """A service equal to Presidio's: process and port."""
     (folder / "presidio_app.py").write_text(PRESIDIO, encoding="utf-8")
     port = 18_642
@@ -294,7 +294,7 @@ def presidio(python: str, folder: Path, workers: int) -> tuple[subprocess.Popen[
     for _ in range(1200):
         time.sleep(0.1)
         try:
-            call(f"http://127.0.0.1:{port}/health")
+            send_request(f"http://127.0.0.1:{port}/health")
             return process, port
         except OSError:
             if process.poll() is not None:
@@ -304,7 +304,7 @@ def presidio(python: str, folder: Path, workers: int) -> tuple[subprocess.Popen[
 
 async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All of it."""
-    server, port, key = served(folder, given.workers)
+    server, port, key = start_server(folder, given.workers)
     out: dict[str, Any] = {"clients": given.clients, "seconds": given.seconds, "characters": given.characters}
     out |= {"workers": given.workers, "processors": len(os.sched_getaffinity(0)), "busy": round(os.getloadavg()[0], 1)}
     try:
@@ -318,8 +318,8 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         first, last = statistics.mean(late[:third]), statistics.mean(late[-third:])
         out["memory"] = {"first": round(first), "last": round(last), "most": round(max(late))}
         kinds = {
-            "allonym, default": asking("/v1/detect", {}),
-            "allonym, rules": asking("/v1/detect", {"policy": {"detectors": ["rules"]}}),
+            "allonym, default": make_requests("/v1/detect", {}),
+            "allonym, rules": make_requests("/v1/detect", {"policy": {"detectors": ["rules"]}}),
         }
         for name, act in kinds.items():
             done = await load(port, key, act, given.beside, given.clients, given.characters, "beside")
@@ -329,9 +329,9 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         server.wait(60)
     out["log"] = sorted(set(re.findall(r"unexpected \w+|Traceback", (folder / "said.txt").read_text(encoding="utf-8"))))
     if given.presidio:
-        process, port = presidio(given.presidio, folder, given.workers)
+        process, port = start_presidio(given.presidio, folder, given.workers)
         try:
-            act = asking("/analyze", {"language": "en"})
+            act = make_requests("/analyze", {"language": "en"})
             done = await load(port, key, act, given.beside, given.clients, given.characters, "beside")
             out["Presidio, patterns"] = done.told()
         finally:

@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.rewriting.first import DROPPING, REWRITERS
 from benchmarks.rewriting.further import FURTHER
 from benchmarks.rewriting.held_out import HELD_OUT
-from benchmarks.rewriting.pieces import joined, pieces_of
+from benchmarks.rewriting.pieces import join_pieces, split_pieces
 from benchmarks.round_trip import (
     LEFT,
     LIKE,
@@ -50,14 +50,14 @@ from benchmarks.round_trip import (
     Case,
     Job,
     Tally,
-    cases,
-    compare,
-    complete,
-    drawn,
-    family,
+    compare_pieces,
+    divide,
+    draw_rewriters,
+    find_family,
+    is_complete,
     read_cache,
-    rewritten,
-    share,
+    read_cases,
+    rewrite_pieces,
     write_cache,
 )
 
@@ -69,7 +69,7 @@ GOAL = 0.99
 
 
 @contextmanager
-def served(workers: int, *permissions: str) -> Iterator[tuple[str, str]]:
+def run_server(workers: int, *permissions: str) -> Iterator[tuple[str, str]]:
     """The address of a server that runs, and an API key of it with these permissions."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "allonym", "serve", "--data", folder, "--port", "0", "--rate", "0"]
@@ -85,14 +85,14 @@ def served(workers: int, *permissions: str) -> Iterator[tuple[str, str]]:
                     break
             if not url:
                 raise SystemExit("the server did not start")
-            yield url, _key(url, token, permissions)
+            yield url, _make_key(url, token, permissions)
         finally:
             server.terminate()
             server.wait(30)
             server.stdout.close()
 
 
-def _key(url: str, token: str, permissions: Sequence[str]) -> str:
+def _make_key(url: str, token: str, permissions: Sequence[str]) -> str:
     """Make the first account, and the Polish policy and a key with it."""
     with httpx.Client(base_url=url, timeout=60) as client:
         for _ in range(120):
@@ -112,7 +112,7 @@ def _key(url: str, token: str, permissions: Sequence[str]) -> str:
         return str(client.post("/v1/keys", json=asked).raise_for_status().json()["key"])
 
 
-def one(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> dict[str, Any]:
+def run_case(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> dict[str, Any]:
     """What became of one text: its tally, and how long the two requests took."""
     row: dict[str, Any] = {"id": case.id, "language": case.language, "tally": Tally(texts=1)}
     tally: Tally = row["tally"]
@@ -133,12 +133,12 @@ def one(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> 
     plan = Plan.from_dict(made["plan"])
     if apply_edits(case.text, plan.edits) != made["text"]:
         raise SystemExit("a plan that does not make the text it came with")
-    row["complete"] = complete(case, plan) if case.language == "pl" else bool(plan.edits)
-    pieces = pieces_of(case.text, plan, family)
-    (names,) = drawn(case, job, pieces)
+    row["complete"] = is_complete(case, plan) if case.language == "pl" else bool(plan.edits)
+    pieces = split_pieces(case.text, plan, find_family)
+    (names,) = draw_rewriters(case, job, pieces)
     row["names"] = names
-    after = rewritten(pieces, names, f"{job.seed}:{case.id}")
-    text = joined(after)
+    after = rewrite_pieces(pieces, names, f"{job.seed}:{case.id}")
+    text = join_pieces(after)
     mentions = [piece for piece in after if piece.edit >= 0]
     tally.rewritten = sum(piece.text != piece.made for piece in mentions)
     begun = time.perf_counter()
@@ -149,7 +149,7 @@ def one(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> 
     if back.status_code != 200:
         tally.failed, row["class"] = 1, f"restore {back.status_code}"
         return row
-    found = compare(after, back.json()["text"])
+    found = compare_pieces(after, back.json()["text"])
     worst = max(found, default=OWN) if found is not None else None
     tally.mentions.update(found if found is not None else [WRONG] * len(mentions))
     tally.right = int(worst is not None and worst <= LIKE)
@@ -163,7 +163,7 @@ def one(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> 
     return row
 
 
-def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def compute_figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The shares of one operator and way."""
     total, keeping = Tally(), Tally()
     for row in rows:
@@ -173,10 +173,10 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     by_language = {}
     for language in sorted({row["language"] for row in rows}):
         some = [row["tally"] for row in rows if row["language"] == language]
-        by_language[language] = share(sum(tally.right for tally in some), len(some))
+        by_language[language] = divide(sum(tally.right for tally in some), len(some))
     return {
-        "complete": share(sum(bool(row.get("complete")) for row in rows), len(rows)),
-        "as_p5": share(keeping.entities_back, keeping.texts),
+        "complete": divide(sum(bool(row.get("complete")) for row in rows), len(rows)),
+        "as_p5": divide(keeping.entities_back, keeping.texts),
         **total.figures(),
         "right_by_language": by_language,
         "anonymize_ms_p50": round(median(row["anonymize_ms"] for row in rows), 1),
@@ -201,7 +201,7 @@ def main() -> None:
     if args.cache is not None and args.cache.exists():
         texts = read_cache(args.cache)[: args.n]
     elif args.paths:
-        texts = cases(args.paths, args.n, args.workers)
+        texts = read_cases(args.paths, args.n, args.workers)
         if args.cache is not None:
             write_cache(args.cache, texts)
     else:
@@ -215,7 +215,7 @@ def main() -> None:
         f"{'operator':10}{'way':>7}{'right':>9}{'as P5':>9}{'mentions':>10}{'back':>9}{'left':>6}{'wrong':>6}", end=""
     )
     print(f"{'corrupted':>10}{'failed':>7}{'anonymise':>11}{'restore':>9}")
-    with served(args.workers, "anonymize", "restore") as (url, key):
+    with run_server(args.workers, "anonymize", "restore") as (url, key):
         headers = {"Authorization": f"Bearer {key}"}
         with (
             httpx.Client(base_url=url, headers=headers, timeout=120) as client,
@@ -223,9 +223,9 @@ def main() -> None:
         ):
             for operator in operators:
                 for way in ways:
-                    ask = partial(one, operator=operator, way=way, job=job, client=client)
+                    ask = partial(run_case, operator=operator, way=way, job=job, client=client)
                     rows = list(threads.map(ask, texts))
-                    got = out[f"{operator} {way}"] = figures(rows)
+                    got = out[f"{operator} {way}"] = compute_figures(rows)
                     bad += [{"operator": operator, "way": way, **r} for r in rows if r["class"] != "right"]
                     print(f"{operator:10}{way:>7}{got['right']:9.2%}{got['as_p5']:9.2%}{got['mentions']:10}", end="")
                     print(f"{got['restored']:9.2%}{got['texts_left']:6}{got['texts_wrong']:6}", end="")

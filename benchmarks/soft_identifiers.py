@@ -58,7 +58,7 @@ def main() -> None:
             gold[start:end] = b"\1" * (end - start)
             inside = [(a, b) for a, b in split_words(text[start:end]) if text[start + a].isalnum()]
             hits = sum(all(covered[start + a : start + b]) for a, b in inside)
-            right = any(_same(said[start + a], label) for a, _ in inside)
+            right = any(_is_same_label(said[start + a], label) for a, _ in inside)
             marks[label].append((hits / max(1, len(inside)), hits, right, row["id"]))
         for a, b in split_words(text):
             if text[a].isalnum() and not any(gold[a:b]):
@@ -87,7 +87,7 @@ def main() -> None:
     print(json.dumps({"benchmark": "soft_identifiers", "operating_point": point, "chain": given.chain, "rows": rows}))
 
 
-def _same(said: str, label: str) -> bool:
+def _is_same_label(said: str, label: str) -> bool:
     return bool(said) and TAXONOMY.lineage(said)[-1] == TAXONOMY.lineage(label)[-1]
 
 

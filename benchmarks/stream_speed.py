@@ -24,13 +24,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.service_round_trip import served
+from benchmarks.service_round_trip import run_server
 from websockets.sync.client import ClientConnection, connect
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "src" / "allonym" / "examples" / "calls.jsonl"
 
 
-def text_of(size: int) -> str:
+def make_text(size: int) -> str:
     """Calls one after the other, each time with other letters where they repeat."""
     calls = "\n".join(json.loads(line)["text"] for line in EXAMPLES.read_text("utf-8").splitlines())
     out = calls
@@ -40,7 +40,7 @@ def text_of(size: int) -> str:
 
 
 @contextmanager
-def opened(url: str, key: str) -> Iterator[ClientConnection]:
+def open_stream(url: str, key: str) -> Iterator[ClientConnection]:
     """A stream that annotates."""
     place = url.replace("http", "ws", 1) + "/v1/stream"
     with connect(place, additional_headers={"Authorization": f"Bearer {key}"}, max_size=1 << 26) as socket:
@@ -48,7 +48,7 @@ def opened(url: str, key: str) -> Iterator[ClientConnection]:
         yield socket
 
 
-def asked(socket: ClientConnection, version: int, text: str) -> float:
+def time_answer(socket: ClientConnection, version: int, text: str) -> float:
     """Milliseconds until a version is answered."""
     begun = time.perf_counter()
     socket.send(json.dumps({"type": "text", "version": version, "text": text}))
@@ -58,10 +58,10 @@ def asked(socket: ClientConnection, version: int, text: str) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
-def typed(socket: ClientConnection, text: str, versions: int) -> list[float]:
+def time_typing(socket: ClientConnection, text: str, versions: int) -> list[float]:
     """The first answer's time, then those of each further version."""
     middle = len(text) // 2
-    return [asked(socket, i, text[:middle] + "x" * i + text[middle:]) for i in range(versions + 1)]
+    return [time_answer(socket, i, text[:middle] + "x" * i + text[middle:]) for i in range(versions + 1)]
 
 
 def main() -> None:
@@ -72,22 +72,22 @@ def main() -> None:
     args = parser.parse_args()
     out: dict[str, Any] = {"benchmark": "stream_speed", "workers": args.workers, "others": args.others}
     out["load_before"] = os.getloadavg()[0]
-    with served(args.workers, "detect") as (url, key):
+    with run_server(args.workers, "detect") as (url, key):
         over = threading.Event()
 
         def other() -> None:
-            with opened(url, key) as socket:
-                long, version = text_of(100_000), 0
+            with open_stream(url, key) as socket:
+                long, version = make_text(100_000), 0
                 while not over.is_set():
-                    asked(socket, version, long + " x" * version)
+                    time_answer(socket, version, long + " x" * version)
                     version += 1
 
         busy = threading.Thread(target=other)
         if args.others:
             busy.start()
-        with opened(url, key) as socket:
+        with open_stream(url, key) as socket:
             for size, versions in ((2_000, args.versions), (100_000, 10)):
-                first, *times = typed(socket, text_of(size), versions)
+                first, *times = time_typing(socket, make_text(size), versions)
                 over.set()
                 shares = quantiles(times, n=20)
                 row = {"first": first, "p50": shares[9], "p95": shares[18], "worst": max(times)}

@@ -38,17 +38,17 @@ PAIR = ("Organization", "Product")
 KEY = b"benchmark of swapping"
 
 
-def normal(surface: str) -> str:
+def normalise_surface(surface: str) -> str:
     return " ".join(LEGAL.sub(" ", surface.lower()).split())
 
 
-def gold_of(file: Path) -> dict[str, list[tuple[int, int]]]:
+def read_gold(file: Path) -> dict[str, list[tuple[int, int]]]:
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return {r["id"]: sorted({(s["start"], s["end"]) for s in r["spans"] if s["label"] in MARKED}) for r in rows}
 
 
-def marked(corpus: Any, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[list[str], Any]:
+def count_marked_surfaces(corpus: Any, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[list[str], Any]:
     """Surfaces of the given spans that no direct identifier covers, and which chunks hold one."""
     surfaces: set[str] = set()
     holds = np.zeros(len(corpus.chunks), bool)
@@ -61,7 +61,7 @@ def marked(corpus: Any, spans: Mapping[str, Sequence[tuple[int, int]]]) -> tuple
     return sorted(surfaces), holds
 
 
-def found(corpus: Any) -> tuple[list[str], Any]:
+def count_found_surfaces(corpus: Any) -> tuple[list[str], Any]:
     """The same by our own detectors."""
     values = [[v for v in chunk.values if v.category in PAIR] for chunk in corpus.chunks]
     return sorted({f for some in values for v in some for f in v.forms}), np.array([bool(some) for some in values])
@@ -71,12 +71,12 @@ class Names:
     """Which marked names occur in a text: the same look-up before and after."""
 
     def __init__(self, surfaces: Sequence[str]) -> None:
-        kept = sorted({s for s in surfaces if len(s) > 1 and normal(s)}, key=lambda s: (-len(s), s))
-        self.number = {n: i for i, n in enumerate(sorted({normal(s) for s in kept}))}
+        kept = sorted({s for s in surfaces if len(s) > 1 and normalise_surface(s)}, key=lambda s: (-len(s), s))
+        self.number = {n: i for i, n in enumerate(sorted({normalise_surface(s) for s in kept}))}
         self._find = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, kept)) + r")(?!\w)")
 
     def __call__(self, text: str) -> list[int]:
-        return sorted({self.number[normal(m.group())] for m in self._find.finditer(text)})
+        return sorted({self.number[normalise_surface(m.group())] for m in self._find.finditer(text)})
 
     def matrix(self, texts: Sequence[str]) -> Any:
         rows = [self(t) for t in texts]
@@ -113,7 +113,7 @@ def changed_words(before: str, after: str) -> tuple[int, int]:
     return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in moves if tag != "equal"), len(a)
 
 
-def spread(values: Sequence[float]) -> str:
+def format_spread(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f} ({np.std(values, ddof=1) if len(values) > 1 else 0.0:.3f})"
 
 
@@ -125,7 +125,7 @@ def some_calls(file: Path, count: int, folder: str) -> Path:
     return out
 
 
-def paper(corpus: Any, names: Names, seed: int) -> dict[str, Any]:
+def run_paper_protocol(corpus: Any, names: Names, seed: int) -> dict[str, Any]:
     """P1's protocol: one pass, pairs only, both categories, Organization and Product, M = 30."""
     began = time.perf_counter()
     releases = swap.search(corpus, "p1", seed=seed)
@@ -152,13 +152,14 @@ def paper(corpus: Any, names: Names, seed: int) -> dict[str, Any]:
     print(f"P1's protocol, {' and '.join(PAIR)}, 30 draws")
     print(f"  chunks swapped       {out['chunks']:.1f} of {len(before)} = {100 * out['share']:.1f} %  (P1: 4.0 %)")
     for kind in ("entities", "words"):
-        print(f"  intruder {kind:<11} {spread(out[kind][0])} -> {spread(out[kind][1])}   (P1: 0.934 -> 0.602)")
+        before_, after_ = map(format_spread, out[kind])
+        print(f"  intruder {kind:<11} {before_} -> {after_}   (P1: 0.934 -> 0.602)")
     print(f"  U {out['U']:.4f}, D per chunk {out['D per chunk']:.2f} nats, cosine {out['cosine']:.3f}, R {out['R']}")
     out["seconds"] = time.perf_counter() - began
     return out
 
 
-def lifted(corpus: Any, names: Names, holds: Any, seed: int, settings: str, workers: int) -> dict[str, Any]:
+def run_without_limits(corpus: Any, names: Names, holds: Any, seed: int, settings: str, workers: int) -> dict[str, Any]:
     """The limits lifted: the default preset, its own choice, fall-backs included."""
     began = time.perf_counter()
     releases = swap.search(corpus, settings, seed=seed, workers=workers)
@@ -230,14 +231,16 @@ def main() -> None:
         protect = "Ticker Symbol" if given.others else "company"
         corpus = swap.load(source, protect, fields=["text"], settings=given.settings, workers=given.workers)
         read = time.perf_counter() - began
-        surfaces, holds = found(corpus) if given.others else marked(corpus, gold_of(labelled))
+        surfaces, holds = (
+            count_found_surfaces(corpus) if given.others else count_marked_surfaces(corpus, read_gold(labelled))
+        )
         names = Names(surfaces)
         print(f"{len(corpus.documents)} calls, {len(corpus.chunks)} chunks, read in {read:.0f} s")
         result: dict[str, Any] = {"calls": len(corpus.documents), "chunks": len(corpus.chunks), "read": read}
-        result["lifted"] = lifted(corpus, names, holds, given.seed, given.settings, given.workers)
+        result["lifted"] = run_without_limits(corpus, names, holds, given.seed, given.settings, given.workers)
         if not given.skip_paper:
             plain = swap.load(source, protect, fields=["text"], settings="p1", workers=given.workers)
-            result["paper"] = paper(plain, names, given.seed)
+            result["paper"] = run_paper_protocol(plain, names, given.seed)
     print(f"all together {time.perf_counter() - began:.0f} s")
     print(json.dumps(result))
 

@@ -47,14 +47,14 @@ from allonym.swap.checks import Changed, check_runs
 from allonym.swap.clusters import summarise_clusters
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.embedding import open_embedder
-from allonym.swap.exchange import Ground, exchange
+from allonym.swap.exchange import exchange
 from allonym.swap.fitting import embed_corpus, fit_mixtures, make_rules, make_space
 from allonym.swap.making import estimate_changed_words
-from allonym.swap.related_names import split_name_words
 from allonym.swap.sampling import Grid, draw_sequence, embed_changes, measure_prefixes, measure_utility
 from allonym.swap.search import list_candidates
 from allonym.swap.selection import choose_fit
 from allonym.swap.settings import Settings
+from allonym.swap.validity import Ground, split_name_words
 from allonym.swap.writing import write
 from allonym.text.names import normalize_surface
 
@@ -89,34 +89,34 @@ class Varied:
     pool: tuple[str, ...]
 
 
-def name_of(key: str) -> str:
+def strip_entity_kind(key: str) -> str:
     """An entity's key without what kind of entity it is."""
     head, mark, tail = key.partition(":")
     return tail if mark and head.isupper() else key
 
 
-def named(corpus: Corpus) -> Iterator[tuple[str, int]]:
+def list_names(corpus: Corpus) -> Iterator[tuple[str, int]]:
     """Every name of the corpus with the document that holds it: protected values, entities' keys, keys of values."""
     for d, (label, found) in enumerate(zip(corpus.classes, corpus.entities, strict=True)):
         yield normalize_surface(label), d
         for entity in found:
-            if varies(entity.label):
-                yield name_of(entity.key), d
+            if can_vary(entity.label):
+                yield strip_entity_kind(entity.key), d
     for chunk in corpus.chunks:
         for value in chunk.values:
             if value.category not in FIXED:
                 yield value.key, chunk.document
 
 
-def varies(label: str) -> bool:
+def can_vary(label: str) -> bool:
     """Whether entities of a label get other names in copies: dates, numbers and addresses do not."""
     return label == "COMPANY" or find_category(label, CATEGORIES) not in ("", *FIXED)
 
 
-def varied(corpus: Corpus) -> Varied:
+def find_varied_names(corpus: Corpus) -> Varied:
     """What of a corpus its copies vary; see the head of this file."""
     homes: dict[str, set[str]] = {}
-    for name, d in named(corpus):
+    for name, d in list_names(corpus):
         homes.setdefault(name, set()).add(corpus.classes[d])
     words = {
         name: sorted(w for w in split_name_words(name) - SMALL if len(w) > 1 and not w.isdigit()) for name in homes
@@ -149,13 +149,13 @@ def new_names(about: Varied, rng: np.random.Generator, taken: set[str]) -> dict[
             continue
         made = ""
         while not made or made in taken:
-            made = invented(rng, word in about.acronyms) + ("s" if word.endswith("s") else "")
+            made = invent_word(rng, word in about.acronyms) + ("s" if word.endswith("s") else "")
         taken.add(made)
         out[word] = made
     return out
 
 
-def invented(rng: np.random.Generator, capitals: bool) -> str:
+def invent_word(rng: np.random.Generator, capitals: bool) -> str:
     """A word that nobody knows, in small letters: five of them for an acronym, else four syllables."""
     if capitals:
         return "".join(chr(97 + i) for i in rng.integers(0, 26, 5).tolist())
@@ -170,7 +170,7 @@ def as_written(token: str, new: str) -> str:
     return new[:1].upper() + new[1:] if token[:1].isupper() else new
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
+def rename_words(text: str, names: Mapping[str, str]) -> str:
     """A name with its words replaced."""
     return WORD.sub(lambda m: as_written(m[0], names[w]) if (w := normalize_surface(m[0])) in names else m[0], text)
 
@@ -200,7 +200,7 @@ class Template:
             inside[edit.start : edit.end] = 1
         for kind in (1, 2):
             for span in spans:
-                if kind == 1 or varies(span.label):
+                if kind == 1 or can_vary(span.label):
                     inside[span.start : span.end] = kind
         known = frozenset(about.names)
         self.tokens: list[tuple[int, int, str]] = []  # start, end, word of a name or empty
@@ -250,7 +250,7 @@ class Template:
         edits = tuple(
             replace(e, start=of(e.start), end=of(e.end), original=made[of(e.start) : of(e.end)]) for e in plan.edits
         )
-        label = renamed(corpus.classes[d], names)
+        label = rename_words(corpus.classes[d], names)
         meta = {**old.meta, corpus.protect: label}
         parts = tuple((of(a), of(b)) for a, b in old.parts)
         turns = tuple(
@@ -266,15 +266,15 @@ class Template:
             values = tuple(
                 Value(
                     v.category,
-                    v.key if v.category in FIXED else renamed(v.key, names),
-                    v.forms if v.category in FIXED else tuple(renamed(f, names) for f in v.forms),
+                    v.key if v.category in FIXED else rename_words(v.key, names),
+                    v.forms if v.category in FIXED else tuple(rename_words(f, names) for f in v.forms),
                     tuple(map(span, v.spans)),
                 )
                 for v in c.values
             )
             chunks.append(Chunk(at, a, b, apply_edits_to_parts(made, ((a, b),), list(some))[0], values))
         entities = tuple(
-            Entity(renamed_key(e, names) if varies(e.label) else e.key, e.label, tuple(map(span, e.spans)))
+            Entity(renamed_key(e, names) if can_vary(e.label) else e.key, e.label, tuple(map(span, e.spans)))
             for e in corpus.entities[d]
         )
         section = tuple((of(a), of(b)) for a, b in corpus.sections[d])
@@ -290,19 +290,19 @@ class Template:
 
 def renamed_key(entity: Entity, names: Mapping[str, str]) -> str:
     """The entity's key with its words replaced."""
-    name = name_of(entity.key)
-    return entity.key[: len(entity.key) - len(name)] + renamed(name, names)
+    name = strip_entity_kind(entity.key)
+    return entity.key[: len(entity.key) - len(name)] + rename_words(name, names)
 
 
-def repeated(corpus: Corpus, size: int, seed: int = 0) -> Corpus:
+def repeat_corpus(corpus: Corpus, size: int, seed: int = 0) -> Corpus:
     """The corpus and varied copies of its documents, until it has ``size`` chunks at least; whole documents.
 
     A corpus that is larger is cut to the documents that it takes.
     """
-    about = varied(corpus)
+    about = find_varied_names(corpus)
     templates: list[Template] = []
     documents, classes, sections, chunks, entities, plans = [], [], [], [], [], []  # type: ignore[var-annotated]
-    taken = {w for name, _ in named(corpus) for w in WORD.findall(name)}
+    taken = {w for name, _ in list_names(corpus) for w in WORD.findall(name)}
     number = 0
     while len(chunks) < size:
         rng = np.random.default_rng([seed, number])
@@ -361,11 +361,10 @@ class Watch:
         began, wall = time.process_time(), time.perf_counter()
         out = make()
         self.seconds[name], wall = time.process_time() - began, time.perf_counter() - wall
-        self.memory[name] = peak()
-        told = (
-            f"  {self.n:>7} chunks  {name:<28}{self.seconds[name]:>9.2f} s, {wall:.2f} s by the clock, {peak():.2f} GB"
-        )
-        print(told, file=sys.stderr, flush=True)
+        self.memory[name] = measure_peak_memory()
+        times = f"{self.seconds[name]:>9.2f} s, {wall:.2f} s by the clock"
+        line = f"  {self.n:>7} chunks  {name:<28}{times}, {self.memory[name]:.2f} GB"
+        print(line, file=sys.stderr, flush=True)
         return out
 
     def leaf(self, name: str, make: Callable[[], Any]) -> None:
@@ -376,18 +375,20 @@ class Watch:
             self(name, make)
 
 
-def peak() -> float:
+def measure_peak_memory() -> float:
     """GB, the most that this process ever held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def measure(real: Corpus, size: int, limit: float, before: Mapping[str, tuple[int, float, float]]) -> dict[str, Any]:
+def measure_stages(
+    real: Corpus, size: int, limit: float, before: Mapping[str, tuple[int, float, float]]
+) -> dict[str, Any]:
     """Every stage of a search, one release and its checks, on a corpus of ``size`` chunks."""
     began = time.perf_counter()
-    corpus = repeated(real, size)
+    corpus = repeat_corpus(real, size)
     n = len(corpus.chunks)
     made = time.perf_counter() - began
-    base = peak()
+    base = measure_peak_memory()
     watch = Watch(n, limit, before)
     settings = Settings.load("default").with_({"embed.name": "lsa"})
     embedded = watch("embed (lsa)", lambda: embed_corpus(corpus, settings))
@@ -397,7 +398,7 @@ def measure(real: Corpus, size: int, limit: float, before: Mapping[str, tuple[in
     ground = watch("ground of exchanges", lambda: Ground.of(corpus))
     space = watch("space of exchanges", lambda: make_space(corpus, embedded, best.mixture, settings))
     every = corpus.swapped
-    paper = replace(make_rules(Settings.load("p1").exchange, ("Organization", "Product")), max_swaps=None)
+    paper = replace(make_rules(Settings.load("p1").exchange, ("Organization", "Product")), swaps=0)
     watch.leaf("sequence, pairs as in P1", lambda: exchange(corpus, space.labels, paper, 1, ground=ground))
     sequence = watch("sequence, default", lambda: draw_sequence(space, every, 1))
     table_ = next(c.table for c in found if c.categories == every)
@@ -426,12 +427,12 @@ def measure(real: Corpus, size: int, limit: float, before: Mapping[str, tuple[in
         "seconds": watch.seconds,
         "skipped": watch.skipped,
         "corpus memory": base,
-        "memory": peak(),
+        "memory": measure_peak_memory(),
         "memory after": watch.memory,
     }
 
 
-def exponents(small: Mapping[str, Any], large: Mapping[str, Any]) -> dict[str, float]:
+def compute_exponents(small: Mapping[str, Any], large: Mapping[str, Any]) -> dict[str, float]:
     """Per stage that both sizes have: log(time ratio) / log(size ratio)."""
     ratio = log(large["n"] / small["n"])
     return {
@@ -441,19 +442,19 @@ def exponents(small: Mapping[str, Any], large: Mapping[str, Any]) -> dict[str, f
     }
 
 
-def known(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float, float]]:
+def summarise_stages(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float, float]]:
     """What is known of each stage before the next size: see :class:`Watch`; growth is taken as linear at least."""
     if not results:
         return {}
     last = results[-1]
-    grew = exponents(results[-2], last) if len(results) > 1 else {}
+    grew = compute_exponents(results[-2], last) if len(results) > 1 else {}
     return {name: (last["n"], s, max(1.0, grew.get(name, 1.0))) for name, s in last["seconds"].items()}
 
 
-def table(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def format_table(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The lines of the table: seconds per stage and size, and exponents between them."""
     names = list(dict.fromkeys(name for r in results for name in (*r["seconds"], *r["skipped"])))
-    grew = [exponents(a, b) for a, b in pairwise(results)]
+    grew = [compute_exponents(a, b) for a, b in pairwise(results)]
     sizes = "".join(f"{r['n']:>11,}" for r in results)
     yield f"{'seconds, chunks:':<28}{sizes}   exponents"
     for name in names:
@@ -493,9 +494,9 @@ def main() -> None:
     for size in sizes:
         # A process of its own: memory is that of this size alone.
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:
-            results.append(alone.submit(measure, real, size, given.limit, known(results)).result())
+            results.append(alone.submit(measure_stages, real, size, given.limit, summarise_stages(results)).result())
     print(f"read: {len(real.chunks):,} real chunks, {read:.1f} s per 1,000; encoder: {rate:.1f} chunks/s, one thread")
-    print("\n".join(table(results)))
+    print("\n".join(format_table(results)))
     print(json.dumps({"read s per 1000": read, "encoder chunks/s": rate, "sizes": results}))
 
 

@@ -23,38 +23,43 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.sphere import sample_mixture
 
 from allonym.document import Document
 from allonym.plan import Plan, digest
 from allonym.scale import swap_workers
 from allonym.scale.cluster import connect_ray
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.density import sample_mixture
 from allonym.swap.em import Limits, run_em, start_from_labels
 from allonym.swap.embedding import open_embedder
-from allonym.swap.exchange import Ground, exchange
+from allonym.swap.exchange import exchange
 from allonym.swap.fitting import make_rules
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 from allonym.swap.rows import Rows, Spread, ThisProcess, limit_to_one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
+from allonym.swap.validity import Ground
 
 STEPS = 10
 FAMILY = "spcauchy"
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def time_call(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds, and the result."""
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
 
 
-def drawn(n: int, d: int, k: int) -> Any:
+def draw_rows(n: int, d: int, k: int) -> Any:
     """(n, d) float32 unit rows from ``k`` components."""
     rng = np.random.default_rng(0)
     means = rng.standard_normal((k, d)) + rng.standard_normal(d)
@@ -62,7 +67,7 @@ def drawn(n: int, d: int, k: int) -> Any:
     return sample_mixture(n, np.full(k, 1 / k), means, np.full(k, 0.35), FAMILY, 1)[0].astype(np.float32)
 
 
-def named(n: int) -> Corpus:
+def make_corpus(n: int) -> Corpus:
     """``n`` chunks, a hundred in a document, each with up to three names of each of two categories."""
     rng = np.random.default_rng(5)
     syllables = [a + b for a in "b d f g k l m n p r s t v z".split() for b in "a e i o u".split()]
@@ -90,7 +95,7 @@ def named(n: int) -> Corpus:
     )
 
 
-def bits(fits: Any) -> list[object]:
+def list_exact_values(fits: Any) -> list[object]:
     """What must not differ."""
     names = ("weights_", "means_", "rhos_", "labels_", "trace_")
     return [(f.to_dict(), *(getattr(f.mixture, name).tobytes() for name in names)) for f in fits]
@@ -109,7 +114,7 @@ def main() -> int:
     if os.environ.get("OMP_NUM_THREADS") != "1":
         parser.error("set OMP_NUM_THREADS=1: one thread is what workers are held against")
     counts = [int(w) for w in given.workers.split(",")]
-    X = drawn(given.n, given.d, given.clusters)
+    X = draw_rows(given.n, given.d, given.clusters)
     texts = [f"In the {i}th quarter we saw {i % 97} orders more, and margins rose to {i % 31} percent." for i in range(given.texts)]  # noqa: E501  # fmt: skip
     limits = Limits(STEPS, 0.0, 0.0, NEAR_ONE["float32"])
     encoder = open_embedder("encoder")
@@ -124,11 +129,13 @@ def main() -> int:
         return fit_all(X, numbers, (FAMILY,), restarts=2, max_iter=20, seed=1, spread=spread)
 
     with limit_to_one_thread():
-        start = start_from_labels(X, np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"])
-    corpus, near = named(given.chunks), drawn(given.chunks, given.d, given.clusters)
+        start = start_from_labels(
+            Rows(X), np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"]
+        )
+    corpus, near = make_corpus(given.chunks), draw_rows(given.chunks, given.d, given.clusters)
     ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
     how = make_rules(Settings.load("default").exchange, corpus.swapped)
-    ground.likeness()
+    ground.entity_fit()
 
     def sequence(spread: Spread | None) -> Any:
         with limit_to_one_thread():
@@ -142,21 +149,21 @@ def main() -> int:
     def measure(name: str, spread: Spread, expected: dict[str, Any]) -> None:
         nonlocal same
         rows = Rows(X, None, SphericalMixture().shard_size, spread)
-        placing.setdefault(name, []).append(timed(lambda: rows.each(len_of))[0])
+        placing.setdefault(name, []).append(time_call(lambda: rows.map_shards(count_rows))[0])
         for what, work in (
             ("iterations", lambda: iterations(rows, start)),
             ("fit", lambda: fit(spread)),
             ("items", lambda: encoder.over(None if name == "here" else spread).encode(texts)),
             ("exchange", lambda: sequence(None if name == "here" else spread)),
         ):
-            took, result = timed(work)
+            took, result = time_call(work)
             seconds[what].setdefault(name, []).append(took)
             if what == "iterations":
                 told = [result.trace, *(getattr(result.parameters, p).tobytes() for p in ("weights", "means", "rhos"))]
             elif what == "exchange":
                 told = [result]
             else:
-                told = bits(result) if what == "fit" else [result.tobytes()]
+                told = list_exact_values(result) if what == "fit" else [result.tobytes()]
             same = same and expected.setdefault(what, told) == told
 
     expected: dict[str, Any] = {}
@@ -167,7 +174,7 @@ def main() -> int:
             measure("here", ThisProcess(1), expected)
             for count in counts:
                 with swap_workers(count) as spread:
-                    list(spread.each(_warm, None, range(4 * count)))
+                    list(spread.map_items(_warm, None, range(4 * count)))
                     measure(str(count), spread, expected)
     middle = {what: {name: median(times) for name, times in some.items()} for what, some in seconds.items()}
     print(f"n={given.n} d={given.d} K={given.clusters}, Ray started in {starting:.1f} s")
@@ -198,7 +205,7 @@ def main() -> int:
     return 0 if same else 1
 
 
-def len_of(shard: Any) -> int:
+def count_rows(shard: Any) -> int:
     """Rows of a shard."""
     return len(shard.X)
 

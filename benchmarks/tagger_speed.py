@@ -64,7 +64,7 @@ print(json.dumps({**times, "base_mb": base, "resident_mb": peak}))
 """
 
 
-def texts_of(path: Path, characters: int, after: int = 0) -> list[str]:
+def cut_texts(path: Path, characters: int, after: int = 0) -> list[str]:
     """Texts of so many characters of the file, from the character number ``after`` on; first and last are cut there."""
     out: list[str] = []
     left = characters
@@ -86,7 +86,7 @@ def word_count(texts: list[str]) -> int:
     return sum(text[a].isalnum() for text in texts for a, _ in split_words(text))
 
 
-def policy_of(model: str, point: str) -> Any:
+def make_policy(model: str, point: str) -> Any:
     """The default policy with the tagger alone, at threshold 0: of this folder, at this operating point, if given."""
     from allonym.policy import Policy, check_operating_point
 
@@ -108,7 +108,7 @@ def tagger_side(args: argparse.Namespace, alone: bool) -> Work:
     import allonym
     from allonym import registry
 
-    policy = policy_of(args.model, args.point)
+    policy = make_policy(args.model, args.point)
     if not alone:
         return lambda texts: [allonym.detect(text, policy) for text in texts]
     detector: Any = registry.detectors.get("tagger")
@@ -143,8 +143,8 @@ def torch_side(args: argparse.Namespace) -> Work:
 
     torch.set_num_threads(1)
     folder = model_folder(args)
-    pieces = vocabulary(folder)
-    width, inner, layers = measures(matrices(folder))
+    pieces = read_vocabulary(folder)
+    width, inner, layers = find_dimensions(count_matrices(folder))
     rows = len((folder / "vocab.txt").read_text("utf-8").splitlines())
     network = Tagger(Encoder(Size(rows, width, layers, args.heads, inner)), 1 + 2 * len(LABELS), len(PARTS)).eval()
 
@@ -175,7 +175,7 @@ def model_folder(args: argparse.Namespace) -> Path:
     return Path(args.model) if args.model else ENGLISH
 
 
-def vocabulary(folder: Path) -> Any:
+def read_vocabulary(folder: Path) -> Any:
     from allonym.models.wordpiece import WordPiece
 
     return WordPiece.read(folder / "vocab.txt")
@@ -183,7 +183,7 @@ def vocabulary(folder: Path) -> Any:
 
 def run_side(args: argparse.Namespace) -> None:
     """Do the side's work once and print its seconds. What comes next in the file warms up the caches of words."""
-    texts = texts_of(args.file, args.characters)
+    texts = cut_texts(args.file, args.characters)
     sides: dict[str, Callable[[], Work]] = {
         "tagger": lambda: tagger_side(args, alone=True),
         "detect": lambda: tagger_side(args, alone=False),
@@ -191,7 +191,7 @@ def run_side(args: argparse.Namespace) -> None:
         "torch": lambda: torch_side(args),
     }
     work = sides[args.side]()
-    work(texts_of(args.file, args.characters // 2, args.characters) or [texts[0][:2000]])
+    work(cut_texts(args.file, args.characters // 2, args.characters) or [texts[0][:2000]])
     began = time.process_time()
     work(texts)
     print(json.dumps({"seconds": time.process_time() - began}))
@@ -200,7 +200,7 @@ def run_side(args: argparse.Namespace) -> None:
 # What the model computes, and what the machine could.
 
 
-def matrices(folder: Path) -> Counter[tuple[int, int]]:
+def count_matrices(folder: Path) -> Counter[tuple[int, int]]:
     """The weight matrices of ``tagger.onnx``, ``(rows in, columns out)``: how many of each; embeddings left out."""
     import onnx
 
@@ -222,7 +222,7 @@ def matrices(folder: Path) -> Counter[tuple[int, int]]:
     return out
 
 
-def measures(weights: Counter[tuple[int, int]]) -> tuple[int, int, int]:
+def find_dimensions(weights: Counter[tuple[int, int]]) -> tuple[int, int, int]:
     """Width, inner width and layers: each layer has one matrix from the width to the inner width and one back."""
     layers = {(k, n): c for (k, n), c in weights.items() if n > k and weights[n, k] == c}
     if not layers:
@@ -231,13 +231,13 @@ def measures(weights: Counter[tuple[int, int]]) -> tuple[int, int, int]:
     return width, inner, count
 
 
-def operations(folder: Path, texts: list[str]) -> dict[str, float]:
+def count_operations(folder: Path, texts: list[str]) -> dict[str, float]:
     """Operations that the texts need, and their pieces and windows."""
     from allonym.models.windows import cut_windows, read_words
 
-    pieces = vocabulary(folder)
-    weights = matrices(folder)
-    width, _, layers = measures(weights)
+    pieces = read_vocabulary(folder)
+    weights = count_matrices(folder)
+    width, _, layers = find_dimensions(weights)
     lengths = [len(w.pieces) for text in texts for w in cut_windows(read_words(text, pieces), pieces)]
     linear = 2 * sum(lengths) * sum(k * n * c for (k, n), c in weights.items())
     attention = 4 * width * layers * sum(length * length for length in lengths)
@@ -292,7 +292,7 @@ def gemm_rates(weights: Counter[tuple[int, int]], rows: int) -> dict[str, float]
 # The run
 
 
-def pinned() -> dict[str, str]:
+def pin_process() -> dict[str, str]:
     """This process and its children on one CPU, with one thread; returns the environment for the children."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -308,7 +308,7 @@ def last_json(command: list[str], env: dict[str, str]) -> dict[str, float]:
     return figures
 
 
-def fresh(texts: list[str], model: str, env: dict[str, str], rounds: int) -> dict[str, float]:
+def measure_fresh_processes(texts: list[str], model: str, env: dict[str, str], rounds: int) -> dict[str, float]:
     """Load time and memory in processes that do nothing else."""
     import tempfile
 
@@ -320,7 +320,7 @@ def fresh(texts: list[str], model: str, env: dict[str, str], rounds: int) -> dic
     return {key: median(run[key] for run in runs) for key in runs[0]}
 
 
-def rows_of(figures: dict[str, Any]) -> Iterator[str]:
+def format_rows(figures: dict[str, Any]) -> Iterator[str]:
     for side, one in figures["sides"].items():
         ratio = one.get("tagger_is_faster_by")
         yield (
@@ -348,10 +348,10 @@ def main() -> None:
     options.add_argument("--characters", type=int, default=200_000)
     options.add_argument("--side", choices=("tagger", "detect", "spacy", "torch"), help="measure one side, here")
     args = options.parse_args()
-    env = pinned()
+    env = pin_process()
     if args.side:
         return run_side(args)
-    texts = texts_of(args.file, args.characters)
+    texts = cut_texts(args.file, args.characters)
     words, characters = word_count(texts), sum(map(len, texts))
     folder = model_folder(args)
     sides = ["tagger", "detect", *(["spacy"] if args.spacy else []), *(["torch"] if args.torch else [])]
@@ -367,16 +367,18 @@ def main() -> None:
         if side != "tagger":
             one["tagger_is_faster_by"] = median(b / a for a, b in zip(seconds["tagger"], spent, strict=True))
         figures["sides"][side] = {key: round(value, 3) for key, value in one.items()}
-    figures |= {key: round(value, 4) for key, value in fresh(texts, args.model, env, args.rounds).items()}
+    figures |= {
+        key: round(value, 4) for key, value in measure_fresh_processes(texts, args.model, env, args.rounds).items()
+    }
     figures["artefacts_mb"] = {
         str(p.relative_to(folder)): round(p.stat().st_size / 1e6, 3) for p in sorted(folder.rglob("*")) if p.is_file()
     }
     figures["artefacts_mb"]["all files"] = round(sum(figures["artefacts_mb"].values()), 3)
     print(f"{'':12}{'words/s':>14}{'characters/s':>14}{'tagger is x times':>18}")
-    print(*rows_of(figures), sep="\n")
-    needed = operations(folder, texts)
+    print(*format_rows(figures), sep="\n")
+    needed = count_operations(folder, texts)
     rate = needed["operations"] / median(seconds["tagger"])
-    weights = matrices(folder)
+    weights = count_matrices(folder)
     at = {rows: gemm_rates(weights, rows) for rows in sorted({max(2, round(needed["mean_window"])), ROWS})}
     best = max(one["MatMulInteger"] for one in at.values())
     figures |= {key: round(value, 2) for key, value in needed.items()}

@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 
 from allonym import detect
 from allonym.document import Document, Span
-from allonym.swap.terms import TermOptions, choose_terms, find_phrases
+from allonym.swap.terms import TermOptions, find_phrases, select_terms
 
 SHARES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
 NEAREST = 5
@@ -38,7 +38,7 @@ NAMES = re.compile(r"PER|ORG|COMPANY|TICKER|EXECUTIVE|PRODUCT|FAC")
 Edits = list[list[tuple[int, int, str]]]
 
 
-def read(path: Path, most: int) -> list[tuple[str, str, list[Span]]]:
+def read_calls(path: Path, most: int) -> list[tuple[str, str, list[Span]]]:
     """Company, text and names of each document."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line, _ in zip(lines, range(most), strict=False)]
@@ -49,7 +49,7 @@ def read(path: Path, most: int) -> list[tuple[str, str, list[Span]]]:
     return out
 
 
-def cut(text: str, size: int) -> list[tuple[int, int]]:
+def cut_chunks(text: str, size: int) -> list[tuple[int, int]]:
     """Chunks of at least ``size``, at sentences; they tile the text."""
     edges = [0]
     for end in (m.end() for m in re.finditer(r"[.?!]\s+|\n", text)):
@@ -60,7 +60,7 @@ def cut(text: str, size: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def render(texts: list[str], bounds: list[list[tuple[int, int]]], edits: Edits) -> list[str]:
+def apply_edits_to_chunks(texts: list[str], bounds: list[list[tuple[int, int]]], edits: Edits) -> list[str]:
     """The chunks after disjoint edits."""
     out = []
     for text, some, changes in zip(texts, bounds, edits, strict=True):
@@ -77,7 +77,7 @@ def render(texts: list[str], bounds: list[list[tuple[int, int]]], edits: Edits) 
     return out
 
 
-def accuracy(before: list[str], after: list[str], truth: Any) -> float:
+def measure_accuracy(before: list[str], after: list[str], truth: Any) -> float:
     """Share of chunks whose company is guessed from ``after``, by a model of the other chunks as they were."""
     right = np.zeros(len(truth), bool)
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(before, truth):
@@ -87,7 +87,7 @@ def accuracy(before: list[str], after: list[str], truth: Any) -> float:
     return float(right.mean())
 
 
-def nearest(texts: list[str], truth: Any, held: list[int]) -> dict[int, list[int]]:
+def find_nearest_chunks(texts: list[str], truth: Any, held: list[int]) -> dict[int, list[int]]:
     """For each chunk with terms the most similar ones of other companies."""
     weights = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2).fit_transform(texts)
     x = TruncatedSVD(min(128, weights.shape[1] - 1), random_state=0).fit_transform(weights)[held]
@@ -97,7 +97,9 @@ def nearest(texts: list[str], truth: Any, held: list[int]) -> dict[int, list[int
     return {i: [held[j] for j in np.argsort(-row)[:NEAREST]] for i, row in zip(held, cosine, strict=True)}
 
 
-def exchanged(said: list[list[tuple[int, int, str]]], truth: Any, donors: dict[int, list[int]], seed: int) -> Edits:
+def exchange_terms(
+    said: list[list[tuple[int, int, str]]], truth: Any, donors: dict[int, list[int]], seed: int
+) -> Edits:
     """Each chunk's terms replaced by those of one of its donors."""
     rng = np.random.default_rng(seed)
     out: Edits = [[] for _ in range(max(truth) + 1)]
@@ -117,21 +119,21 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=22)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    calls = read(given.file, given.documents)
-    texts, bounds = [text for _, text, _ in calls], [cut(text, given.size) for _, text, _ in calls]
+    calls = read_calls(given.file, given.documents)
+    texts, bounds = [text for _, text, _ in calls], [cut_chunks(text, given.size) for _, text, _ in calls]
     truth = np.array([i for i, some in enumerate(bounds) for _ in some])
     names: Edits = [[(s.start, s.end, f"x{s.label}") for s in spans if NAMES.match(s.label)] for *_, spans in calls]
-    before = render(texts, bounds, names)
+    before = apply_edits_to_chunks(texts, bounds, names)
     start = time.perf_counter()
     nouns = [find_phrases(Document(company, text), spans) for company, text, spans in calls]
     spent = time.perf_counter() - start
-    base = accuracy(before, before, truth)
+    base = measure_accuracy(before, before, truth)
     print(f"{len(calls)} documents, {len(truth)} chunks, names out: {base:.3f}; noun phrases in {spent:.1f} s")
     print("share  words  terms     s    cut   near    any")
     rows = []
     for share in SHARES:
         start = time.perf_counter()
-        terms = choose_terms(nouns, [company for company, *_ in calls], bounds, TermOptions(share=share))
+        terms = select_terms(nouns, [company for company, *_ in calls], bounds, TermOptions(share=share))
         spent = time.perf_counter() - start
         said = []
         for text, some, spans in zip(texts, bounds, terms.spans, strict=True):
@@ -140,17 +142,17 @@ def main() -> None:
                 inside = spans[bisect_left(starts, a) : bisect_left(starts, b)]
                 said.append([(s.start, s.end, text[s.start : s.end]) for s in inside])
         held = [i for i, some in enumerate(said) if some]
-        near = nearest(before, truth, held)
+        near = find_nearest_chunks(before, truth, held)
         every = {i: [j for j in held if truth[j] != truth[i]] for i in held}
         ways = {
             "cut": [[(s.start, s.end, "") for s in spans] for spans in terms.spans],
-            "near": exchanged(said, truth, near, given.seed),
-            "any": exchanged(said, truth, every, given.seed),
+            "near": exchange_terms(said, truth, near, given.seed),
+            "any": exchange_terms(said, truth, every, given.seed),
         }
         row: dict[str, Any] = {"share": share, "words": round(terms.share, 4), "terms": len(terms.scores)}
         for way, edits in ways.items():
             both = [a + b for a, b in zip(names, edits, strict=True)]
-            row[way] = round(accuracy(before, render(texts, bounds, both), truth), 3)
+            row[way] = round(measure_accuracy(before, apply_edits_to_chunks(texts, bounds, both), truth), 3)
         rows.append(row)
         print(
             f"{share:5.2f} {terms.share:6.2%} {len(terms.scores):6} {spent:5.1f} "

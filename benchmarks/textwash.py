@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import allonym
-from allonym.evaluate.harden import Hardening, harden
-from allonym.evaluate.known_subjects import rank_subjects, train_intruders
+from allonym.evaluate.harden import Hardening, harden, rank_subjects, train_intruders
 from allonym.evaluate.surface import removed
 from allonym.intruder.linkage import Linkage
 from allonym.models.encoder import encode
@@ -30,7 +29,9 @@ CLASSES = ("famous", "semifamous", "fict")
 _THEY = re.compile(r"(?i)\b(?:they|them|their|theirs|themselves)\b")
 
 
-def found(known: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]) -> list[bool]:
+def guess_subjects(
+    known: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]
+) -> list[bool]:
     """Per text whether the judge's first guess is right; it learnt from ``known``, never from the same text."""
     judges = train_intruders(known, subjects, groups, Linkage("both"), seed=101)
     return [r == 1 for r in rank_subjects(texts, judges)]
@@ -79,9 +80,9 @@ def main() -> None:
         gone = removed(original, texts)
         half = [t.weighted for t in hardening.texts] if name == "hardened" else gone
         told: dict[str, object] = {
-            "judge": by_class(found(original, texts, subjects, groups), groups),
-            "blind": by_class(found(plain, [_THEY.sub(" ", t) for t in texts], subjects, groups), groups),
-            "adaptive": by_class(found(texts, texts, subjects, groups), groups),
+            "judge": by_class(guess_subjects(original, texts, subjects, groups), groups),
+            "blind": by_class(guess_subjects(plain, [_THEY.sub(" ", t) for t in texts], subjects, groups), groups),
+            "adaptive": by_class(guess_subjects(texts, texts, subjects, groups), groups),
             "removed": by_class(gone, groups),
             "weighted": by_class(half, groups),
             "similarity": by_class((vectors * encode(texts)).sum(axis=1).tolist(), groups),
@@ -89,7 +90,7 @@ def main() -> None:
         if name != "original" and not given.no_parts:
             told["parts"] = parts_of_speech(original, texts)
         numbers[name] = told
-    show(numbers, hardening)
+    print_table(numbers, hardening)
     seconds = {"anonymize": round(made, 1), "harden": round(hardened, 1)}
     print(json.dumps({"texts": len(original), "seconds": seconds, **numbers, "hardening": hardening.to_dict()}))
 
@@ -101,7 +102,7 @@ def parts_of_speech(original: Sequence[str], texts: Sequence[str]) -> dict[str, 
     return construct_loss(original, texts).to_dict()
 
 
-def show(numbers: dict[str, dict[str, object]], hardening: Hardening) -> None:
+def print_table(numbers: dict[str, dict[str, object]], hardening: Hardening) -> None:
     """The table: a line for each version and measure, and the curve."""
     names = ("judge", "blind", "adaptive", "removed", "weighted", "similarity")
     print(f"{'':24}" + "".join(f"{c:>12}" for c in CLASSES))

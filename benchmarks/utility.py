@@ -41,7 +41,7 @@ CORPORA = {
 LEAST = 20  # texts of a class
 
 
-def read(folder: Path, name: str) -> list[tuple[str, str, str]]:
+def read_records(folder: Path, name: str) -> list[tuple[str, str, str]]:
     """Id, text and label of each record; classes that are too small are left out."""
     file, key = CORPORA[name]
     with gzip.open(folder / file, "rt", encoding="utf-8") as lines:
@@ -51,12 +51,12 @@ def read(folder: Path, name: str) -> list[tuple[str, str, str]]:
     return [row for row in rows if sizes[row[2]] >= LEAST]
 
 
-def digest(text: str) -> str:
+def digest_text(text: str) -> str:
     """SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def anonymised(
+def anonymise_texts(
     rows: Sequence[tuple[str, str, str]], name: str, keep: Path | None, policies: Sequence[str]
 ) -> Mapping[str, list[str]]:
     """The texts by each policy, from the folder of kept ones where they are there."""
@@ -71,7 +71,7 @@ def anonymised(
     loaded = {p: Policy.load(p) for p in policies}
     for number, (ident, text, _) in enumerate(rows, 1):
         for policy in policies:  # text by text: the tagger remembers what it has just read
-            found = known[policy].get((ident, digest(text)))
+            found = known[policy].get((ident, digest_text(text)))
             out[policy].append(anonymize(text, loaded[policy], key=KEY).text if found is None else found)
         if number % 100 == 0 and sys.stderr.isatty():
             print(f"\r{name}: {number} of {len(rows)}", end="", file=sys.stderr, flush=True)
@@ -80,7 +80,7 @@ def anonymised(
         for policy in policies:
             with (keep / f"{name}-{policy}.jsonl").open("w", encoding="utf-8") as file:
                 for (ident, text, _), after in zip(rows, out[policy], strict=True):
-                    print(json.dumps({"id": ident, "sha256": digest(text), "text": after}), file=file)
+                    print(json.dumps({"id": ident, "sha256": digest_text(text), "text": after}), file=file)
     return out
 
 
@@ -94,7 +94,7 @@ def names_found(rows: Sequence[tuple[str, str, str]]) -> dict[str, dict[str, dic
         for line in GOLD.read_text("utf-8").splitlines():
             record = json.loads(line)
             text = texts.get(record["id"])
-            if text is None or digest(text) != record["sha256"]:
+            if text is None or digest_text(text) != record["sha256"]:
                 continue
             covered: set[int] = set()
             for edit in anonymize(Document("", text), policy, key=KEY).plan.edits:
@@ -121,11 +121,11 @@ def main() -> None:
     results: dict[str, dict[str, dict[str, object]]] = {}
     names: dict[str, dict[str, dict[str, int]]] = {}
     for name in given.corpus:
-        every = read(given.folder, name)
+        every = read_records(given.folder, name)
         if name == "movie_reviews":
             names = names_found(every)
         rows = every[:: max(1, len(every) // given.texts)] if given.texts else every
-        versions = anonymised(rows, name, given.keep, POLICIES)
+        versions = anonymise_texts(rows, name, given.keep, POLICIES)
         originals, labels = [text for _, text, _ in rows], [label for _, _, label in rows]
         print(f"{name}: {len(rows)} texts, {len(set(labels))} classes, {given.repeats} splits")
         results[name] = {}

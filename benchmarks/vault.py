@@ -43,7 +43,7 @@ NAMES = 4
 """The pool of names is this many times as large as the number of keys, so that choices clash often."""
 
 
-def chosen(key: str, attempt: int, pool: int) -> str:
+def choose_name(key: str, attempt: int, pool: int) -> str:
     """The name that every process tries for a key at this attempt: the same in all of them."""
     return f"Name{random.Random(f'{key} {attempt}').randrange(pool)}"
 
@@ -56,7 +56,7 @@ def write_one(book: object, key: str, pool: int) -> tuple[str, str]:
         book.enter("tag", key, number)
     name, attempt = book.recall("name", key), 0
     while name is None:
-        name = chosen(key, attempt, pool)
+        name = choose_name(key, attempt, pool)
         attempt += 1
         if not book.enter("name", key, name):
             name = None
@@ -65,7 +65,7 @@ def write_one(book: object, key: str, pool: int) -> tuple[str, str]:
     return number, name
 
 
-def writer(where: str, worker: int, mappings: int, workers: int) -> None:
+def write_mappings(where: str, worker: int, mappings: int, workers: int) -> None:
     """One writing process: prints what it was given, each transaction after its commit."""
     shared = mappings // 2
     keys = [f"all {i}" for i in range(shared)] + [f"own {worker} {i}" for i in range(mappings - shared)]
@@ -78,13 +78,13 @@ def writer(where: str, worker: int, mappings: int, workers: int) -> None:
             print(json.dumps(got), flush=True)
 
 
-def started(where: str, *more: object) -> subprocess.Popen[str]:
+def start_writer(where: str, *more: object) -> subprocess.Popen[str]:
     """A writing process."""
     command = [sys.executable, __file__, "--writer", where, *map(str, more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def told(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def read_writer_output(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """What a writer printed; a line that the kill cut off is left out."""
     for line in lines:
         if line.endswith("\n"):
@@ -125,7 +125,7 @@ class Canary(threading.Thread):
 def run_writers(where: str, writers: int, mappings: int) -> dict[str, object]:
     """All writers at once, and what is wrong afterwards."""
     began = time.perf_counter()
-    running = [started(where, worker, mappings, writers) for worker in range(writers)]
+    running = [start_writer(where, worker, mappings, writers) for worker in range(writers)]
     outs = [process.communicate() for process in running]
     took = time.perf_counter() - began
     said = "".join(err for _, err in outs)
@@ -133,18 +133,18 @@ def run_writers(where: str, writers: int, mappings: int) -> dict[str, object]:
     seen: dict[str, tuple[str, str]] = {}
     count = 0
     for out, _ in outs:
-        for key, number, name in told(out.splitlines(keepends=True)):
+        for key, number, name in read_writer_output(out.splitlines(keepends=True)):
             count += 1
             wrong += seen.setdefault(key, (number, name)) != (number, name)
     wrong += count != writers * mappings
     wrong += len({number for number, _ in seen.values()}) != len(seen)
     wrong += len({name for _, name in seen.values()}) != len(seen)
     with Vault.open(where, SECRET) as vault:
-        wrong += check(vault, seen)
+        wrong += count_lost_mappings(vault, seen)
     return {"writers": writers, "mappings": count, "keys": len(seen), "wrong": wrong, "seconds": round(took, 2)}
 
 
-def check(vault: Vault, seen: dict[str, tuple[str, str]]) -> int:
+def count_lost_mappings(vault: Vault, seen: dict[str, tuple[str, str]]) -> int:
     """How many of the mappings that were seen are not, or not rightly, in the vault."""
     held = {(one.replacement, one.original) for one in vault.known(SCOPE)}
     wrong = 0
@@ -162,7 +162,7 @@ def run_kills(where: str, kills: int, seed: int) -> dict[str, object]:
     seen: dict[str, tuple[str, str]] = {}
     wrong, transactions, said = 0, 0, ""
     for kill in range(kills):
-        process = started(where, 1000 + kill, 100_000, 1)
+        process = start_writer(where, 1000 + kill, 100_000, 1)
         assert process.stdout is not None and process.stderr is not None
         lines = [process.stdout.readline()]  # so that the kill falls into the writing, not into the start
         killer = threading.Timer(draw.uniform(0.0, 0.6), process.send_signal, [signal.SIGKILL])
@@ -172,10 +172,10 @@ def run_kills(where: str, kills: int, seed: int) -> dict[str, object]:
         killer.join()
         wrong += process.wait() != -signal.SIGKILL
         transactions += len(lines)
-        for key, number, name in told(lines):
+        for key, number, name in read_writer_output(lines):
             wrong += seen.setdefault(key, (number, name)) != (number, name)
         with Vault.open(where, SECRET) as vault:
-            wrong += check(vault, seen)
+            wrong += count_lost_mappings(vault, seen)
             rows = len(vault.known(SCOPE))
             assigned = sum(one.assigned for one in vault.info().scopes)
             wrong += rows % 2 + (rows != assigned)  # a number, a name and two originals for each key
@@ -213,7 +213,7 @@ def run_lookups(where: str, mappings: int) -> dict[str, object]:
 
 
 @contextmanager
-def sqlite(folder: Path) -> Iterator[str]:
+def make_sqlite_vault(folder: Path) -> Iterator[str]:
     """A vault in a file."""
     where = str(folder / "bench.vault")
     Vault.create(where, SECRET).close()
@@ -221,7 +221,7 @@ def sqlite(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def postgres(url: str) -> Iterator[str]:
+def make_postgres_vault(url: str) -> Iterator[str]:
     """A vault in a PostgreSQL database, gone afterwards."""
     import sqlalchemy as sa
 
@@ -240,7 +240,7 @@ def postgres(url: str) -> Iterator[str]:
         made.dispose()
 
 
-def measure(where: str, given: argparse.Namespace) -> dict[str, object]:
+def measure_vault(where: str, given: argparse.Namespace) -> dict[str, object]:
     """All parts on one vault."""
     return {
         "writers": run_writers(where, given.writers, given.mappings),
@@ -262,15 +262,15 @@ def main() -> int:
     given = parser.parse_args()
     if given.writer:
         where, *numbers = given.writer
-        writer(where, *map(int, numbers))
+        write_mappings(where, *map(int, numbers))
         return 0
     results: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="allonym-") as made:
         folder = Path(made)
         canary = Canary(folder)
         canary.start()
-        with sqlite(folder) as where:
-            results["sqlite"] = measure(where, given)
+        with make_sqlite_vault(folder) as where:
+            results["sqlite"] = measure_vault(where, given)
             with Vault.open(where, SECRET) as vault:
                 vault.export(folder / "bench.export", SECRET)
                 vault.purge(subject=f"subject {CANARY} 0")
@@ -278,8 +278,8 @@ def main() -> int:
         canary.stop()
         results["canary"] = {"looks": canary.looks, "found": sorted(canary.found)}
     if given.postgres:
-        with postgres(given.postgres) as where:
-            results["postgresql"] = measure(where, given)
+        with make_postgres_vault(given.postgres) as where:
+            results["postgresql"] = measure_vault(where, given)
     wrong = len(canary.found)
     for name in ("sqlite", "postgresql"):
         for part, values in results.get(name, {}).items():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Span
 from allonym.link import link
+from allonym.link.people import Group
 from allonym.plan import apply
 from allonym.policy import Policy
 from allonym.replace import make_plan
@@ -95,6 +96,10 @@ def test_notes_and_repr_hold_no_text(cases):
             surface = document.text[span.start : span.end]
             if len(surface) > 3:
                 assert surface not in shown
+
+
+def test_repr_of_a_group_holds_no_text():
+    assert "brook" not in repr(Group("PERSON:ada brook", forms=[("ada", "brook")]))
 
 
 names = st.sampled_from(

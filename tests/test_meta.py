@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import logging
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import traceback
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ META = {
 
 
 LAYERS = [
-    "text document labels errors keys serial checksums stats pattern",
+    "text document labels errors lazy keys serial checksums stats pattern",
     "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
@@ -66,6 +68,7 @@ NEIGHBOURS = {
     ("text", "errors"),
     ("keys", "errors"),
     ("text", "labels"),  # placeholders show labels
+    ("lazy", "errors"),
     ("stats", "errors"),
     ("stats", "serial"),  # estimates are written as JSON
     ("policy", "registry"),  # a policy names detectors
@@ -158,6 +161,17 @@ def test_below_the_command_line_nobody_imports_the_package_for_its_public_names(
     assert not wrong
 
 
+@pytest.mark.parametrize("package", ["", "evaluate", "scale", "swap", "vault"])
+def test_type_checkers_see_the_names_that_are_imported_on_use(package):
+    tree = TREES[SRC / package / "__init__.py"]
+    prefix = "allonym." + (f"{package}." if package else "")
+    block = next(node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+    seen = {(str(node.module), name.asname or name.name) for node in block.body for name in node.names}
+    module = import_module(prefix.rstrip("."))
+    assert seen == {(prefix + home, name) for home, names in module._HOMES.items() for name in names.split()}
+    assert {name for _, name in seen} <= set(module.__all__)
+
+
 def test_the_layers_in_the_contributors_guide_are_these():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     drawn = [" ".join(line.split()) for line in text.splitlines() if line.startswith("    ")]
@@ -170,6 +184,14 @@ def test_the_layers_in_the_contributors_guide_are_these():
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_a_file_is_small_enough(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+
+
+WITH_EXAMPLES = [path for path in FILES if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda p: str(p.relative_to(SRC)))
+def test_examples_in_docstrings_are_true(path):
+    assert doctest.testmod(import_module(module_of(path))).failed == 0
 
 
 def test_no_module_has_a_name_that_says_nothing():

@@ -6,26 +6,19 @@ A name that scripts, documents or files use may stay: it is listed here, and a n
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-SRC = Path(__file__).resolve().parent.parent / "src" / "allonym"
-PARTICIPLE = re.compile(
-    r"_?([a-z]+ed|made|found|told|said|known|given|seen|taken|held|kept|drawn|written|left|met|sent|sure|apart|own)"
-)
-NOT_PARTICIPLES = frozenset({"feed", "seed", "embed", "need", "speed"})
-VAGUE = frozenset(
-    "found told said own one known given made whole kept wanted asked seen done held taken apart who left at of".split()
-)
+from benchmarks.house import VAGUE, is_bare
 
+SRC = Path(__file__).resolve().parent.parent / "src" / "allonym"
 PUBLIC_FUNCTIONS = frozenset(
     """
     detect.adapters.presidio:wrapped evaluate.harden:Hardening.generalised evaluate.harden:Hardening.suppressed
     evaluate.intruder:Reidentification.found evaluate.red_team:RedTeam.achieved
     evaluate.residual:ResidualRisk.rejected evaluate.residual:ResidualRisk.unconfirmed evaluate.surface:removed
     kb.base:KnowledgeBase.related llm.client:unlocked policy:Policy.changed restore.bring:Restorer.shared
-    scale.frames:Kernel.added stats.partition:Partition.fitted swap.checks:Checks.guessed swap.corpus:Corpus.swapped
+    stats.partition:Partition.fitted swap.checks:Checks.guessed swap.corpus:Corpus.swapped
     swap.exchange:Sequence.changed swap.exchange:Sequence.placed swap.risk:Risk.clipped vault.digests:Digests.edited
     vault.digests:Digests.named vault.vault:Vault.known vault.vault:Vault.locked
     """.split()
@@ -33,11 +26,11 @@ PUBLIC_FUNCTIONS = frozenset(
 
 PUBLIC_FIELDS = frozenset(
     """
-    evaluate.contrast:Contrast.found evaluate.detection:Scores.found evaluate.document_risk:DocumentRisk.found
+    evaluate.information:Contrast.found evaluate.detection:Scores.found evaluate.document_risk:DocumentRisk.found
     evaluate.document_risk:Review.left evaluate.generations:GenerationLeaks.found
     evaluate.intruder:SubjectTerms.found evaluate.measures:Inputs.done evaluate.outputs:OutputLeaks.found
-    evaluate.people:PeopleStudy.kept evaluate.scoring:Scoring.own evaluate.sheets:Given.said
-    files.journal:Progress.at files.journal:Progress.done files.pdf.scans:Word.left files.record:Tally.left
+    evaluate.people:PeopleStudy.kept evaluate.scoring:Scoring.own
+    files.pdf.scans:Word.left files.record:Tally.left
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_Linear.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept
@@ -50,7 +43,7 @@ PUBLIC_FIELDS = frozenset(
     server.wire.studies:Task.done server.wire.texts:Restored.found swap.exchange:Sequence.left
     swap.grid:Setting.left swap.results:Attack.told swap.run:Result.made swap.selection:Fit.left
     swap.utility:Utility.kept swap.validity:Ground.known train.corpus:Source.whole train.search:Parameter.whole
-    train.seq2seq:Measure.kept vault.book:Added.known vault.erase:Traces.known vault.records:Merged.known
+    train.seq2seq:Measure.kept vault.records:Merged.known
     vault.records:Purged.known vault.records:ScopeInfo.known
     """.split()
 )
@@ -82,7 +75,7 @@ def collect_bad_names() -> tuple[set[str], set[str], set[str]]:
         for kind, name in walk_names(ast.parse(path.read_text(encoding="utf-8")), "", "variable"):
             last = name.rpartition(".")[2]
             if kind == "function":
-                is_bad = PARTICIPLE.fullmatch(last) and last.lstrip("_") not in NOT_PARTICIPLES
+                is_bad = is_bare(last)
             else:
                 is_bad = last in VAGUE
             if is_bad:

@@ -15,16 +15,16 @@ from benchmarks.rewriting.pieces import (
     TAG,
     Piece,
     Rewrite,
-    alone,
-    around,
-    changed,
-    each,
-    family,
-    given,
+    change_each_mention,
+    change_piece,
+    change_some_mentions,
+    get_family_name,
     is_name,
-    joined,
-    renamed,
-    some,
+    is_only_bearer,
+    join_pieces,
+    list_given_names,
+    rename_piece,
+    surround_mentions,
 )
 
 TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof.", "Pan", "Pani", "Frau", "Herr")
@@ -50,39 +50,41 @@ FRAMES = (
 
 
 def last_name(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
-    if not is_name(piece) or not given(piece.text) or not alone(piece, pieces):
+    if not is_name(piece) or not list_given_names(piece.text) or not is_only_bearer(piece, pieces):
         return piece
-    return renamed(piece, family)
+    return rename_piece(piece, get_family_name)
 
 
 def initials(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
     """``Emma Joy Tyler`` as ``E. J. Tyler``; particles stay words."""
-    if not is_name(piece) or not given(piece.text) or not alone(piece, pieces):
+    if not is_name(piece) or not list_given_names(piece.text) or not is_only_bearer(piece, pieces):
         return piece
     loose = tuple(
-        "".join(rf"(?:{re.escape(w[0])}\.?\s?)?" for w in given(a)[1:]).join(
-            (re.escape(given(a)[0][0]) + r"\.?\s?", r"(?:\w+ )?" + re.escape(family(a)))
+        "".join(rf"(?:{re.escape(w[0])}\.?\s?)?" for w in list_given_names(a)[1:]).join(
+            (re.escape(list_given_names(a)[0][0]) + r"\.?\s?", r"(?:\w+ )?" + re.escape(get_family_name(a)))
         )
         for a in piece.accepted
-        if given(a)
+        if list_given_names(a)
     )
-    return replace(renamed(piece, _with_initials), loose=piece.loose + loose)
+    return replace(rename_piece(piece, _with_initials), loose=piece.loose + loose)
 
 
 def _with_initials(name: str) -> str:
-    return " ".join([*(w if w.islower() else w[0] + "." for w in given(name)), family(name)])
+    return " ".join([*(w if w.islower() else w[0] + "." for w in list_given_names(name)), get_family_name(name)])
 
 
 def last_first(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
-    if not is_name(piece) or not given(piece.text) or "," in piece.text:
+    if not is_name(piece) or not list_given_names(piece.text) or "," in piece.text:
         return piece
-    return renamed(piece, lambda n: f"{family(n)}, {' '.join(given(n))}" if given(n) else n)
+    return rename_piece(
+        piece, lambda n: f"{get_family_name(n)}, {' '.join(list_given_names(n))}" if list_given_names(n) else n
+    )
 
 
 def titled(pieces: list[Piece], rng: Random) -> list[Piece]:
     out: list[Piece] = []
     for p in pieces:
-        before = joined(out[-1:]).rstrip()
+        before = join_pieces(out[-1:]).rstrip()
         if p.label == "PERSON" and not before.endswith(TITLES):
             out.append(Piece(rng.choice(TITLES) + " "))
         out.append(p)
@@ -194,7 +196,7 @@ def unbracketed(pieces: list[Piece], rng: Random) -> list[Piece]:
     out: list[Piece] = []
     for i, p in enumerate(pieces):
         found = TAG.fullmatch(p.text) if p.edit >= 0 else None
-        before, after = joined(pieces[max(0, i - 1) : i])[-1:], joined(pieces[i + 1 : i + 2])[:1]
+        before, after = join_pieces(pieces[max(0, i - 1) : i])[-1:], join_pieces(pieces[i + 1 : i + 2])[:1]
         glued = before.isalnum() or after.isalnum()
         if found and not glued and not (before and before in OPEN) and not (after and after in CLOSE):
             inner = found[2].strip()
@@ -406,7 +408,7 @@ def in_xml(pieces: list[Piece], rng: Random) -> list[Piece]:
     for n, part in enumerate(sentences(pieces), 1):
         out.append(Piece(f'<s id="{n}">'))
         for p in part:
-            p = changed(p, html.escape)
+            p = change_piece(p, html.escape)
             out += [Piece(f"<{p.label.lower()}>"), p, Piece(f"</{p.label.lower()}>")] if p.edit >= 0 else [p]
         out.append(Piece("</s>\n"))
     return out
@@ -430,34 +432,34 @@ def unchanged(pieces: list[Piece], rng: Random) -> list[Piece]:
 
 REWRITERS: dict[str, Rewrite] = {
     "none": unchanged,
-    "upper case": each(str.upper, str.upper),
-    "lower case": each(str.lower, str.lower),
-    "bold": around("**", "**"),
-    "Markdown escapes": each(escaped_markdown, escaped_markdown),
+    "upper case": change_each_mention(str.upper, str.upper),
+    "lower case": change_each_mention(str.lower, str.lower),
+    "bold": surround_mentions("**", "**"),
+    "Markdown escapes": change_each_mention(escaped_markdown, escaped_markdown),
     "brackets lost": unbracketed,
-    "HTML escapes": each(html.escape, html.escape),
+    "HTML escapes": change_each_mention(html.escape, html.escape),
     "line wrap": wrapped,
-    "typo": some(typo),
-    "last name": some(last_name),
-    "brackets doubled": some(doubled),
-    "spaces inserted": some(spaced),
-    "typographic quotes": each(curly, curly),
-    "JSON escapes": each(escaped_json, escaped_json),
+    "typo": change_some_mentions(typo),
+    "last name": change_some_mentions(last_name),
+    "brackets doubled": change_some_mentions(doubled),
+    "spaces inserted": change_some_mentions(spaced),
+    "typographic quotes": change_each_mention(curly, curly),
+    "JSON escapes": change_each_mention(escaped_json, escaped_json),
     "possessive": possessive,
     "plural": with_ending("s", ("PERSON",)),
     "hyphenation": hyphenated,
     "sentences reordered": reordered,
     "synonyms": reworded,
-    "quoted": around('"', '"'),
+    "quoted": surround_mentions('"', '"'),
     "title": titled,
-    "initials": some(initials),
-    "last, first": some(last_first),
-    "title case": each(capitalised, capitalised),
-    "no-break spaces": each(nbsp, nbsp_after_short),
+    "initials": change_some_mentions(initials),
+    "last, first": change_some_mentions(last_first),
+    "title case": change_each_mention(capitalised, capitalised),
+    "no-break spaces": change_each_mention(nbsp, nbsp_after_short),
     "zero width": zero_width,
     "list or table": tabled,
     "XML": in_xml,
-    "number format": some(regrouped),
+    "number format": change_some_mentions(regrouped),
     "Polish endings": polish,
     "German genitive": with_ending("s", ("PERSON", "LOCATION")),
     "foreign sentences": framed,

@@ -9,7 +9,17 @@ import unicodedata
 from dataclasses import replace
 from random import Random
 
-from benchmarks.rewriting.pieces import TAG, Piece, Rewrite, around, each, given, is_name, renamed, some
+from benchmarks.rewriting.pieces import (
+    TAG,
+    Piece,
+    Rewrite,
+    change_each_mention,
+    change_some_mentions,
+    is_name,
+    list_given_names,
+    rename_piece,
+    surround_mentions,
+)
 
 
 def other_brackets(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
@@ -60,7 +70,7 @@ def entities(text: str) -> str:
 
 def referenced(pieces: list[Piece], rng: Random) -> list[Piece]:
     """References throughout; an original may come back with named ones, or with other numbers."""
-    out = each(entities, entities)(pieces, rng)
+    out = change_each_mention(entities, entities)(pieces, rng)
     return [replace(p, accepted=p.accepted | {html.escape(a) for a in p.accepted}) if p.edit >= 0 else p for p in out]
 
 
@@ -97,12 +107,12 @@ def shouted_family(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
 
 def first_name(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
     """``Anna Hale`` as ``Anna``, where nobody else of the text bears that name."""
-    names = given(piece.text)
+    names = list_given_names(piece.text)
     if not is_name(piece) or not names or len(names[0].rstrip(".")) < 2:
         return piece
     if any(p.entity != piece.entity and names[0].casefold() in p.text.casefold() for p in pieces if p.edit >= 0):
         return piece
-    return renamed(piece, lambda name: (given(name) or [name])[0])
+    return rename_piece(piece, lambda name: (list_given_names(name) or [name])[0])
 
 
 def linked(pieces: list[Piece], rng: Random) -> list[Piece]:
@@ -132,21 +142,21 @@ def in_both(pieces: list[Piece], rng: Random) -> list[Piece]:
 
 
 FURTHER: dict[str, Rewrite] = {
-    "other brackets": some(other_brackets),
-    "other joint": some(other_joint),
-    "soft hyphens": some(soft_hyphens),
-    "no diacritics": each(bare_letters, bare_letters),
-    "decomposed": each(decomposed, decomposed),
-    "JSON in ASCII": each(json_ascii, json_ascii),
+    "other brackets": change_some_mentions(other_brackets),
+    "other joint": change_some_mentions(other_joint),
+    "soft hyphens": change_some_mentions(soft_hyphens),
+    "no diacritics": change_each_mention(bare_letters, bare_letters),
+    "decomposed": change_each_mention(decomposed, decomposed),
+    "JSON in ASCII": change_each_mention(json_ascii, json_ascii),
     "numeric entities": referenced,
-    "CSV field": each(csv_field, csv_field),
+    "CSV field": change_each_mention(csv_field, csv_field),
     "mail quote": mail_quote,
-    "family in capitals": some(shouted_family),
-    "first name": some(first_name),
+    "family in capitals": change_some_mentions(shouted_family),
+    "first name": change_some_mentions(first_name),
     "links": linked,
     "footnotes": footnoted,
-    "code marks": around("`", "`"),
-    "underlined": around("_", "_"),
-    "brackets around": around("(", ")"),
+    "code marks": surround_mentions("`", "`"),
+    "underlined": surround_mentions("_", "_"),
+    "brackets around": surround_mentions("(", ")"),
     "list of names added": in_both,
 }

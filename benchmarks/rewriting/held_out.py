@@ -11,7 +11,17 @@ from random import Random
 from urllib.parse import quote
 
 from benchmarks.rewriting.first import initials
-from benchmarks.rewriting.pieces import TAG, Piece, Rewrite, around, each, family, given, is_name, some
+from benchmarks.rewriting.pieces import (
+    TAG,
+    Piece,
+    Rewrite,
+    change_each_mention,
+    change_some_mentions,
+    get_family_name,
+    is_name,
+    list_given_names,
+    surround_mentions,
+)
 
 
 def marked_inside(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
@@ -68,11 +78,16 @@ def letters_only(piece: Piece, rng: Random, pieces: list[Piece]) -> Piece:
     """``Anna Hale`` as ``A.H.``, where nobody else of the text has these."""
 
     def letters(name: str) -> str:
-        return "".join(w[0] for w in (*given(name), family(name)))
+        return "".join(w[0] for w in (*list_given_names(name), get_family_name(name)))
 
-    people = {p.entity: letters(p.text) for p in pieces if is_name(p) and given(p.text)}
+    people = {p.entity: letters(p.text) for p in pieces if is_name(p) and list_given_names(p.text)}
     mine = people.get(piece.entity, "")
-    if not is_name(piece) or not given(piece.text) or list(people.values()).count(mine) > 1 or "," in piece.text:
+    if (
+        not is_name(piece)
+        or not list_given_names(piece.text)
+        or list(people.values()).count(mine) > 1
+        or "," in piece.text
+    ):
         return piece
     forms = {joint.join((*letters(a), "")) for a in piece.accepted for joint in (".", ". ", "")}
     return replace(
@@ -102,15 +117,15 @@ def in_addresses(pieces: list[Piece], rng: Random) -> list[Piece]:
 
 
 HELD_OUT: dict[str, Rewrite] = {
-    "bold in brackets": some(marked_inside),
-    "fullwidth brackets": some(fullwidth),
+    "bold in brackets": change_some_mentions(marked_inside),
+    "fullwidth brackets": change_some_mentions(fullwidth),
     "tags in words": in_words,
-    "hashtags": some(hashtag),
-    "initials, no dots": some(undotted),
-    "initials alone": some(letters_only),
-    "other dashes": each(other_dashes, other_dashes),
-    "straight quotes": each(straight, straight),
+    "hashtags": change_some_mentions(hashtag),
+    "initials, no dots": change_some_mentions(undotted),
+    "initials alone": change_some_mentions(letters_only),
+    "other dashes": change_each_mention(other_dashes, other_dashes),
+    "straight quotes": change_each_mention(straight, straight),
     "in addresses": in_addresses,
-    "guillemets": around("«", "»"),
-    "HTML marks": around("<b>", "</b>"),
+    "guillemets": surround_mentions("«", "»"),
+    "HTML marks": surround_mentions("<b>", "</b>"),
 }

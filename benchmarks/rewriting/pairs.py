@@ -59,14 +59,14 @@ _APART = (
 """Of each of these, a composition has one at most: the second would undo or mistake what the first did."""
 
 
-def composable(first: str, second: str) -> bool:
+def can_compose(first: str, second: str) -> bool:
     """Whether the two make sense one after the other, in this order."""
     if first == second or {first, second} & {"none", *DROPPING} or _ORDER.get(first, 4) > _ORDER.get(second, 4):
         return False
     return not any(first in group and second in group for group in _APART)
 
 
-def composed(names: Sequence[str], rng: Random) -> tuple[str, ...]:
+def compose_names(names: Sequence[str], rng: Random) -> tuple[str, ...]:
     """Two rewriters to be applied one after the other; none where no two of them go together."""
-    pairs = [(first, second) for first in names for second in names if composable(first, second)]
+    pairs = [(first, second) for first in names for second in names if can_compose(first, second)]
     return rng.choice(pairs) if pairs else ()

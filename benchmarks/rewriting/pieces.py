@@ -46,7 +46,7 @@ class Piece:
 _TAIL = re.compile(r"\s*(?:['’ʼ][sS]|['’ʼ])?[\s.,;:!?]*")
 
 
-def parted(replacement: str, original: str) -> tuple[str, str, str, str]:
+def split_kept_around(replacement: str, original: str) -> tuple[str, str, str, str]:
     """Outer space, replacement, original and tail: what the plan kept around both belongs to neither.
 
     A space that only the replacement has comes back as ``lead`` or in ``tail`` marked by a leading NUL.
@@ -70,7 +70,7 @@ def parted(replacement: str, original: str) -> tuple[str, str, str, str]:
     return lead, replacement, original, tail
 
 
-def pieces_of(text: str, plan: Plan, family: Callable[[str], str]) -> list[Piece]:
+def split_pieces(text: str, plan: Plan, family: Callable[[str], str]) -> list[Piece]:
     """The anonymised text of a plan that holds its originals, in pieces; ``family`` gives a label's topmost one."""
     out: list[Piece] = []
     surfaces: dict[int, set[str]] = {}
@@ -82,23 +82,23 @@ def pieces_of(text: str, plan: Plan, family: Callable[[str], str]) -> list[Piece
         if edit.entity == 0 or not edit.replacement.strip():
             out.append(Piece(edit.replacement, accepted=frozenset({original}) if edit.entity == 0 else frozenset()))
             continue
-        lead, core, own, tail = parted(edit.replacement, original)
+        lead, core, own, tail = split_kept_around(edit.replacement, original)
         if core == own:  # a relative date stays as it is
             out.append(Piece(edit.replacement, accepted=frozenset({edit.replacement})))
             continue
-        out.append(_outer(lead))
+        out.append(_make_outer_piece(lead))
         surfaces.setdefault(edit.entity, set()).add(own)
         out.append(Piece(core, i, edit.entity, family(edit.label), core, own))
-        out.append(_outer(tail))
+        out.append(_make_outer_piece(tail))
     out.append(Piece(text[at:]))
     return [replace(p, accepted=frozenset(surfaces[p.entity])) if p.edit >= 0 else p for p in out if p.text]
 
 
-def _outer(text: str) -> Piece:
+def _make_outer_piece(text: str) -> Piece:
     return Piece(text[1:], accepted=frozenset({""})) if text[:1] == "\0" else Piece(text)
 
 
-def joined(pieces: Iterable[Piece]) -> str:
+def join_pieces(pieces: Iterable[Piece]) -> str:
     return "".join(p.text for p in pieces)
 
 
@@ -106,22 +106,22 @@ Rewrite = Callable[[list[Piece], Random], list[Piece]]
 Change = Callable[[str], str]
 
 
-def each(mention: Change | None, outside: Change | None = None) -> Rewrite:
+def change_each_mention(mention: Change | None, outside: Change | None = None) -> Rewrite:
     """The same change to every mention, whose original may come back changed alike, and one to what lies outside."""
 
     def rewrite(pieces: list[Piece], rng: Random) -> list[Piece]:
-        return [changed(p, mention if p.edit >= 0 else outside) for p in pieces]
+        return [change_piece(p, mention if p.edit >= 0 else outside) for p in pieces]
 
     return rewrite
 
 
-def changed(piece: Piece, change: Change | None) -> Piece:
+def change_piece(piece: Piece, change: Change | None) -> Piece:
     if change is None:
         return piece
     return replace(piece, text=change(piece.text), accepted=piece.accepted | {change(a) for a in piece.accepted})
 
 
-def some(change: Callable[[Piece, Random, list[Piece]], Piece]) -> Rewrite:
+def change_some_mentions(change: Callable[[Piece, Random, list[Piece]], Piece]) -> Rewrite:
     """A change of single mentions, which may look at the whole text."""
 
     def rewrite(pieces: list[Piece], rng: Random) -> list[Piece]:
@@ -130,7 +130,7 @@ def some(change: Callable[[Piece, Random, list[Piece]], Piece]) -> Rewrite:
     return rewrite
 
 
-def around(before: str, after: str, labels: Sequence[str] = ()) -> Rewrite:
+def surround_mentions(before: str, after: str, labels: Sequence[str] = ()) -> Rewrite:
     """Text put right before and after mentions; it lies outside."""
 
     def rewrite(pieces: list[Piece], rng: Random) -> list[Piece]:
@@ -150,28 +150,28 @@ def is_name(piece: Piece) -> bool:
     """Whether the mention is a person's name in words, no tag, and its family name is one: no initial, no number."""
     if piece.label != "PERSON" or not re.fullmatch(r"[^\W\d_][^\d_\[\]<>{}()@/]*", piece.text):
         return False
-    word = family(piece.text)
+    word = get_family_name(piece.text)
     return len(word) > 2 and word.isalpha() and not re.fullmatch(r"[IVX]+", word)
 
 
-def family(name: str) -> str:
+def get_family_name(name: str) -> str:
     """The last word of a name, or what stands before the comma."""
     head, comma, _ = name.partition(",")
     words = (head if comma else name).split()
     return words[-1] if words else name
 
 
-def given(name: str) -> list[str]:
+def list_given_names(name: str) -> list[str]:
     head, comma, rest = name.partition(",")
     return rest.split() if comma else head.split()[:-1]
 
 
-def alone(piece: Piece, pieces: Sequence[Piece]) -> bool:
+def is_only_bearer(piece: Piece, pieces: Sequence[Piece]) -> bool:
     """Whether no other entity of the text bears the family name, so that the name alone tells who is meant."""
-    word = family(piece.text).casefold()
+    word = get_family_name(piece.text).casefold()
     return not any(p.entity != piece.entity and word in p.text.casefold() for p in pieces if p.edit >= 0)
 
 
-def renamed(piece: Piece, form: Change) -> Piece:
+def rename_piece(piece: Piece, form: Change) -> Piece:
     """The mention and what is accepted in another form of name."""
     return replace(piece, text=form(piece.text), accepted=piece.accepted | {form(a) for a in piece.accepted})

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from allonym.document import Document, Span
-from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError, VaultError
+from allonym.errors import AllonymError, DataError, UsageError, VaultError, check_names, require_extra
 from allonym.plan import Anonymized
 from allonym.policy import Policy
 
@@ -105,16 +105,14 @@ def run_records(
         key = vault.operator_key
     findings = detect_records(documents, policy, key) if findings is None else findings
     if vault is None:
-        return [
-            _anonymize_found_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)
-        ]
-    subjects = [_run_guarded(document, lambda d: subject_of(d, policy)) for document in documents]
+        return [_replace_in_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)]
+    subjects = [_run_catching_failures(document, lambda d: subject_of(d, policy)) for document in documents]
     outcomes: list[Outcome] = []
     with vault.book(scope) as book:
         for document, subject, spans in zip(documents, subjects, findings, strict=True):
             book.about(subject if isinstance(subject, str) else "")
             spans = subject if isinstance(subject, Failure) else spans
-            outcomes.append(_anonymize_found_record(document, spans, policy, key, scope, book))
+            outcomes.append(_replace_in_record(document, spans, policy, key, scope, book))
     return outcomes
 
 
@@ -122,20 +120,22 @@ def detect_records(documents: Iterable[Document], policy: Policy, key: Key = Non
     """Run :func:`allonym.pipeline.detect_with_key` on each document; a failure takes the place of its findings."""
     from allonym.pipeline import detect_with_key
 
-    return [_run_guarded(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
+    return [_run_catching_failures(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
 
 
-def _anonymize_found_record(
+def _replace_in_record(
     document: Document, findings: Findings, policy: Policy, key: Key, scope: str, book: Book | None
 ) -> Outcome:
     from allonym.pipeline import replace_found
 
     if isinstance(findings, Failure):
         return findings
-    return _run_guarded(document, lambda d: replace_found(d, findings, policy, key=key, scope=scope, book=book))
+    return _run_catching_failures(
+        document, lambda d: replace_found(d, findings, policy, key=key, scope=scope, book=book)
+    )
 
 
-def _run_guarded(document: Document, function: Callable[[Document], T]) -> T | Failure:
+def _run_catching_failures(document: Document, function: Callable[[Document], T]) -> T | Failure:
     """The function's value for the document, or why it failed there."""
     try:
         return function(document)
@@ -175,9 +175,7 @@ def anonymize_batch(
     """
     arrow = import_arrow()
     names = list(batch.schema.names)
-    for name in (*columns, *((id_column,) if id_column else ())):
-        if name not in names:
-            raise UnknownNameError("column", name, names)
+    check_names("column", (*columns, *filter(None, (id_column,))), names)
     for name in (plan_column, error_column):
         if name in names:
             raise UsageError(f"column {name!r} exists already; choose another name for the added column")
@@ -211,10 +209,8 @@ def anonymize_batch(
 
 def import_arrow() -> Any:
     """The module pyarrow; :class:`MissingExtra` where it is not installed."""
-    try:
+    with require_extra("Parquet and Arrow", "parquet"):
         import pyarrow
-    except ImportError:
-        raise MissingExtra("Parquet and Arrow", "parquet") from None
     return pyarrow
 
 

@@ -5,9 +5,10 @@ All offsets are half-open and count code points of ``Document.text``.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -111,18 +112,13 @@ class Document:
 
         ``separators`` is one string put between all parts, or one string after each part.
         """
-        if not isinstance(separators, str) and len(separators) != len(parts):
-            raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
-        pieces: list[str] = []
-        places: list[Interval] = []
-        position = 0
         if isinstance(separators, str):
-            separators = [separators] * (len(parts) - 1) + [""]
-        for part, after in zip(parts, separators, strict=False):
-            places.append((position, position + len(part)))
-            pieces += (part, after)
-            position += len(part) + len(after)
-        return cls(id, "".join(pieces), meta, tuple(places))
+            separators = [*[separators] * (len(parts) - 1), ""][: len(parts)]
+        if len(separators) != len(parts):
+            raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
+        starts = accumulate((len(a) + len(b) for a, b in zip(parts, separators, strict=True)), initial=0)
+        intervals = tuple((start, start + len(part)) for start, part in zip(starts, parts, strict=False))
+        return cls(id, "".join(chain(*zip(parts, separators, strict=True))), meta, intervals)
 
     @classmethod
     def conversation(
@@ -132,25 +128,18 @@ class Document:
 
         The parts are, per turn, the speaker label (where there is one) and the text.
         """
-        pieces: list[str] = []
-        parts: list[Interval] = []
-        built: list[Turn] = []
-        position = 0
-        for speaker, text in turns:
-            label: Interval | None = None
-            if speaker:
-                label = (position, position + len(speaker))
-                parts.append(label)
-                pieces += (speaker, ": ")
-                position += len(speaker) + 2
-            end = position + len(text)
-            built.append(Turn(position, end, label))
-            parts.append((position, end))
-            pieces += (text, "\n")
-            position = end + 1
-        if pieces:
-            pieces.pop()
-        return cls(id, "".join(pieces), meta, tuple(parts), tuple(built))
+        lines = list(turns)
+        pieces: list[tuple[str, str]] = []
+        for speaker, text in lines:
+            pieces += [(speaker, ": "), (text, "\n")] if speaker else [(text, "\n")]
+        separators = [separator for _, separator in pieces[:-1]] + [""] * bool(pieces)
+        document = cls.from_parts(id, [piece for piece, _ in pieces], meta, separators)
+        intervals = iter(document.parts)
+        built = []
+        for speaker, _ in lines:
+            label = next(intervals) if speaker else None
+            built.append(Turn(*next(intervals), label))
+        return replace(document, turns=tuple(built))
 
     def part_texts(self) -> tuple[str, ...]:
         """Return the parts' texts; the whole text where the document has no parts."""
@@ -160,7 +149,7 @@ class Document:
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
     """Return the union of the intervals as sorted, disjoint, non-touching intervals.
 
-    >>> merge([(4, 6), (0, 2), (1, 3), (6, 7)])
+    >>> merge_intervals([(4, 6), (0, 2), (1, 3), (6, 7)])
     [(0, 3), (4, 7)]
     """
     out: list[Interval] = []
@@ -176,7 +165,7 @@ def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
 def subtract_intervals(interval: Interval, covered: Sequence[Interval]) -> Iterator[Interval]:
     """Yield the parts of ``interval`` outside the sorted, disjoint intervals ``covered``.
 
-    >>> list(subtract((0, 10), [(2, 3), (5, 12)]))
+    >>> list(subtract_intervals((0, 10), [(2, 3), (5, 12)]))
     [(0, 2), (3, 5)]
     """
     position, end = interval
@@ -190,3 +179,41 @@ def subtract_intervals(interval: Interval, covered: Sequence[Interval]) -> Itera
         position = max(position, stop)
     if position < end:
         yield position, end
+
+
+def clip_intervals(intervals: Sequence[Interval], start: int, end: int) -> list[Interval]:
+    """Return what the sorted, disjoint ``intervals`` cover of ``start:end``."""
+    first = bisect_right(intervals, start, key=itemgetter(1))
+    last = bisect_left(intervals, end, key=itemgetter(0))
+    return [(max(start, a), min(end, b)) for a, b in intervals[first:last]]
+
+
+def trim_blanks(text: str, start: int, end: int) -> Interval:
+    """Return the borders of ``text[start:end]`` without blanks and line ends at its ends."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+class Reach:
+    """How far a set of intervals reaches from any position. Building it sorts them; a question takes a bisection."""
+
+    def __init__(self, intervals: Iterable[Interval]) -> None:
+        borders = sorted(intervals)
+        self._starts = [start for start, _ in borders]
+        self._ends = list(accumulate((end for _, end in borders), max))
+
+    def find_furthest_end(self, position: int) -> int:
+        """Return the furthest end of the intervals that start at or before ``position``; 0 where none does."""
+        count = bisect_right(self._starts, position)
+        return self._ends[count - 1] if count else 0
+
+    def contains(self, start: int, end: int) -> bool:
+        """Return whether one of the intervals holds all of ``start:end``."""
+        return self.find_furthest_end(start) >= end
+
+    def touches(self, start: int, end: int) -> bool:
+        """Return whether one of the intervals shares a character with ``start:end``."""
+        return self.find_furthest_end(end - 1) > start

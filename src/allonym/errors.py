@@ -26,7 +26,8 @@ Messages say where, what is required and what was got. They show configuration, 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class AllonymError(Exception):
@@ -69,11 +70,37 @@ class UnknownNameError(UsageError, LookupError):
         super().__init__(f"{prefix}unknown {kind} {name!r}; {hint}: {listed}")
 
 
+def check_names(kind: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
+    """Raise :class:`UnknownNameError` for the first of ``names`` that is not known."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name, known, where)
+
+
 class MissingExtra(UsageError, ImportError):
     """An optional package is needed; the message names the command that installs it."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package; install it with: pip install 'allonym[{extra}]'")
+
+
+@contextmanager
+def require_extra(what: str, extra: str) -> Iterator[None]:
+    """A context in which the packages of an extra are imported.
+
+    Args:
+        what: what needs them.
+        extra: name of the extra.
+
+    Raises:
+        MissingExtra: one of them is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if isinstance(error, MissingExtra) or (error.name or "").partition(".")[0] == "allonym":
+            raise
+        raise MissingExtra(what, extra) from error
 
 
 class RequestError(UsageError):

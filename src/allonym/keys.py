@@ -65,7 +65,7 @@ def derive_operator_key(key: bytes | str | None, operator: str, scope: str = "")
 
 
 @lru_cache(maxsize=8)
-def _root_key(key: bytes | str) -> bytes:
+def _derive_root_key(key: bytes | str) -> bytes:
     if isinstance(key, str):
         key = stretch_passphrase(key, b"allonym passphrase 1", 2**14, length=64)
     return hmac.digest(b"allonym 1", key, "sha512")
@@ -74,7 +74,7 @@ def _root_key(key: bytes | str) -> bytes:
 @lru_cache(maxsize=64)
 def _derive_subkey(key: bytes | str, purpose: str, scope: str) -> bytes:
     info = b"\0".join((purpose.encode(), encode_secret(scope)))
-    return hmac.digest(_root_key(key), info + b"\1", "sha512")
+    return hmac.digest(_derive_root_key(key), info + b"\1", "sha512")
 
 
 class Cipher:

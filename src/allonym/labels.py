@@ -6,17 +6,26 @@ type. ``to_scheme`` and ``from_scheme`` map to and from the names that other too
 
 from __future__ import annotations
 
+import copyreg
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, cast
 
-from allonym.errors import PolicyError, UnknownNameError
+from allonym.errors import PolicyError, UnknownNameError, check_names
 
 Kind = Literal["direct", "quasi", "none"]
+
+
+def _make_read_only(table: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(table)
+
+
+# Labels and policies hold read-only mappings and go to other processes; Python cannot pickle these by itself.
+copyreg.pickle(MappingProxyType, lambda table: (_make_read_only, (dict(table),)))
 
 SCHEMES = ("presidio", "spacy", "conll", "dlp", "tab", "textwash", "p1", "p2", "p5")
 """Names of the foreign schemes. ``spacy`` is OntoNotes; ``p1``, ``p2`` and ``p5`` are the papers' own names."""
@@ -49,8 +58,8 @@ class Taxonomy:
     def __init__(self, labels: Iterable[Label]) -> None:
         self._labels = {label.name: label for label in labels}
         for label in self._labels.values():
-            if label.parent is not None and label.parent not in self._labels:
-                raise UnknownNameError("parent label", label.parent, self._labels, where=label.name)
+            if label.parent is not None:
+                check_names("parent label", (label.parent,), self._labels, label.name)
         self._ancestors: dict[str, tuple[str, ...]] = {}
         for name in self._labels:
             chain = [name]
@@ -59,6 +68,11 @@ class Taxonomy:
                     raise PolicyError(f"label {name} is its own ancestor")
                 chain.append(parent)
             self._ancestors[name] = tuple(chain)
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        if self is TAXONOMY:
+            return "TAXONOMY"
+        return TAXONOMY.extend, ([label for label in self if label.name not in TAXONOMY],)
 
     def __contains__(self, name: object) -> bool:
         return name in self._labels
@@ -80,13 +94,17 @@ class Taxonomy:
         """Return the label, its parent, and so on up to the top. An unknown label has only itself."""
         return self._ancestors.get(name, (name,))
 
+    def get_family(self, name: str) -> str:
+        """Return the broadest label above a label, such as ``PERSON``; an unknown label is its own family."""
+        return self.lineage(name)[-1]
+
     def within(self, name: str, ancestor: str) -> bool:
         """Return whether ``name`` is ``ancestor`` or lies below it."""
         return ancestor in self.lineage(name)
 
     def are_related(self, a: str, b: str) -> bool:
         """Return whether two labels are the same, one lies below the other, or both share an ancestor."""
-        return a == b or self.lineage(a)[-1] == self.lineage(b)[-1]
+        return a == b or self.get_family(a) == self.get_family(b)
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return the label and all below it, in table order."""
@@ -103,7 +121,7 @@ class Taxonomy:
 
     def to_scheme(self, label: str, scheme: str) -> str | None:
         """Return the scheme's name for ``label`` or its nearest ancestor that has one; None where there is none."""
-        _check_scheme(scheme)
+        check_names("scheme", (scheme,), SCHEMES)
         self.get(label)
         for name in self.lineage(label):
             if names := self._labels[name].names.get(scheme):
@@ -112,7 +130,7 @@ class Taxonomy:
 
     def from_scheme(self, name: str, scheme: str) -> tuple[str, ...]:
         """Return all labels that the scheme calls ``name``, in table order; empty where it has no such name."""
-        _check_scheme(scheme)
+        check_names("scheme", (scheme,), SCHEMES)
         return _reverse_names(self, scheme).get(name, ())
 
 
@@ -125,28 +143,14 @@ def _reverse_names(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]
     return {foreign: tuple(labels) for foreign, labels in by_name.items()}
 
 
-def _check_scheme(scheme: str) -> None:
-    if scheme not in SCHEMES:
-        raise UnknownNameError("scheme", scheme, SCHEMES)
-
-
 def _read_taxonomy() -> Taxonomy:
     labels = []
     lines = files("allonym").joinpath("labels.tsv").read_text(encoding="utf-8").splitlines()
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
         names = {s: tuple(row[s].split("|")) for s in SCHEMES if row[s]}
-        kind = row["kind"]
-        assert kind in ("direct", "quasi", "none")
-        labels.append(
-            Label(
-                row["name"],
-                row["parent"] or None,
-                kind,  # type: ignore[arg-type]
-                int(row["risk"]),
-                row["description"],
-                MappingProxyType(names),
-            )
-        )
+        kind = cast(Kind, row["kind"])
+        listed = MappingProxyType(names)
+        labels.append(Label(row["name"], row["parent"] or None, kind, int(row["risk"]), row["description"], listed))
     return Taxonomy(labels)
 
 
@@ -170,7 +174,7 @@ def from_scheme(name: str, scheme: str) -> tuple[str, ...]:
     """Return the labels that a foreign scheme calls ``name``; empty where it has no such name.
 
     >>> from_scheme("GPE", "spacy")
-    ('COUNTRY', 'CITY', 'US_STATE')
+    ('COUNTRY', 'CITY', 'REGION', 'US_STATE')
 
     Raises:
         UnknownNameError: no such scheme.

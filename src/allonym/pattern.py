@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from allonym.errors import PolicyError, UnknownNameError
+from allonym.errors import PolicyError, check_names
 
 Boundary = Literal["word", "left", "right", "none"]
 
@@ -87,11 +87,10 @@ class PatternRule:
         Raises:
             PolicyError, UnknownNameError: a key is not known, lacking or of the wrong type.
         """
-        keys = {f.name: f for f in fields(cls)}
+        keys = [f.name for f in fields(cls)]
         values: dict[str, object] = {}
+        check_names("key", row, keys, where)
         for key, value in row.items():
-            if key not in keys:
-                raise UnknownNameError("key", key, keys, where)
             expected, is_valid, convert = _FORMS.get(key, _STRING)
             if not is_valid(value):
                 raise PolicyError(f"{where}: {key} must be {expected}, got {type(value).__name__}")

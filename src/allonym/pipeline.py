@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allonym.detect.candidates import find_candidates
-from allonym.detect.explanation import explain_candidates
-from allonym.detect.selection import select_findings
-from allonym.detect.turns import with_turns
+from allonym.detect.selection import explain_candidates, select_findings
+from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
 from allonym.link import Linked, link
@@ -137,7 +136,7 @@ def replace_found(
         book: a vault's book of the scope, open for writing.
         linked: the mentions grouped into entities; by default they are linked here.
     """
-    document = with_turns(document)
+    document = add_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = apply_edits(document.text, plan.edits)

@@ -7,18 +7,18 @@ A label that a policy looks for and has no rule for is suppressed, never kept.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from allonym import registry
-from allonym.errors import PolicyError, UnknownNameError
-from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy
+from allonym.errors import PolicyError, UnknownNameError, check_names
+from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule
 from allonym.text.terms import TermList as TermList
 from allonym.text.terms import read_terms as read_terms
@@ -34,9 +34,6 @@ class Rule:
     operator: str
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     threshold: float | None = None
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _make_rule, (self.operator, dict(self.options), self.threshold)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +94,6 @@ class Policy:
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        state = {name: _thaw_tables(getattr(self, name)) for name in self.__dataclass_fields__ if name != "taxonomy"}
-        added = [label for label in self.taxonomy if label.name not in TAXONOMY]
-        return _restore_policy, (state, [(a.name, a.parent, a.kind, a.risk, a.description) for a in added])
-
     @classmethod
     def load(cls, source: str | Path | Policy) -> Policy:
         """Load a preset by name, or a policy from a TOML file. A policy is returned unchanged.
@@ -138,7 +130,7 @@ class Policy:
             base.taxonomy.get(label)
         if threshold is not None:
             point = float(threshold) if 0 < threshold < 1 else None
-            base = base.with_threshold(_check_unit(threshold, "threshold"), point)
+            base = base.with_threshold(_check_value_form("unit", threshold, "threshold"), point)
         return replace(base, name="only", labels=chosen, every=False, exclude=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
@@ -192,7 +184,7 @@ class Policy:
                 return self.operating_points[name]
         return "high-recall"
 
-    def settings(self, detector: str) -> Mapping[str, object]:
+    def settings(self, detector: str) -> Mapping[str, Any]:
         """The options of a detector: those of its table, else the defaults of ``registry.DETECTOR_KEYS``."""
         defaults = {name: key.default for name, key in registry.DETECTOR_KEYS.get(detector, {}).items()}
         return MappingProxyType({**defaults, **self.tables.get(detector, {})})
@@ -223,27 +215,6 @@ def presets() -> tuple[str, ...]:
 @cache
 def _read_preset(name: str) -> Policy:
     return _parse_toml(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
-
-
-def _make_rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
-    return Rule(operator, MappingProxyType(dict(options)), threshold)
-
-
-def _restore_policy(state: dict[str, Any], added: list[tuple[Any, ...]]) -> Policy:
-    taxonomy = TAXONOMY.extend(Label(*row) for row in added) if added else TAXONOMY
-    return Policy(taxonomy=taxonomy, **{name: _freeze(value) for name, value in state.items()})
-
-
-def _freeze(value: Any) -> Any:
-    """The value with its tables read only and its lists as tuples."""
-    if isinstance(value, dict):
-        return MappingProxyType({key: _freeze(item) for key, item in value.items()})
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _thaw_tables(value: Any) -> Any:
-    """The value with its read-only tables as dictionaries, which can be pickled."""
-    return {key: _thaw_tables(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _order_tables(value: Any) -> Any:
@@ -287,17 +258,36 @@ PLAIN_KEYS = ("description", "language", "subject", "consistent", "images", "ocr
 TAG_KEYS = ("style", "names")
 LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
 _MOST = 1e6  # of any number in a policy
+_FORMS: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
+    "unit": (float, "a number from 0 to 1", lambda value: 0 <= value <= 1),
+    "number": (float, "a number", lambda value: abs(value) <= _MOST),
+    "count": (int, "an integer from 1", lambda value: value >= 1),
+    "natural": (int, "an integer from 0", lambda value: value >= 0),
+    "flag": (bool, "true or false", lambda _: True),
+}
+"""Kind of a value to its type, what messages say of it, and which values of the type will do."""
 
 
-def _check_unit(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise PolicyError(f"{where} must be a number from 0 to 1, got {value!r}")
-    return float(value)
+def _has_type(value: object, kind: type) -> bool:
+    """Whether a value of a TOML file has a type: an integer is a number too, but true and false are neither."""
+    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (kind is bool)
 
 
-def _check_choice(kind: str, value: str, choices: Iterable[str], where: str) -> str:
-    if value not in choices:
-        raise UnknownNameError(kind, value, choices, where)
+def _check_value_form(kind: str, value: Any, where: str) -> Any:
+    cls, expected, is_valid = _FORMS[kind]
+    if not _has_type(value, cls) or not is_valid(value):
+        raise PolicyError(f"{where} must be {expected}, got {value!r}")
+    return cls(value)
+
+
+def _check_string(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
+    return value
+
+
+def _check_choice(kind: str, value: str, choices: Collection[str], where: str) -> str:
+    check_names(kind, (value,), choices, where)
     return value
 
 
@@ -307,11 +297,12 @@ def _check_strings(value: object, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _check_table(value: object, keys: Iterable[str], where: str) -> dict[str, Any]:
+def _check_table(value: object, keys: Collection[str] | None, where: str) -> dict[str, Any]:
+    """The table, if it has no other keys; None: it may have any."""
     if not isinstance(value, dict):
         raise PolicyError(f"{where} must be a table, got {type(value).__name__}")
-    for key in value:
-        _check_choice("key", key, keys, where)
+    if keys is not None:
+        check_names("key", value, keys, where)
     return value
 
 
@@ -327,8 +318,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
     _check_table(raw, KEYS, where)
     for key, value in raw.items():
         kind = KEYS[key][0]
-        ok = isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
-        if not ok:
+        if not _has_type(value, kind):
             raise PolicyError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, got {type(value).__name__}")
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
@@ -340,7 +330,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
     changes: dict[str, Any] = {key: raw[key] for key in PLAIN_KEYS if key in raw}
     changes["name"] = raw.get("name") or Path(where).stem
     if "threshold" in raw:
-        changes["threshold"] = _check_unit(raw["threshold"], f"{where}: threshold")
+        changes["threshold"] = _check_value_form("unit", raw["threshold"], f"{where}: threshold")
     for key, choices in (("consistent", CONSISTENT), ("images", IMAGES)):
         _check_choice("value", raw.get(key, choices[0]), choices, f"{where}: {key}")
     if raw.get("ocr"):
@@ -396,7 +386,7 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
     for key in DETECT_LISTS:
         if key in detect:
             out[key] = _check_strings(detect[key], f"{where}.{key}")
-    _check_detectors(out.get("detectors", ()), f"{where}.detectors")
+    check_names("detector", out.get("detectors", ()), registry.detectors.names(), f"{where}.detectors")
     for key in ("labels", "exclude"):
         for name in out.get(key, ()):
             taxonomy.get(name, f"{where}.{key}")
@@ -406,28 +396,26 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
     points = dict(base.operating_points)
     if "operating_point" in detect:
         points["*"] = check_operating_point(detect["operating_point"], f"{where}.operating_point")
-    raw_points = detect.get("operating_points", {})
-    for name, value in _check_table(raw_points, raw_points, f"{where}.operating_points").items():
+    for name, value in _check_table(detect.get("operating_points", {}), None, f"{where}.operating_points").items():
         taxonomy.get(name, f"{where}.operating_points")
         points[name] = check_operating_point(value, f"{where}.operating_points.{name}")
     out["operating_points"] = MappingProxyType(points)
-    raw_tables = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
-    tables = dict(base.tables)
-    for name, table in raw_tables.items():
-        options = _read_options(registry.DETECTOR_KEYS[name], table, taxonomy, f"{where}.{name}", folder)
+    tables: dict[str, Mapping[str, Any]] = dict(base.tables)
+    with_options = [name for name in detect if name in registry.DETECTOR_KEYS]
+    for name in with_options:
+        options = _read_options(registry.DETECTOR_KEYS[name], detect[name], taxonomy, f"{where}.{name}", folder)
         tables[name] = MappingProxyType({**tables.get(name, {}), **options})
     out["tables"] = MappingProxyType(tables)
     running = set(out.get("detectors", base.detectors))
     if "ensemble" in running:
-        members = tables.get("ensemble", {}).get("members", ())
-        running.update(members if isinstance(members, tuple) else ())
-    for name in raw_tables:
+        running.update(tables.get("ensemble", {}).get("members", ()))
+    for name in with_options:
         if name not in running:
             raise PolicyError(f"{where}.{name} has options, but {name} is not among the detectors")
     return out
 
 
-def check_operating_point(value: object, where: str) -> str | float:
+def check_operating_point(value: Any, where: str) -> str | float:
     """Return an operating point: one of ``OPERATING_POINTS``, or a number between 0 and 1.
 
     Raises:
@@ -435,14 +423,9 @@ def check_operating_point(value: object, where: str) -> str | float:
     """
     if isinstance(value, str):
         return _check_choice("operating point", value, OPERATING_POINTS, where)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+    if not _has_type(value, float) or not 0 < value < 1:
         raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
     return float(value)
-
-
-def _check_detectors(names: Iterable[str], where: str) -> None:
-    for name in names:
-        _check_choice("detector", name, registry.detectors.names(), where)
 
 
 def _read_options(
@@ -455,50 +438,34 @@ def _read_options(
 
 
 def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: Path | None) -> object:
-    if kind == "unit":
-        return _check_unit(value, where)
+    if kind in _FORMS:
+        return _check_value_form(kind, value, where)
     if kind == "names":
         names = _check_strings(value, where)
         if where.endswith("ensemble.members"):
-            _check_detectors(names, where)
+            check_names("detector", names, registry.detectors.names(), where)
         return names
     if kind == "labels":
-        for foreign, label in _check_table(value, value, where).items():
+        for foreign, label in _check_table(value, None, where).items():
             if not isinstance(label, str):
                 raise PolicyError(f"{where}.{foreign} must be a label, got {type(label).__name__}")
             if label:
                 taxonomy.get(label, f"{where}.{foreign}")
-        return MappingProxyType(dict(value))
     if kind == "modes":
-        for label, mode in _check_table(value, value, where).items():
+        for label, mode in _check_table(value, None, where).items():
             taxonomy.get(label, where)
             _check_choice("mode", mode, registry.MODES, f"{where}.{label}")
+    if kind in ("labels", "modes"):
         return MappingProxyType(dict(value))
-    if kind in ("count", "natural"):
-        least = int(kind == "count")
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise PolicyError(f"{where} must be an integer from {least}, got {value!r}")
-        return value
-    if kind == "number":
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
-            raise PolicyError(f"{where} must be a number, got {value!r}")
-        return float(value)
     if kind == "prompts":
         return _read_prompts(value, where)
-    if kind == "flag":
-        if not isinstance(value, bool):
-            raise PolicyError(f"{where} must be true or false, got {value!r}")
-        return value
-    if not isinstance(value, str):
-        raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
+    value = _check_string(value, where)
     if kind == "mode":
         return _check_choice("mode", value, registry.MODES, where)
     if kind == "json":
         return _check_choice("JSON mode", value, registry.JSON_MODES, where)
-    if kind == "folder":
-        return str((folder or Path()) / value) if value else ""
     beside = (folder or Path()) / value
-    return str(beside) if kind == "path" and value and beside.exists() else value
+    return str(beside) if value and (kind == "folder" or (kind == "path" and beside.exists())) else value
 
 
 def _read_prompts(value: object, where: str) -> Mapping[str, object]:
@@ -512,20 +479,17 @@ def _read_prompts(value: object, where: str) -> Mapping[str, object]:
 
 
 def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None = None) -> Rule:
-    if not isinstance(raw, dict):
-        raise PolicyError(f"{where} must be a table, got {type(raw).__name__}")
-    options = dict(raw)
+    options = dict(_check_table(raw, None, where))
     threshold = options.pop("threshold", base.threshold if base else None)
     if threshold is not None:
-        threshold = _check_unit(threshold, f"{where}.threshold")
+        threshold = _check_value_form("unit", threshold, f"{where}.threshold")
     operator = options.pop("operator", None)
     if operator is None:
         inherited = base or fallback
         if inherited is None:
             raise PolicyError(f"{where}: operator is required")
         operator, options = inherited.operator, {**inherited.options, **options}
-    if not isinstance(operator, str):
-        raise PolicyError(f"{where}.operator must be a string, got {type(operator).__name__}")
+    operator = _check_string(operator, f"{where}.operator")
     from allonym.replace import check_options  # the operators know their own options
 
     check_options(operator, options, where)
@@ -533,15 +497,14 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
 
 
 def _check_style(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
+    style = _check_string(value, where)
     try:
-        shown = [value.format(label="LABEL", n=n) for n in (1, 2)]
-    except (KeyError, IndexError, ValueError):
-        raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {value!r}") from None
-    if "LABEL" not in shown[0]:
-        raise PolicyError(f"{where}: {{label}} is required, got {value!r}")
-    return value
+        shown = style.format(label="LABEL", n=1)
+    except (AttributeError, KeyError, IndexError, ValueError):
+        raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}") from None
+    if "LABEL" not in shown:
+        raise PolicyError(f"{where}: {{label}} is required, got {style!r}")
+    return style
 
 
 def _read_label(row: object, where: str) -> Label:
@@ -549,7 +512,7 @@ def _read_label(row: object, where: str) -> Label:
     name, kind, risk = data.get("name"), data.get("kind", "direct"), data.get("risk", 3)
     if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
         raise PolicyError(f"{where}.name must be in capitals, digits and underscores, got {name!r}")
-    if kind not in ("direct", "quasi", "none"):
+    if kind not in get_args(Kind):
         raise PolicyError(f"{where}.kind must be direct, quasi or none, got {kind!r}")
     if not isinstance(risk, int) or not 0 <= risk <= 5:
         raise PolicyError(f"{where}.risk must be an integer from 0 to 5, got {risk!r}")

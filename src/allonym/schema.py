@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from allonym import registry
@@ -15,154 +14,138 @@ from allonym.policy import CONSISTENT, DETECT_KEYS, IMAGES, KEYS, LABEL_KEYS, OP
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+Schema = dict[str, object]
+
 _TYPES = {int: "integer", str: "string", float: "number", list: "array", dict: "object", bool: "boolean"}
-_STRINGS: dict[str, object] = {"type": "array", "items": {"type": "string"}}
-_UNIT: dict[str, object] = {"type": "number", "minimum": 0, "maximum": 1}
-_LABEL: dict[str, object] = {"$ref": "#/$defs/label"}
-_LABELS: dict[str, object] = {"type": "array", "items": _LABEL}
-_POINT: dict[str, object] = {
+_STRING: Schema = {"type": "string"}
+_STRINGS: Schema = {"type": "array", "items": _STRING}
+_UNIT: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+_LABEL: Schema = {"$ref": "#/$defs/label"}
+_LABELS: Schema = {"type": "array", "items": _LABEL}
+_RULE: Schema = {"$ref": "#/$defs/rule"}
+_TERMS: Schema = {"$ref": "#/$defs/terms"}
+_POINT: Schema = {
     "anyOf": [{"enum": list(OPERATING_POINTS)}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]
 }
 
 
-def policy_schema() -> dict[str, object]:
+def policy_schema() -> Schema:
     """Return a JSON Schema (draft 2020-12) of policy files, with the detectors, operators and labels of this process.
 
     It accepts every file that :meth:`allonym.policy.Policy.load` accepts; what only the loader can know (whether a
     pattern compiles, a file exists, a label is added by the policy itself) it leaves to it.
     """
-    values: dict[str, dict[str, object]] = {
+    tag_keys = {"style": _STRING, "names": {"enum": ["", *SCHEMES]}}
+    label_keys = {
+        "name": _LABEL,
+        "parent": _LABEL,
+        "kind": {"enum": list(get_args(Kind))},
+        "risk": {"type": "integer", "minimum": 0, "maximum": 5},
+        "description": _STRING,
+    }
+    values: dict[str, Schema] = {
         "schema": {"const": SCHEMA},
         "threshold": _UNIT,
         "consistent": {"enum": list(CONSISTENT)},
         "images": {"enum": list(IMAGES)},
         "countries": _STRINGS,
-        "detect": _describe_object(DETECT_KEYS, _describe_detect_key),
-        "llm": _describe_object(tuple(registry.LLM_KEYS), lambda name: _describe_key(registry.LLM_KEYS[name])),
-        "tag": _describe_object(TAG_KEYS, _describe_tag_key),
-        "default": {"$ref": "#/$defs/rule"},
-        "rules": _per_label({"$ref": "#/$defs/rule"}),
-        "dictionary": _per_label({"$ref": "#/$defs/terms"}),
-        "exclusions": {"type": "object", "additionalProperties": {"$ref": "#/$defs/terms"}},
-        "metadata": _per_label(_STRINGS),
-        "labels": {"type": "array", "items": _describe_object(LABEL_KEYS, _describe_label_key, ("name",))},
+        "detect": _describe_detect(),
+        "llm": _describe_options_table(registry.LLM_KEYS),
+        "tag": _describe_object({key: tag_keys[key] for key in TAG_KEYS}),
+        "default": _RULE,
+        "rules": _describe_per_label(_RULE),
+        "dictionary": _describe_per_label(_TERMS),
+        "exclusions": {"type": "object", "additionalProperties": _TERMS},
+        "metadata": _describe_per_label(_STRINGS),
+        "labels": {
+            "type": "array",
+            "items": _describe_object({key: label_keys[key] for key in LABEL_KEYS}, ("name",)),
+        },
         "patterns": {"type": "array", "items": _describe_pattern()},
     }
-    properties: dict[str, object] = {
+    properties: Schema = {
         key: {"description": says, "type": _TYPES[kind], **values.get(key, {})} for key, (kind, says) in KEYS.items()
     }
     return {
         "$schema": DIALECT,
         "title": "allonym policy",
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
+        **_describe_object(properties),
         "$defs": {
             "label": {"anyOf": [{"enum": [lab.name for lab in TAXONOMY]}, {"pattern": "^[A-Z][A-Z0-9_]*$"}]},
             "rule": _describe_rule(),
-            "terms": {
-                "anyOf": [_STRINGS, _describe_object(("file", "column"), lambda _: {"type": "string"}, ("file",))]
-            },
+            "terms": {"anyOf": [_STRINGS, _describe_object({"file": _STRING, "column": _STRING}, ("file",))]},
         },
     }
 
 
-def _describe_object(
-    keys: tuple[str, ...], describe: Callable[[str], object], required: tuple[str, ...] = ()
-) -> dict[str, object]:
-    out: dict[str, object] = {"type": "object", "properties": {key: describe(key) for key in keys}}
-    if required:
-        out["required"] = list(required)
-    return out | {"additionalProperties": False}
+def _describe_object(properties: Mapping[str, object], required: Sequence[str] = ()) -> Schema:
+    listed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": dict(properties), **listed, "additionalProperties": False}
 
 
-def _per_label(value: Mapping[str, object]) -> dict[str, object]:
+def _describe_per_label(value: Schema) -> Schema:
     return {"type": "object", "propertyNames": _LABEL, "additionalProperties": value}
 
 
-def _describe_detect_key(key: str) -> dict[str, object]:
-    if key in ("labels", "exclude"):
-        return dict(_LABELS)
-    if key == "detectors":
-        return {"type": "array", "items": {"enum": list(registry.detectors.names())}}
-    if key == "operating_point":
-        return dict(_POINT)
-    if key == "operating_points":
-        return _per_label(_POINT)
-    if key in registry.DETECTOR_KEYS:
-        keys = registry.DETECTOR_KEYS[key]
-        return _describe_object(tuple(keys), lambda name: _describe_key(keys[name]))
-    return dict(_STRINGS)
+def _describe_detect() -> Schema:
+    tables = {name: _describe_options_table(keys) for name, keys in registry.DETECTOR_KEYS.items()}
+    properties = {
+        "detectors": {"type": "array", "items": {"enum": list(registry.detectors.names())}},
+        "labels": _LABELS,
+        "exclude": _LABELS,
+        "operating_point": _POINT,
+        "operating_points": _describe_per_label(_POINT),
+        **tables,
+    }
+    return _describe_object({key: properties[key] for key in DETECT_KEYS})
 
 
-def _describe_key(key: registry.Key) -> dict[str, object]:
-    return {"description": key.description, **_describe_option(key.kind)}
-
-
-def _describe_option(kind: str) -> dict[str, object]:
-    """Describe an option of a detector, or of the table ``[llm]``."""
-    mode: dict[str, object] = {"enum": list(registry.MODES)}
-    kinds: dict[str, dict[str, object]] = {
+def _describe_options_table(keys: Mapping[str, registry.Key]) -> Schema:
+    """Describe the table of a detector, or the table ``[llm]``."""
+    mode: Schema = {"enum": list(registry.MODES)}
+    prompt = _describe_object(dict.fromkeys(registry.LLM_PROMPT_PARTS, _STRING))
+    kinds: dict[str, Schema] = {
         "unit": _UNIT,
         "count": {"type": "integer", "minimum": 1},
         "natural": {"type": "integer", "minimum": 0},
         "number": {"type": "number"},
         "json": {"enum": list(registry.JSON_MODES)},
-        "prompts": _describe_object(
-            tuple(registry.LLM_PROMPTS),
-            lambda _: _describe_object(registry.LLM_PROMPT_PARTS, lambda _: {"type": "string"}),
-        ),
+        "prompts": _describe_object(dict.fromkeys(registry.LLM_PROMPTS, prompt)),
         "flag": {"type": "boolean"},
         "names": _STRINGS,
         "labels": {"type": "object", "additionalProperties": {"anyOf": [_LABEL, {"const": ""}]}},
         "mode": mode,
-        "modes": _per_label(mode),
+        "modes": _describe_per_label(mode),
     }
-    return dict(kinds.get(kind, {"type": "string"}))
+    return _describe_object(
+        {name: {"description": key.description, **kinds.get(key.kind, _STRING)} for name, key in keys.items()}
+    )
 
 
-def _describe_tag_key(key: str) -> dict[str, object]:
-    return {"enum": ["", *SCHEMES]} if key == "names" else {"type": "string"}
-
-
-def _describe_label_key(key: str) -> dict[str, object]:
-    if key == "kind":
-        return {"enum": list(get_args(Kind))}
-    if key == "risk":
-        return {"type": "integer", "minimum": 0, "maximum": 5}
-    if key in ("name", "parent"):
-        return dict(_LABEL)
-    return {"type": "string"}
-
-
-def _describe_pattern() -> dict[str, object]:
+def _describe_pattern() -> Schema:
     says = _read_attributes(PatternRule)
-    hints = get_type_hints(PatternRule)
     properties = {
-        f.name: {"description": says.get(f.name, ""), **_describe_type(hints[f.name])} for f in fields(PatternRule)
+        name: {"description": says.get(name, ""), **_describe_type(hint)}
+        for name, hint in get_type_hints(PatternRule).items()
     }
     properties["label"] |= _LABEL
-    required = ["name", "label", "pattern"]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return _describe_object(properties, ("name", "label", "pattern"))
 
 
-def _describe_rule() -> dict[str, object]:
+def _describe_rule() -> Schema:
     """Describe a rule: each operator has its own options, which are its keyword-only parameters."""
     names = list(registry.operators.names())
-    shared: dict[str, object] = {"operator": {"enum": names}, "threshold": _UNIT}
+    shared: Schema = {"operator": {"enum": names}, "threshold": _UNIT}
     cases = []
     for name in names:
         chosen = {"properties": {"operator": {"const": name}}, "required": ["operator"]}
-        allowed = {
-            "properties": {**shared, **_describe_options(registry.operators.get(name))},
-            "additionalProperties": False,
-        }
-        cases.append({"if": chosen, "then": allowed})
+        allowed = {**shared, **_describe_operator_options(registry.operators.get(name))}
+        cases.append({"if": chosen, "then": {"properties": allowed, "additionalProperties": False}})
     return {"type": "object", "properties": shared, "allOf": cases}
 
 
-def _describe_options(operator: Any) -> dict[str, object]:
-    out: dict[str, object] = {}
+def _describe_operator_options(operator: Any) -> Schema:
+    out: Schema = {}
     for parameter in inspect.signature(operator, eval_str=True).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:
             value = parameter.default
@@ -171,7 +154,7 @@ def _describe_options(operator: Any) -> dict[str, object]:
     return out
 
 
-def _describe_type(hint: Any) -> dict[str, object]:
+def _describe_type(hint: Any) -> Schema:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return {"enum": list(args)}
@@ -183,7 +166,7 @@ def _describe_type(hint: Any) -> dict[str, object]:
     kind = {tuple: list, Sequence: list, Mapping: dict}.get(origin or hint, origin or hint)
     if kind not in _TYPES:
         return {}
-    out: dict[str, object] = {"type": _TYPES[kind]}
+    out: Schema = {"type": _TYPES[kind]}
     if kind is list and args:
         out["items"] = _describe_type(args[0])
     return out

@@ -11,13 +11,13 @@ from benchmarks.consistency import (
     Marked,
     Outcome,
     Text,
-    bearer,
-    count,
-    emails,
+    count_outcomes,
+    find_bearer,
+    name_personas,
     names_somebody,
     pair_kind,
-    people,
-    personas,
+    read_descriptions,
+    read_emails,
 )
 
 
@@ -35,7 +35,7 @@ def test_pairs_of_one_person_and_of_two() -> None:
         "Ada Brook met Bo Day. Brook left, then Ada Moor.",
         *zip(("Ada Brook", "Bo Day", "Brook", "Ada Moor"), ("a", "b", "a", "c"), strict=True),
     )
-    figures, kinds, wrong = count([text], None)
+    figures, kinds, wrong = count_outcomes([text], None)
     assert (figures["one_person_pairs"], figures["two_persons_pairs"]) == (1, 5)
     assert (figures["one_person"], figures["two_persons"]) == (1, 1)
     assert not kinds and not wrong
@@ -43,7 +43,7 @@ def test_pairs_of_one_person_and_of_two() -> None:
 
 def test_a_wrong_split_and_a_wrong_merge_are_told_apart() -> None:
     text = marked("Ada Brook met Brook and Zed.", ("Ada Brook", "a"), ("Brook", "b"), ("Zed", "a"))
-    figures, kinds, wrong = count([text], None)
+    figures, kinds, wrong = count_outcomes([text], None)
     assert figures["one_person"] == 0
     assert figures["two_persons"] == 0.5
     assert kinds == {"split: short or other given name": 1, "merged: part of a name": 1}
@@ -63,13 +63,13 @@ def test_a_wrong_split_and_a_wrong_merge_are_told_apart() -> None:
     ],
 )
 def test_an_address_belongs_to_the_new_person_it_is_made_of(address: str, who: object) -> None:
-    assert bearer(address, {1: "Emma Tyler", 2: "Finn Tyler", 3: "Moor, Cy"}) == who
+    assert find_bearer(address, {1: "Emma Tyler", 2: "Finn Tyler", 3: "Moor, Cy"}) == who
 
 
 def test_entities_with_one_full_name_are_one_person() -> None:
     kinds = ["PERSON", "PERSON", "PERSON", "EMAIL_ADDRESS"]
     found = [Outcome(1, "Emma Tyler"), Outcome(2, "Tyler, Emma"), Outcome(3, "Emma"), Outcome(4, "e.tyler@example.com")]
-    a, b, c, d = personas(found, kinds)
+    a, b, c, d = name_personas(found, kinds)
     assert a == b == d != c
 
 
@@ -108,7 +108,7 @@ def test_gold_is_read_without_pronouns_groups_and_nested_mentions(tmp_path: Path
     mark("Bo Day", ["b"])
     path = tmp_path / "threads.jsonl"
     path.write_text(json.dumps(row) + "\n", "utf-8")
-    (found,) = emails(path)
+    (found,) = read_emails(path)
     assert [text[m.start : m.end] for m in found.mentions] == ["Ada Brook", "Bo Day"]
 
 
@@ -117,8 +117,8 @@ def test_another_text_is_refused(tmp_path: Path) -> None:
     digest = sha256(b"Ada met Bo.").hexdigest()
     chains.write_text(json.dumps({"id": "1", "sha256": digest, "mentions": [[0, 3, "p1"]]}) + "\n", "utf-8")
     texts.write_text(json.dumps({"id": "1", "text": "Ada met Bo."}) + "\n", "utf-8")
-    (found,) = people(chains, texts)
+    (found,) = read_descriptions(chains, texts)
     assert found.mentions == (Marked(0, 3, "p1"),)
     texts.write_text(json.dumps({"id": "1", "text": "Ada met Cy."}) + "\n", "utf-8")
     with pytest.raises(SystemExit, match="is not the one that was marked"):
-        list(people(chains, texts))
+        list(read_descriptions(chains, texts))

@@ -28,20 +28,20 @@ def test_a_number_that_was_learnt_is_exposed_and_written():
     canary = finetune.Canary("You can call Odell Tarnby on", "(206) 555-0147", 1)
     examples = [(f"{finetune.ASKED}Caller: {canary.start} {canary.number}.", "ok")] * 4
     model = finetune.Learner([p + c for p, c in examples], size, 0)
-    before = finetune.remembered(model, [canary], size, 1)[1]
+    before = finetune.measure_memory(model, [canary], size, 1)[1]
     model.learn(examples, 0)
-    after = finetune.remembered(model, [canary], size, 1)[1]
+    after = finetune.measure_memory(model, [canary], size, 1)[1]
     assert after["exposure"].value == 6 > before["exposure"].value  # the first of 64
     assert (before["extracted"].value, after["extracted"].value) == (0, 1)
 
 
 def test_all_versions_run_and_anonymising_takes_the_canaries_out():
-    result = finetune.run(None, finetune.SMALL, 0)
+    result = finetune.compare_versions(None, finetune.SMALL, 0)
     left = {name: result[name]["canaries_left"].value for name in finetune.VERSIONS}
     assert left == {"original": 1, "tags": 0, "pseudonyms": 0}
     assert {result[name]["examples"] for name in finetune.VERSIONS} == {result["original"]["examples"]}
     assert result["tags"]["edits"] > 0 == result["original"]["edits"]
-    lines = list(finetune.table(result, finetune.SMALL))
+    lines = list(finetune.format_table(result, finetune.SMALL))
     assert all(line.count("|") == len(finetune.VERSIONS) + 2 for line in lines)
 
 

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from benchmarks.ner import figures, findings, lowered, read, tally
+from benchmarks.ner import compute_figures, count_text, imitate_speech, mark_findings, read_text
 
 from allonym.document import Span
-from allonym.train.labelmap import default_map
+from allonym.train.labelmap import load_default_map
 
 
 def record(marked: str, source: str = "") -> dict[str, Any]:
@@ -25,12 +25,12 @@ def record(marked: str, source: str = "") -> dict[str, Any]:
 
 def scored(gold: dict[str, Any], found: str, groups: str = "") -> dict[str, Any]:
     wanted = frozenset(groups.split())
-    text = read(gold, "", default_map(), wanted)
+    text = read_text(gold, "", load_default_map(), wanted)
     predicted = record(found)
     assert predicted["text"] == gold["text"]
     spans = [Span(s["start"], s["end"], s["label"], 1.0, "test") for s in predicted["spans"]]
     annotated = frozenset(g for m in text.gold for g in m.groups)
-    return figures(tally(text, findings(text.text, spans), annotated), 2.0)
+    return compute_figures(count_text(text, mark_findings(text.text, spans), annotated), 2.0)
 
 
 def test_all_right() -> None:
@@ -117,6 +117,6 @@ def test_scoring_some_groups_only() -> None:
     ],
 )
 def test_lowered(before: str, after: str) -> None:
-    given, wanted = lowered(record(before)), record(after)
+    given, wanted = imitate_speech(record(before)), record(after)
     assert given["text"] == wanted["text"]
     assert given["spans"] == wanted["spans"]

@@ -10,15 +10,15 @@ import pytest
 from benchmarks.round_trip import (
     Case,
     Job,
-    cases,
-    complete,
-    encode,
-    english,
-    polish,
+    anonymise_case,
+    is_complete,
+    list_strata,
+    make_english_cases,
+    make_polish_cases,
     read_cache,
-    report,
-    run,
-    strata,
+    read_cases,
+    report_operator,
+    run_case,
     write_cache,
 )
 
@@ -50,7 +50,7 @@ def test_polish_sentences_are_joined_until_there_are_enough_words_and_mentions()
         {"id": str(i), "text": f"Zdanie numer {i} mówi o Annie i o Janku z Quill.", "spans": spans(i)}
         for i in range(20)
     ]
-    texts = list(polish(rows))
+    texts = list(make_polish_cases(rows))
     assert [t.id for t in texts] == ["0", "4", "8", "12", "16"]
     assert all(len(t.text.split()) >= 35 and len(t.spans) == 8 for t in texts)
     assert all(t.text[s.start : s.end] in ("Annie", "Janku") for t in texts for s in t.spans)
@@ -77,29 +77,29 @@ def test_as_many_texts_are_taken_as_are_asked_for(tmp_path: Path) -> None:
         for i in range(20)
     ]
     path.write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
-    assert sorted(c.id for c in cases([path], 3, 1)) == ["0", "4", "8"]
-    assert len(cases([path], 100, 1)) == 5
+    assert sorted(c.id for c in read_cases([path], 3, 1)) == ["0", "4", "8"]
+    assert len(read_cases([path], 100, 1)) == 5
 
 
 def test_documents_are_cut_at_sentence_ends() -> None:
     sentence = "Write to ada.brook@example.com or to bo.day@example.org, or call 555-010-1234 before Monday. "
-    texts = english({"id": "d", "text": sentence * 9})
+    texts = make_english_cases({"id": "d", "text": sentence * 9})
     assert len(texts) > 1
     assert all(35 <= len(t.text.split()) <= 120 and len(t.spans) >= 5 and t.text.endswith("Monday.") for t in texts)
     assert all(t.text[s.start : s.end].strip() for t in texts for s in t.spans)
 
 
 def test_what_is_hard_about_a_text() -> None:
-    assert strata(case()) == {"adjacent, one type", "long (4 words or more)"}
-    assert strata(case(TEXT, ("Bo Day", "PERSON"), ("Quill", "ORGANIZATION"))) == set()
+    assert list_strata(case()) == {"adjacent, one type", "long (4 words or more)"}
+    assert list_strata(case(TEXT, ("Bo Day", "PERSON"), ("Quill", "ORGANIZATION"))) == set()
 
 
 def test_a_plan_that_misses_a_mention_is_incomplete() -> None:
     one = case()
-    assert complete(one, encode(one, "tag"))
-    assert not complete(one, Plan(digest(TEXT)))
+    assert is_complete(one, anonymise_case(one, "tag"))
+    assert not is_complete(one, Plan(digest(TEXT)))
     half = Plan(digest(TEXT), (Edit(0, 9, "[PERSON_1]", "PERSON", 1, "tag@1"),))
-    assert not complete(one, half)
+    assert not is_complete(one, half)
 
 
 def test_texts_and_findings_survive_the_cache(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_texts_and_findings_survive_the_cache(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operator", ["tag", "wild_tag"])
 def test_untouched_and_decorated_texts_come_back(operator: str) -> None:
-    rows = run(case(), job("none", "bold", "synonyms", operators=(operator,)))
+    rows = run_case(case(), job("none", "bold", "synonyms", operators=(operator,)))
     assert [r["class"] for r in rows[:3]] == ["right"] * 3
     assert [r["tally"].unchanged for r in rows[:3]] == [True, False, True]
     assert all(r["encoded"] == "complete" for r in rows)
@@ -121,8 +121,8 @@ def test_untouched_and_decorated_texts_come_back(operator: str) -> None:
 
 
 def test_the_report_counts_texts_and_mentions(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = run(case(), job("none", "bold", "summary"))
-    figures = report(rows, {"made up": strata(case())}, "tag")
+    rows = run_case(case(), job("none", "bold", "summary"))
+    figures = report_operator(rows, {"made up": list_strata(case())}, "tag")
     assert figures["encode"] == 1
     assert figures["all"]["texts"] == len(rows)
     assert figures["none"]["right"] == 1
@@ -133,6 +133,6 @@ def test_the_report_counts_texts_and_mentions(capsys: pytest.CaptureFixture[str]
 
 def test_what_cannot_be_anonymised_is_a_failure_of_encoding() -> None:
     overlapping = Case("x", "en", TEXT, (Span(0, 9, "PERSON"), Span(4, 9, "PERSON")))
-    rows = run(overlapping, job("none"))
+    rows = run_case(overlapping, job("none"))
     assert [r["encoded"] for r in rows] == ["DataError"]
     assert "tally" not in rows[0]

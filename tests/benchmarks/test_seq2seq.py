@@ -20,11 +20,11 @@ MARKED = {"Li Brook": "PERSON", "Kestrel Road": "STREET_ADDRESS", "Quill Ltd": "
 
 def case_of(text, marked):
     spans = tuple(Span(text.index(n), text.index(n) + len(n), label, 1.0, "given") for n, label in marked.items())
-    beside = set(seq2seq.find_plain_words(seq2seq._beside(text, [(s.start, s.end) for s in spans])))
+    beside = set(seq2seq.find_plain_words(seq2seq._join_text_beside(text, [(s.start, s.end) for s in spans])))
     policy = seq2seq.policy_of_names()
     found = {True: set(), False: set()}
     for name, label in marked.items():
-        known = seq2seq.names_words(name, seq2seq.family(label, policy))
+        known = seq2seq.names_words(name, seq2seq.find_family(label, policy))
         for word in known.keys() - beside:
             found[known[word]].add(word)
     return seq2seq.Case(Document("", text), spans, frozenset(found[True]), frozenset(found[False] - found[True]))
@@ -39,7 +39,7 @@ def stays(**put):
     )
     plan = Plan(digest(text), edits)
     assert apply_edits(text, edits) != text
-    return {(s.word, s.where, s.telling) for s in seq2seq.stayed(case, plan, seq2seq.policy_of_names())}
+    return {(s.word, s.where, s.telling) for s in seq2seq.list_remaining_words(case, plan, seq2seq.policy_of_names())}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_what_stands_beside_mentions_is_no_leak():
     case = case_of(TEXT, MARKED)
     assert case.telling == {"li", "kestrel", "quill"}
     assert case.kinds == {"ltd"}
-    assert seq2seq.leaked(case, TEXT) == {"telling": 3, "tellings": 3, "all": 4, "alls": 4}
-    assert seq2seq.leaked(case, "Brook met Kestrel.") == {"telling": 1, "tellings": 3, "all": 1, "alls": 4}
+    assert seq2seq.count_leaked_words(case, TEXT) == {"telling": 3, "tellings": 3, "all": 4, "alls": 4}
+    assert seq2seq.count_leaked_words(case, "Brook met Kestrel.") == {"telling": 1, "tellings": 3, "all": 1, "alls": 4}
 
 
 def test_the_whole_with_tiny_numbers(monkeypatch, capsys):

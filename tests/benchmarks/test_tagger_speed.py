@@ -7,15 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from benchmarks.tagger_speed import gemm_rates, matrices, measures, texts_of, word_count
+from benchmarks.tagger_speed import count_matrices, cut_texts, find_dimensions, gemm_rates, word_count
 
 
 def test_texts_are_cut_to_so_many_characters(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in ("abcdef", "ghij", "klm")))
-    assert texts_of(path, 8) == ["abcdef", "gh"]
-    assert texts_of(path, 4, after=8) == ["ij", "kl"]
-    assert texts_of(path, 4, after=20) == []
+    assert cut_texts(path, 8) == ["abcdef", "gh"]
+    assert cut_texts(path, 4, after=8) == ["ij", "kl"]
+    assert cut_texts(path, 4, after=20) == []
 
 
 def test_words_hold_a_letter_or_a_digit() -> None:
@@ -44,9 +44,9 @@ def test_matrices_and_measures_of_a_quantised_model(tmp_path: Path) -> None:
     ids = h.make_tensor_value_info("ids", kinds.INT64, ("n",))
     out = h.make_tensor_value_info("z", kinds.FLOAT, ("n", 4))
     onnx.save(h.make_model(h.make_graph(nodes, "g", [ids], [out], tensors)), str(tmp_path / "tagger.onnx"))
-    found = matrices(tmp_path)
+    found = count_matrices(tmp_path)
     assert found == Counter({(4, 16): 1, (16, 4): 1})
-    assert measures(found) == (4, 16, 1)
+    assert find_dimensions(found) == (4, 16, 1)
 
 
 def test_int8_rates_are_plausible() -> None:

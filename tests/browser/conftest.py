@@ -73,10 +73,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
                 line = said.get(timeout=_START)
             except Empty:
                 raise RuntimeError(f"the server did not start: {''.join(lines)}") from None
-            for words in ("serving at", "make the first account"):
+            for words in ("serving at", "create the first account"):
                 if words in line and (address := re.search(r"http\S+", line)):
                     found[words] = address.group()
-        yield Server(found["serving at"], found["make the first account"], folder, lines)
+        yield Server(found["serving at"], found["create the first account"], folder, lines)
     finally:
         process.terminate()
         try:

@@ -44,4 +44,4 @@ def test_save_writes_the_examples_into_a_new_folder(run, tmp_path):
     assert run("demo", "--save", str(folder)).code == 0
     assert {p.name for p in folder.iterdir()} == {*EXAMPLES, CORPUS}
     again = run("demo", "--save", str(folder))
-    assert again.code == 1 and "File exists" in again.err
+    assert again.code == 2 and "--save needs a new folder" in again.err

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import allonym
 from allonym.cli.options import read_key
-from allonym.cli.terminal import escape_controls, json_line
+from allonym.cli.terminal import escape_controls, format_json_line
 
 RULES = ("-p", "rules.toml")
 
@@ -70,12 +70,12 @@ def test_no_color_is_respected(tmp_path, args):
 
 @pytest.mark.parametrize(("takes", "shown"), [(0.9, False), (1.1, True)])
 def test_only_a_run_that_takes_its_time_has_a_progress_bar(monkeypatch, takes, shown):
-    bars, said = import_module("allonym.cli.progress"), io.StringIO()
+    bars, said = import_module("allonym.cli.terminal"), io.StringIO()
     clock = iter([0.0, takes * bars.PATIENCE])
     monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(bars, "on_terminal", lambda **_: True)
+    monkeypatch.setattr(bars, "is_terminal", lambda **_: True)
     monkeypatch.setattr(bars, "make_console", lambda **_: Console(file=said, force_terminal=True))
-    with bars.show_progress(enabled=True) as advance:
+    with bars.show_byte_progress(enabled=True) as advance:
         advance(5, 10)
     assert ("\u2501" in said.getvalue()) == shown
 
@@ -103,9 +103,9 @@ def test_visible_keeps_length_and_lines_on_request():
     assert escape_controls(text).isprintable()
 
 
-def test_json_lines_can_always_be_encoded():
-    assert json_line({"a": "caf\u00e9"}) == '{"a": "caf\u00e9"}'
-    assert json_line({"a": "\ud800"}) == '{"a": "\\ud800"}'
+def test_format_json_lines_can_always_be_encoded():
+    assert format_json_line({"a": "caf\u00e9"}) == '{"a": "caf\u00e9"}'
+    assert format_json_line({"a": "\ud800"}) == '{"a": "\\ud800"}'
 
 
 def test_keys_are_passphrases_where_readable_and_bytes_elsewhere(tmp_path, monkeypatch):

@@ -132,7 +132,7 @@ def test_purge_asks_first(run, vault, key):
     assert len(vault.known("letters")) == 1
     done = run("vault", "purge", "v", "--secret-file", key, "--subject", "patient 17", stdin=b"y\n")
     assert done.code == 0
-    assert "1 originals, 1 choices, 1 subjects, 0 scopes; no trace left in its files" in done.err
+    assert "originals 1, choices 1, subjects 1, scopes 0; no trace left in its files" in done.err
     assert vault.known("letters") == ()
     done = run("vault", "purge", "v", "--secret-file", key, "--scope", "calls", "--yes", "--actor", "ops")
     assert done.code == 0

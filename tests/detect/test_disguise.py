@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym.detect import disguise
-from allonym.detect.disguise import View, find_regions, fold_lookalikes, unmask
+from allonym.detect.disguise import View, find_disguised_regions, fold_lookalikes, undo_disguise
 from allonym.policy import Policy
 
 CASES = [
@@ -31,13 +31,13 @@ secrets = st.sampled_from(["jane@example.com", "4111 1111 1111 1111", "078-05-11
 @pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
 def test_disguises(case: dict[str, str]) -> None:
     folded = fold_lookalikes(case["text"])
-    view = unmask(folded)
+    view = undo_disguise(folded)
     text = folded if view is None else view.text
     assert case["plain"] in text
     start = text.index(case["plain"])
     end = start + len(case["plain"])
     if view is not None:
-        start, end = view.original(start, end)
+        start, end = view.locate_original(start, end)
     assert case["text"][start:end] == case["covers"]
 
 
@@ -57,7 +57,7 @@ def test_disguises(case: dict[str, str]) -> None:
     ],
 )
 def test_ordinary_text_is_not_disguised(text: str) -> None:
-    assert unmask(fold_lookalikes(text)) is None
+    assert undo_disguise(fold_lookalikes(text)) is None
 
 
 def test_ascii_and_plain_text_come_back_as_they_are() -> None:
@@ -98,10 +98,10 @@ def test_folding_keeps_the_length_and_is_idempotent(text: str) -> None:
 
 @given(texts)
 def test_a_view_leads_back_exactly(text: str) -> None:
-    view = unmask(text)
+    view = undo_disguise(text)
     if view is None:
         return
-    places = [view.original(i, i + 1) for i in range(len(view.text))]
+    places = [view.locate_original(i, i + 1) for i in range(len(view.text))]
     for (a, b), (c, d) in pairwise(places):
         assert a < b <= len(text)
         assert a <= c and b <= d
@@ -109,7 +109,7 @@ def test_a_view_leads_back_exactly(text: str) -> None:
         if b - a == 1 and text[a] not in "&\\%":
             assert fold_lookalikes(text[a]) == fold_lookalikes(view.text[i]) or view.text[i] in "-. t"
     if places:
-        assert view.original(0, len(view.text)) == (places[0][0], places[-1][1])
+        assert view.locate_original(0, len(view.text)) == (places[0][0], places[-1][1])
 
 
 def _disguised(secret: str, how: str) -> str:
@@ -132,21 +132,21 @@ def test_a_planted_secret_is_found_and_covered_exactly(before: str, secret: str,
     hidden = _disguised(secret, how)
     text = f"{before} |{hidden}| {after}"
     folded = fold_lookalikes(text)
-    view = unmask(folded)
+    view = undo_disguise(folded)
     shown = folded if view is None else view.text
     start = shown.index(secret)
     end = start + len(secret)
     if view is not None:
-        start, end = view.original(start, end)
+        start, end = view.locate_original(start, end)
     assert text[start:end] == hidden
 
 
 def test_a_view_shows_no_text_and_refuses_empty_spans() -> None:
-    view = unmask("marker&#64;example.com")
+    view = undo_disguise("marker&#64;example.com")
     assert isinstance(view, View)
     assert "marker" not in repr(view)
     with pytest.raises(ValueError, match="span of the view"):
-        view.original(3, 3)
+        view.locate_original(3, 3)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_a_view_shows_no_text_and_refuses_empty_spans() -> None:
 )
 def test_long_input_takes_no_more_than_linear_work(unit: str) -> None:
     text = fold_lookalikes(unit * (200_000 // len(unit)))
-    view = unmask(text)
-    assert view is None or view.original(0, len(view.text))[1] <= len(text)
+    view = undo_disguise(text)
+    assert view is None or view.locate_original(0, len(view.text))[1] <= len(text)
 
 
 def test_lone_surrogates_pass() -> None:
     text = "\ud83d jane&#64;example.com \ude00"
-    view = unmask(fold_lookalikes(text))
+    view = undo_disguise(fold_lookalikes(text))
     assert view is not None
     assert "jane@example.com" in view.text
 
@@ -168,13 +168,13 @@ def test_lone_surrogates_pass() -> None:
 def test_views_of_a_long_text_are_regions_of_it():
     filler = "Nothing of note was said by anybody there. "
     text = filler * 200 + "Write to jane [at] example [dot] com soon. " + filler * 200
-    (at, first, last, view) = next(find_regions(text))
+    (at, first, last, view) = next(find_disguised_regions(text))
     assert len(view.text) < 2000
     place = view.text.index("jane@example.com")
     assert first <= place and place + 16 <= last
-    start, end = view.original(place, place + 16)
+    start, end = view.locate_original(place, place + 16)
     assert text[at + start : at + end] == "jane [at] example [dot] com"
-    assert list(find_regions(filler * 400)) == []
+    assert list(find_disguised_regions(filler * 400)) == []
 
 
 def test_disguise_is_found_wherever_it_stands():

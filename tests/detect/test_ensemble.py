@@ -15,7 +15,7 @@ TEXT = Document("", "x" * 40)
 
 def ensemble(mode, votes=2, modes=None, **members):
     built = {name: (lambda document, spans=spans: spans) for name, spans in members.items()}
-    return Ensemble(POLICY, dict(sorted(built.items())), mode, votes, modes or {})(TEXT)
+    return Ensemble(POLICY.taxonomy, dict(sorted(built.items())), mode, votes, modes or {})(TEXT)
 
 
 A = [Span(0, 10, "PERSON", 0.9, "a:model"), Span(20, 25, "ORGANIZATION", 0.6, "a:model")]
@@ -78,7 +78,7 @@ def test_the_order_of_members_and_of_findings_makes_no_difference(spans, mode, d
     members = {f"m{i}": one for i, one in enumerate(spans)}
     other = {name: data.draw(st.permutations(members[name])) for name in data.draw(st.permutations(list(members)))}
     made = [
-        Ensemble(POLICY, {name: (lambda document, s=s: s) for name, s in given.items()}, mode, 2, {})(TEXT)
+        Ensemble(POLICY.taxonomy, {name: (lambda document, s=s: s) for name, s in given.items()}, mode, 2, {})(TEXT)
         for given in (members, other)
     ]
     assert made[0] == made[1]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.detect.disguise import fold_lookalikes
-from allonym.detect.lexicon import build_detector, filter_excluded, keep_words
+from allonym.detect.lexicon import build_detector, fold_in_place, split_by_exclusions
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy, TermList
@@ -125,16 +125,16 @@ def test_exclusions_hold_for_the_label_its_children_and_all() -> None:
         Span(7, 16, "CREDIT_CARD", 1.0, "rules:card+valid"),
     )
     other, company = Span(17, 20, "PERSON"), Span(0, 4, "COMPANY")
-    kept, dropped = filter_excluded(document, [person, child, card, other, company], excluded)
+    kept, dropped = split_by_exclusions(document, [person, child, card, other, company], excluded)
     assert kept == (other, company)
     assert dropped == (person, child, card)
 
 
 def test_without_exclusions_all_is_kept() -> None:
     span = Span(0, 4, "PERSON")
-    assert filter_excluded(Document("", "Mark"), [span], Policy(name="test")) == ((span,), ())
+    assert split_by_exclusions(Document("", "Mark"), [span], Policy(name="test")) == ((span,), ())
     with pytest.raises(PolicyError, match=r"exclusions\.PERSON: term 1 of 1"):
-        filter_excluded(Document("", "Mark"), [span], Policy(name="test", exclusions=(TermList("PERSON", ("-",)),)))
+        split_by_exclusions(Document("", "Mark"), [span], Policy(name="test", exclusions=(TermList("PERSON", ("-",)),)))
 
 
 def test_a_hundred_thousand_terms() -> None:
@@ -157,7 +157,7 @@ def test_comparison_keeps_lengths() -> None:
     long = [chr(p) for p in range(0x110000) if len(chr(p).lower()) != 1]
     assert long
     for char in (*long, "ß", "ﬁ", "½", "e\u0301", "한"):
-        assert len(keep_words(f"a{char}b")) == len(char) + 2
+        assert len(fold_in_place(f"a{char}b")) == len(char) + 2
 
 
 def test_large_documents_give_what_small_ones_give():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.mentions import repeat_names
+from allonym.detect.mentions import find_repeated_names
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 
@@ -13,7 +13,7 @@ def found(text, *seeds, label="ORGANIZATION", score=0.9):
         at = text.index(seed, at)
         spans.append(Span(at, at + len(seed), label, score, "tagger"))
         at += len(seed)
-    return [(text[s.start : s.end], s.start, s.label) for s in repeat_names(text, spans, spans, TAXONOMY)]
+    return [(text[s.start : s.end], s.start, s.label) for s in find_repeated_names(text, spans, spans, TAXONOMY)]
 
 
 def test_a_name_of_several_words_is_found_again():
@@ -50,6 +50,6 @@ def test_what_is_found_is_uncovered_and_equal_to_a_seed(text, start, length):
     if start + length > len(text):
         return
     seed = Span(start, start + length, "PERSON", 0.9, "tagger")
-    for span in repeat_names(text, [seed], [seed], TAXONOMY):
+    for span in find_repeated_names(text, [seed], [seed], TAXONOMY):
         assert span.end <= seed.start or span.start >= seed.end
         assert text[span.start : span.end] in text[seed.start : seed.end]

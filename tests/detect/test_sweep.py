@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.detect import mentions
-from allonym.detect.selection import MONTHS_AS_NAMES, _drop_superseded
-from allonym.detect.sweep import Reach, clip_intervals, pair_overlaps
+from allonym.detect.ensemble import pair_overlaps
+from allonym.detect.selection import MONTHS_AS_NAMES, _drop_superseded_findings
 from allonym.detect.tagger import SOURCE as TAGGER
-from allonym.document import Span, merge_intervals, subtract_intervals
+from allonym.document import Reach, Span, clip_intervals, merge_intervals, subtract_intervals
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 from allonym.resolve import decide, resolve
@@ -44,7 +44,7 @@ spans = st.builds(
 
 
 def drop_superseded_pair_by_pair(text, findings):
-    """What :func:`_drop_superseded` does, by comparing each finding of the tagger with all others."""
+    """What :func:`_drop_superseded_findings` does, by comparing each finding of the tagger with all others."""
     others = [s for s in findings if s.source != TAGGER]
     tagged = [s for s in findings if s.source == TAGGER]
     if not others or not tagged:
@@ -73,14 +73,21 @@ def drop_superseded_pair_by_pair(text, findings):
 @settings(max_examples=300)
 @given(st.lists(spans, max_size=14))
 def test_superseded_findings_are_those_of_a_comparison_of_all_pairs(findings):
-    swept = _drop_superseded(TEXT, list(findings), POLICY)
+    swept = _drop_superseded_findings(TEXT, list(findings), POLICY)
     assert sorted(swept) == sorted(drop_superseded_pair_by_pair(TEXT, findings))
+
+
+def test_overlapping_findings_of_the_tagger_are_not_compared_with_each_other():
+    wide, narrow = Span(0, 11, "PERSON", 0.9, TAGGER), Span(6, 15, "PERSON", 0.9, TAGGER)
+    date = Span(12, 15, "DATE", 0.9, "rules:x")
+    rest = replace(narrow, end=11)
+    assert sorted(_drop_superseded_findings(TEXT, [wide, narrow, date], POLICY)) == sorted([wide, rest, date])
 
 
 @given(st.lists(spans, max_size=10), borders)
 def test_a_reach_answers_for_all_its_spans(many, interval):
     start, end = interval
-    reach = Reach(many)
+    reach = Reach((s.start, s.end) for s in many)
     assert reach.contains(start, end) == any(s.start <= start and end <= s.end for s in many)
     assert reach.touches(start, end) == any(s.start < end and start < s.end for s in many)
 

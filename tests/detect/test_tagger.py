@@ -20,7 +20,7 @@ from allonym.detect.tagger import build_detector, extract_spans, join_name_parts
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
 from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger
-from allonym.models.tags import LABELS, PARTS, tag_names
+from allonym.models.tags import LABELS, PARTS, list_tag_names
 from allonym.models.words import split_words
 from allonym.policy import Policy
 
@@ -74,7 +74,7 @@ def said(text: str, tags: str) -> Tagged:
         name, _, chance = tag.partition(":")
         short = {"F": "PERSON_FIRSTNAME", "L": "PERSON_LASTNAME", "C": "CITY", "ORG": "ORGANIZATION"}
         begin, _, label = name.partition("-")
-        at = tag_names(LABELS).index(f"{begin}-{short.get(label, label)}" if label else "O")
+        at = list_tag_names(LABELS).index(f"{begin}-{short.get(label, label)}" if label else "O")
         row[at] += float(chance or 0.99)
         row[0] += 1 - row.sum()
     return Tagged(borders, np.log(rows).astype(np.float32), np.zeros((len(borders), len(PARTS)), np.float32))

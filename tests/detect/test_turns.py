@@ -1,7 +1,7 @@
 import pytest
 
 import allonym
-from allonym.detect.turns import find_turns, with_turns
+from allonym.detect.turns import add_turns, find_turns
 from allonym.document import Document
 
 
@@ -22,14 +22,14 @@ def test_find_turns(text, speakers):
 
 
 def test_turns_of_parts_are_where_the_parts_are():
-    document = with_turns(Document.from_parts("r", ["7", "Ann Lee: Hello.\nBob Roy: Hi.", "x: y"]))
+    document = add_turns(Document.from_parts("r", ["7", "Ann Lee: Hello.\nBob Roy: Hi.", "x: y"]))
     assert [document.text[slice(*t.speaker)] for t in document.turns] == ["Ann Lee", "Bob Roy"]
     assert [document.text[t.start : t.end] for t in document.turns] == ["Hello.", "Hi."]
 
 
 def test_given_turns_stay():
     document = Document.conversation("c", [("Ann", "Note: this.\nTwo: that.")])
-    assert with_turns(document) is document
+    assert add_turns(document) is document
 
 
 def test_speakers_go_wherever_a_transcript_stands():

@@ -9,8 +9,14 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.downstream import CALLS, downstream
-from allonym.evaluate.summarising import Summariser, average_length, measure_rouge, read_text, select_best_sentences
-from allonym.report.evaluate.downstream import downstream_section
+from allonym.evaluate.summarising import (
+    Summariser,
+    average_length,
+    measure_rouge,
+    select_best_sentences,
+    split_sentences,
+)
+from allonym.report.evaluate.utility import downstream_section
 
 GOOD, BAD = "fine lovely kind warm".split(), "awful cold dire grim".split()
 FILLER = "the talk about that plan went on for hours while people listened and wrote down what was said".split()
@@ -100,25 +106,25 @@ def test_rouge_by_hand() -> None:
 
 
 def test_the_greedy_choice_by_hand() -> None:
-    text = read_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    text = split_sentences("One two three four. Five six seven eight. Nine ten eleven twelve.")
     assert text.sentences[0].startswith("One")
     assert len(text.sentences) == 3
     assert select_best_sentences(text, ["nine ten eleven twelve five six"], 100) == [2, 1]
     assert select_best_sentences(text, ["nine ten eleven twelve five six"], 4) == [2]
     assert select_best_sentences(text, ["unheard of"], 100) == []
-    assert select_best_sentences(text, [""], 100) == select_best_sentences(read_text(""), ["a"], 100) == []
+    assert select_best_sentences(text, [""], 100) == select_best_sentences(split_sentences(""), ["a"], 100) == []
     assert "One" not in repr(text)
 
 
 def test_without_learning_the_first_sentences_are_taken() -> None:
-    text = read_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    text = split_sentences("One two three four. Five six seven eight. Nine ten eleven twelve.")
     assert Summariser().fit([], [], 5).summarise(text).split()[:4] == ["One", "two", "three", "four."]
-    assert Summariser().fit([], [], 5).summarise(read_text("No.")) == ""
+    assert Summariser().fit([], [], 5).summarise(split_sentences("No.")) == ""
     assert average_length([["a b c", "d"], ["a"]]) == 2
 
 
 def test_long_runs_without_full_stops_are_cut() -> None:
-    assert [len(w) for w in read_text(" ".join(["word"] * 130)).words] == [60, 60, 10]
+    assert [len(w) for w in split_sentences(" ".join(["word"] * 130)).words] == [60, 60, 10]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from allonym.errors import DataError
-from allonym.evaluate.finding_files import read_anonymised, read_findings, read_plans
+from allonym.evaluate.findings import read_anonymised_texts, read_findings, read_plan_findings
 from allonym.pipeline import anonymize
 from allonym.train.records import make_record, write_jsonl
 
@@ -52,14 +52,14 @@ def test_anonymised_texts_of_a_file_and_of_a_folder(tmp_path):
     path = tmp_path / "after.jsonl"
     rows = [{"id": id, "text": text.upper()} for id, text in zip("cab", ("nobody", *TEXTS[:2]), strict=True)]
     path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    assert read_anonymised(path, GOLD) == [t.upper() for t in TEXTS]
+    assert read_anonymised_texts(path, GOLD) == [t.upper() for t in TEXTS]
     folder = tmp_path / "after"
     folder.mkdir()
     for id, text in zip("abc", TEXTS, strict=True):
         (folder / f"{id}.txt").write_text(text.upper(), encoding="utf-8")
-    assert read_anonymised(folder, GOLD[::-1]) == [t.upper() for t in TEXTS[::-1]]
+    assert read_anonymised_texts(folder, GOLD[::-1]) == [t.upper() for t in TEXTS[::-1]]
     with pytest.raises(DataError, match="got 3 for 2"):
-        read_anonymised(folder, [{**r, "id": "z" + r["id"]} for r in GOLD[:2]])
+        read_anonymised_texts(folder, [{**r, "id": "z" + r["id"]} for r in GOLD[:2]])
 
 
 def test_plans_go_with_their_texts(tmp_path):
@@ -73,10 +73,10 @@ def test_plans_go_with_their_texts(tmp_path):
         json.dumps({"plan": plans[1].to_json()}),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
-    assert places(read_plans(path, texts))[0] == [(9, 30, "EMAIL_ADDRESS")]
-    assert places(read_plans(path, texts))[1] == []
+    assert places(read_plan_findings(path, texts))[0] == [(9, 30, "EMAIL_ADDRESS")]
+    assert places(read_plan_findings(path, texts))[1] == []
     with pytest.raises(DataError, match="1 of 4 texts have no plan, the first is number 4"):
-        read_plans(path, [*texts, "another"])
+        read_plan_findings(path, [*texts, "another"])
     path.write_text('{"plan": {"schema": 9}}', encoding="utf-8")
     with pytest.raises(DataError, match=r"plans\.jsonl:1: not a plan"):
-        read_plans(path, texts)
+        read_plan_findings(path, texts)

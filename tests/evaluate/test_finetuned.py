@@ -96,12 +96,12 @@ def bert(hub, tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def bart(hub, tmp_path_factory) -> str:
-    from allonym.train.seq2seq import begin_model
+    from allonym.train.seq2seq import create_model
 
     folder = tmp_path_factory.mktemp("bart")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = begin_model("tiny", calls(40)[0], causal=False, seed=1, tokens=64)
+        made = create_model("tiny", calls(40)[0], causal=False, seed=1, tokens=64)
         made.network.save_pretrained(folder)
         made.tokenizer.save_pretrained(folder)
     return f"seq2seq:{folder}"
@@ -164,7 +164,7 @@ def test_a_split_without_a_class_and_a_head_of_another_size(hub, tmp_path):
     import numpy as np
 
     classifier = Classifier(model, FAST)
-    rows = classifier.read(texts)
+    rows = classifier.tokenise(texts)
     y = np.array([7 if mood == "angry" else 4 for mood in moods], np.int64)
     said = classifier.predict(rows[:40], y[:40], rows[40:], 0)
     assert said.tolist() == y[40:].tolist()
@@ -176,7 +176,7 @@ def test_long_and_empty_texts(hub, tmp_path):
     config = hub.RobertaConfig(max_position_embeddings=18, **{**SHAPE, "pad_token_id": 1})
     folder = tmp_path / "roberta"
     model = "finetune:" + saved(hub, folder, "RobertaModel", config, most=10**9)
-    rows = Classifier(model).read(["plan " * 100, ""])
+    rows = Classifier(model).tokenise(["plan " * 100, ""])
     assert [len(row) for row in rows] == [16, 2]
     found = utility_loss(["plan " * 100, ""] * 4, ["x"] * 8, ["a", "b"] * 4, model=model, training=FAST, repeats=2)
     assert not math.isnan(found.before.value)
@@ -301,7 +301,7 @@ def test_information_by_the_command_line(command, versions, bert, tmp_path):
     old, new = versions
     code, out, err = command(
         "information", str(old), str(new), "--labels", "mood", "--measure", "utility", "--model", bert, "--epochs", "8",
-        "--lr", "0.004", "--repeats", "2", "--json", str(tmp_path / "i.json"), "--report", str(tmp_path / "i.html"),
+        "--lr", "0.004", "--repeats", "4", "--json", str(tmp_path / "i.json"), "--report", str(tmp_path / "i.html"),
     )  # fmt: skip
     assert code == 0, err
     told = json.loads((tmp_path / "i.json").read_text("utf-8"))["information"]["utility"]

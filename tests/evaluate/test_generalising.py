@@ -7,22 +7,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
-from allonym.evaluate.generalising import list_choices, split_words
-from allonym.evaluate.plan_chain import chain_plans
-from allonym.evaluate.rewording import make_edits, soften_words
+from allonym.evaluate.rewording import chain_plans, list_replacements, make_edits, soften_placeholders, split_words
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 
 
 def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
     words = split_words(text)
-    told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := list_choices(words, i))}
+    told = {
+        i: c[-1 if last else 0]
+        for i, w in enumerate(words)
+        if w.lower_text in wanted and (c := list_replacements(words, i))
+    }
     return apply_edits(text, make_edits(text, words, told, frozenset()))
 
 
 def soft(text):
     words = split_words(text)
-    told = soften_words(words)
+    told = soften_placeholders(words)
     return apply_edits(text, make_edits(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
 
@@ -50,7 +52,7 @@ def test_the_second_choice_is_more_general():
 def test_what_a_placeholder_stands_for_settles_its_form():
     words = split_words("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
     places = [w.start for w in words if w.label == "PRONOUN"]
-    told = soften_words(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
+    told = soften_placeholders(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
     assert list(told.values()) == ["them", "they", "themselves"]
 
 
@@ -65,7 +67,7 @@ def test_placeholders_that_say_no_more_than_a_word():
 def test_what_stood_there_settles_number_and_kind():
     words = split_words("The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2.")
     places = [w.start for w in words if w.label is not None]
-    told = soften_words(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
+    told = soften_placeholders(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
     assert list(told.values()) == ["professionals", "person"]
 
 
@@ -74,7 +76,9 @@ def test_function_words_and_placeholders_have_no_choice():
     words = split_words(text)
     assert [w.text for w in words if w.label is not None] == ["PERSON_FIRSTNAME_1", "[ORGANIZATION_2]"]
     assert not any(
-        list_choices(words, i) for i, w in enumerate(words) if w.label is not None or w.low in ("not", "the", "was")
+        list_replacements(words, i)
+        for i, w in enumerate(words)
+        if w.label is not None or w.lower_text in ("not", "the", "was")
     )
 
 
@@ -100,10 +104,10 @@ WORDS = "a an the ginger hair guitar singer has plays PRONOUN PERSON_1 and , . v
 def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
     text = " ".join(pieces)
     words = split_words(text)
-    told = soften_words(words)
+    told = soften_placeholders(words)
     agreed = frozenset(i for i in told if words[i].label is None)
     for i in range(len(words)):
-        if (made := list_choices(words, i)) and random.random() < 0.5:
+        if (made := list_replacements(words, i)) and random.random() < 0.5:
             told[i] = random.choice(made)
     edits = make_edits(text, words, told, agreed)
     out = apply_edits(text, edits)

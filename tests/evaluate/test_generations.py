@@ -10,7 +10,7 @@ import pytest
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import generations
 from allonym.report import render
-from allonym.report.evaluate.generations import generations_section
+from allonym.report.evaluate.detection import generations_section
 from allonym.report.page import Page
 from allonym.vault import digests as checking
 

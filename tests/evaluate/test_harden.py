@@ -11,12 +11,11 @@ from click.testing import CliRunner
 
 from allonym.cli import app
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.harden import harden
-from allonym.evaluate.known_subjects import rank_subjects, train_intruders
+from allonym.evaluate.harden import harden, rank_subjects, train_intruders
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 from allonym.report import render
-from allonym.report.evaluate.hardening import hardening_section
+from allonym.report.evaluate.risk import hardening_section
 from allonym.report.page import Page
 
 PEOPLE = {

@@ -10,12 +10,11 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import construct_loss, contrasts, information_loss, placeholders, utility_loss
-from allonym.evaluate.classifiers import average_splits
-from allonym.evaluate.construct import count_parts, open_tagger
+from allonym.evaluate.classification import average_splits
+from allonym.evaluate.construct import count_parts_of_speech, open_tagger
 from allonym.report import html, markdown
-from allonym.report.evaluate.information import information_section
-from allonym.report.page import Page, Table, Tag
-from allonym.report.plots import Bars
+from allonym.report.evaluate.utility import information_section
+from allonym.report.page import Bars, Page, Table, Tag
 from allonym.stats.bayes import compare_paired
 from allonym.stats.samples import average
 
@@ -149,10 +148,10 @@ def test_a_placeholder_is_one_word_whatever_the_tagger_makes_of_it():
     text = "PERSON_FIRSTNAME_1 met [DATE_2]"
     words = [(0, 6, "NOUN"), (6, 7, "PUNCT"), (7, 16, "NOUN"), (16, 18, "NUM"), (19, 22, "VERB"),
              (23, 24, "PUNCT"), (24, 28, "PROPN"), (28, 30, "NUM"), (30, 31, "PUNCT")]  # fmt: skip
-    read, mapped = count_parts(words, placeholders(text))
+    read, mapped = count_parts_of_speech(words, placeholders(text))
     assert read == {"NOUN": 1, "VERB": 1, "PROPN": 1}
     assert mapped == {"PROPN": 1, "VERB": 1, "NUM": 1}
-    assert count_parts([], placeholders(text)) == ({"X": 2}, {"PROPN": 1, "NUM": 1})
+    assert count_parts_of_speech([], placeholders(text)) == ({"X": 2}, {"PROPN": 1, "NUM": 1})
 
 
 def test_the_embedded_tagger_and_mapping_back():

@@ -14,8 +14,8 @@ from allonym.errors import DataError, UsageError
 from allonym.evaluate.document_risk import document_risk
 from allonym.evaluate.intruder import reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
-from allonym.report.evaluate.document_risk import document_risk_section
-from allonym.report.evaluate.linkage import linkage_section
+from allonym.report.evaluate.intruders import linkage_section
+from allonym.report.evaluate.risk import document_risk_section
 from allonym.report.html import html
 from allonym.report.markdown import markdown
 from allonym.report.page import Page

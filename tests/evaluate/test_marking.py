@@ -7,11 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.marking import Mark, Marked, get_tag, marks_from, marks_to, parse_tag, read_marks, write_marks
+from allonym.evaluate.marking import (
+    Mark,
+    Marked,
+    list_mark_rows,
+    name_tag,
+    parse_mark_rows,
+    parse_tag,
+    read_marks,
+    write_marks,
+)
 from allonym.labels import TAXONOMY
 
 TAGS = sorted(
-    {get_tag(label.name, partial=p) for label in TAXONOMY for p in (False, True)} - {"PERSON_NAME_PARTIAL_PARTIAL"}
+    {name_tag(label.name, partial=p) for label in TAXONOMY for p in (False, True)} - {"PERSON_NAME_PARTIAL_PARTIAL"}
 )
 SIGNS = st.characters(codec="utf-8") | st.sampled_from("()[] \n_")
 
@@ -55,7 +64,7 @@ def test_what_is_written_is_read_again(marked: Marked) -> None:
 
 @given(marked_texts())
 def test_plain_values_take_any_marks(marked: Marked) -> None:
-    assert marks_from(marks_to(marked.marks), marked.text) == marked.marks
+    assert parse_mark_rows(list_mark_rows(marked.marks), marked.text) == marked.marks
 
 
 @given(st.text(SIGNS, max_size=40))
@@ -66,7 +75,7 @@ def test_text_without_tags_is_its_own_reading(text: str) -> None:
 def test_every_tag_names_a_type() -> None:
     for tag in TAGS:
         label, partial = parse_tag(tag)
-        assert get_tag(label, partial=partial) == tag
+        assert name_tag(label, partial=partial) == tag
 
 
 @pytest.mark.parametrize(
@@ -136,7 +145,7 @@ def test_what_cannot_be_read_is_told_with_place_and_without_text(text: str, said
 )
 def test_plain_marks_that_are_wrong(rows: object) -> None:
     with pytest.raises(DataError, match="call-7: marks"):
-        marks_from(rows, "Zaphod", "call-7")
+        parse_mark_rows(rows, "Zaphod", "call-7")
 
 
 def test_a_rejected_mark_is_not_written_and_a_tag_in_the_text_cannot_be() -> None:
@@ -152,4 +161,4 @@ def test_names_in_errors_and_reprs() -> None:
     with pytest.raises(ValueError, match=r"3\.\.3"):
         Mark(3, 3, "URL")
     assert "Green" not in repr(Marked("c", "Green", (Mark(0, 5, "PERSON", item="Green"),), {"who": "Green"}))
-    assert get_tag("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"
+    assert name_tag("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"

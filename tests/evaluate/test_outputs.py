@@ -10,7 +10,7 @@ import pytest
 import allonym
 from allonym.errors import AllonymError, DataError
 from allonym.evaluate.outputs import output_leaks
-from allonym.report.evaluate.downstream import downstream_section
+from allonym.report.evaluate.utility import downstream_section
 
 TEXTS = [
     "Sarah Connor wrote to s.connor@example.com about the rent.",

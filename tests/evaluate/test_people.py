@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, KnowledgeBaseError, UsageError
 from allonym.evaluate import sheets as sh
-from allonym.evaluate.people import Judgement, Truth, people_study, read_descriptions, read_judgements
-from allonym.evaluate.profiles import Subject, deal_items, fictitious_people, read_subjects
-from allonym.evaluate.reasons import list_words, select_top_terms
+from allonym.evaluate.people import (
+    Judgement,
+    Truth,
+    list_words,
+    people_study,
+    read_descriptions,
+    read_judgements,
+    select_top_terms,
+)
+from allonym.evaluate.sheets import Subject, deal_hands, fictitious_people, read_subjects
 from allonym.intruder.persons import Answer
-from allonym.report.evaluate.people import people_section
+from allonym.report.evaluate.intruders import people_section
 from allonym.report.html import html
 from allonym.report.page import Page
 
@@ -149,7 +156,7 @@ def test_hands_are_fair(items, hands, size, seed):
     from random import Random
 
     size = min(size, items)
-    dealt = deal_items(items, [size] * hands, Random(seed))
+    dealt = deal_hands(items, [size] * hands, Random(seed))
     counts = [sum(i in hand for hand in dealt) for i in range(items)]
     assert all(len(set(hand)) == size for hand in dealt)
     assert max(counts) - min(counts) <= 1

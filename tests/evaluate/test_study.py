@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from tests.evaluate.small import PEOPLE, records, write
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Pairs, compare, evaluate, read_pairs
 from allonym.evaluate import measures as table
-from allonym.evaluate.headlines import HEADLINES, list_headlines, read_path
-from allonym.evaluate.measures import MEASURES, NEEDS, match_gold
+from allonym.evaluate.measures import HEADLINES, MEASURES, NEEDS, get_nested_value, list_headlines, match_gold
 
 QUICK = ("linkage", "document_risk", "syntheticity")
 
@@ -52,6 +52,20 @@ def test_what_the_inputs_allow(pairs):
     told = found.to_dict()
     assert [row["measure"] for row in told["skipped"]] == ["detection", "linkage"]
     json.dumps(told, allow_nan=False)
+
+
+@pytest.mark.parametrize(("measure", "module"), [("residual", "second_reading"), ("syntheticity", "syntheticity")])
+def test_a_missing_package_of_all_measures_ends_the_run(pairs, monkeypatch, measure, module):
+    class Missing:
+        def find_spec(self, name, path=None, target=None):
+            if name == f"allonym.evaluate.{module}":
+                raise ModuleNotFoundError("No module named 'wordfreq'", name="wordfreq")
+
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, f"allonym.evaluate.{module}", raising=False)
+    monkeypatch.delitem(vars(import_module("allonym.evaluate")), module, raising=False)
+    with pytest.raises(ModuleNotFoundError, match="wordfreq"):
+        evaluate(pairs, measures=(measure,))
 
 
 def test_linkage_and_its_headline(pairs):
@@ -192,8 +206,8 @@ def test_the_table_is_sound():
 def test_headlines_of_nothing():
     assert list_headlines({}) == []
     assert list_headlines({"linkage": {}}) == []
-    assert read_path({"a": {"b": 1}}, "a.b") == 1
-    assert read_path({"a": 1}, "a.b") is None
+    assert get_nested_value({"a": {"b": 1}}, "a.b") == 1
+    assert get_nested_value({"a": 1}, "a.b") is None
 
 
 CODE = """

@@ -12,7 +12,7 @@ import pytest
 
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.syntheticity import ALWAYS, syntheticity
-from allonym.report.evaluate.syntheticity import syntheticity_section
+from allonym.report.evaluate.utility import syntheticity_section
 
 NAMES = tuple(
     f"{a}{b}{c}" for a in ("Bar", "Lin", "Tor", "Mel", "Wes", "Hal") for b in "aeio" for c in ("n", "ck", "ts")
@@ -140,3 +140,11 @@ def test_progress() -> None:
     calls: list[tuple[int, int]] = []
     syntheticity(*corpus(20, 9), folds=4, advance=lambda done, of: calls.append((done, of)))
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_two_words_of_which_one_is_a_tag_are_a_tag_not_a_number():
+    old, _ = corpus(40, 3)
+    new = [" ".join("[PERSON_1]" if word in NAMES else word for word in text.split()) for text in old]
+    kinds = dict(syntheticity(old, new).kinds)
+    assert kinds["number"] < 0.02
+    assert kinds["tag"] > 0.5

@@ -9,7 +9,7 @@ import pytest
 from allonym.errors import DataError
 from allonym.files import record
 from allonym.files.office import Package
-from allonym.files.record import check_ratio
+from allonym.files.record import check_compression_ratio
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_an_ordinary_packed_file_is_treated(run, small):
 
 
 def test_the_ratio_counts_only_where_it_can_hurt():
-    check_ratio(1, record.FREE_SIZE)
-    check_ratio(record.FREE_SIZE, record.FREE_SIZE * record.MAX_RATIO)
+    check_compression_ratio(1, record.FREE_SIZE)
+    check_compression_ratio(record.FREE_SIZE, record.FREE_SIZE * record.MAX_RATIO)
     with pytest.raises(DataError):
-        check_ratio(1, record.FREE_SIZE + 1)
+        check_compression_ratio(1, record.FREE_SIZE + 1)

@@ -23,7 +23,7 @@ from allonym.errors import DataError, RefusedContent
 from allonym.files import read_documents
 from allonym.files.office import Package
 from allonym.files.officetext import _WORDED
-from allonym.files.pictures import grey_png, strip_metadata
+from allonym.files.pictures import make_grey_png, strip_metadata
 from allonym.files.rewrite import rewrite_path
 from allonym.policy import Policy, TermList
 from benchmarks import office_packages as packages
@@ -152,7 +152,7 @@ def test_pictures_become_grey(run):
     data = DOCUMENTS["pictures.docx"]()
     out, report = run("a.docx", data, POLICY)
     assert [n for n in names(out) if "media" in n] == ["word/media/picture1.png", "word/media/picture2.png"]
-    assert part(out, "word/media/picture1.png") == part(out, "word/media/picture2.png") == grey_png()
+    assert part(out, "word/media/picture1.png") == part(out, "word/media/picture2.png") == make_grey_png()
     assert report.treated["pictures left out"] == 2
     assert part(out, "word/document.xml").count(b'cx="1800000"') == 4  # as large as they were
 

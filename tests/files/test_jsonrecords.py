@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.jsonrecords import JSON, JSONL, draft_record
+from allonym.files.encoding import Encoding
+from allonym.files.jsonrecords import JSON, JSONL, make_record_draft
 from allonym.files.record import Chunk, Draft, Failure, Job, Tally
 from allonym.policy import Policy
 
@@ -86,7 +87,7 @@ def test_name_says_more_than_role_and_a_record_may_be_one_turn(run):
 
 def test_turns_point_at_speakers_and_texts():
     line = '{"title":"t","messages":[{"content":"one","role":"Ann"},{"content":"two"}]}'
-    made = draft_record(line, JOB, Tally())
+    made = make_record_draft(line, JOB, Tally())
     assert isinstance(made, Draft)
     document = made.document
     assert [document.text[t.start : t.end] for t in document.turns] == ["one", "two"]
@@ -97,7 +98,7 @@ def test_turns_point_at_speakers_and_texts():
 
 def test_metadata_reaches_the_document():
     policy = JOB.policy.with_(metadata={"ORGANISATION": ("company",)})
-    made = draft_record('{"text":"x","meta":{"company":"Mosaic"},"n":1}', Job(policy), Tally())
+    made = make_record_draft('{"text":"x","meta":{"company":"Mosaic"},"n":1}', Job(policy), Tally())
     assert isinstance(made, Draft)
     assert made.document.meta["company"] == "Mosaic" and made.document.meta["n"] == 1
 
@@ -143,7 +144,7 @@ def test_nothing_found_means_nothing_changed(many, ascii_only, indent):
     data = "\n".join(texts).encode("utf-8", "surrogatepass")
     if b"\xed" in data and not ascii_only:
         return  # lone surrogates outside escapes are no UTF-8
-    parsed = JSONL.parse(Chunk(data, ("utf-8", b"")), JOB)
+    parsed = JSONL.parse(Chunk(data, (Encoding("utf-8"),)), JOB)
     out = []
     for piece in parsed.pieces:
         assert not isinstance(piece, Failure)
@@ -170,9 +171,9 @@ def test_tokens_are_all_strings_of_the_value(value):
             for inner in v:
                 yield from strings(inner)
 
-    assert [t.text for t in jsontext.find_tokens(text) if t.kind != "number"] == list(strings(value))
+    assert [t.text for t in jsontext.find_json_tokens(text) if t.kind != "number"] == list(strings(value))
     if isinstance(value, list):
-        assert [json.loads(text[a:b]) for a, b in jsontext.find_items(text)] == json.loads(text) or "NaN" in text
+        assert [json.loads(text[a:b]) for a, b in jsontext.find_list_items(text)] == json.loads(text) or "NaN" in text
 
 
 def test_nesting_that_is_too_deep_is_told(run):

@@ -47,9 +47,9 @@ def test_html_with_embedded_data_is_refused(run, tmp_path):
 
 @given(st.text(st.sampled_from("<>&;'\"=/ab!-\n[]?") | st.characters(), max_size=40))
 def test_html_and_subtitles_change_nothing_where_nothing_is_found(source):
-    found = markup.find_segments(source)
+    found = markup.find_html_segments(source)
     assert splice_segments(source, found, [s.text for s in found] if found else ()) == source
-    spoken = list(subtitles.find_segments(source, web=True))
+    spoken = list(subtitles.find_subtitle_segments(source, web=True))
     assert splice_segments(source, spoken, [s.text for s in spoken] if spoken else ()) == source
     for many in (found, spoken):
         places = sorted((s.start, s.end) for s in many)

@@ -177,7 +177,7 @@ def test_targets_that_exist_and_pipes_are_refused(tmp_path: Path) -> None:
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_text("one")
     target.write_text("here")
-    with pytest.raises(UsageError, match="exists; overwrite replaces it"):
+    with pytest.raises(UsageError, match="exists; --overwrite"):
         rewrite_path(source, target, shouted)
     assert target.read_text() == "here"
     rewrite_path(source, target, shouted, overwrite=True)

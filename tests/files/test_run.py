@@ -523,9 +523,7 @@ def test_fields_need_a_format_that_has_them(tmp_path, policy):
 
 
 def test_reading_tells_the_line_of_the_file(tmp_path, monkeypatch):
-    from allonym.files import run
-
-    monkeypatch.setattr(run, "BATCH", 20)
+    monkeypatch.setattr(tasks, "BATCH", 20)
     (tmp_path / "a.jsonl").write_bytes(records(50).replace(b"{\n{", b"{", 1) + b"{\n")
     with pytest.raises(DataError, match=r"line 50: not valid JSON"):
         list(read_documents(tmp_path / "a.jsonl"))

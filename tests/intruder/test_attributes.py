@@ -8,6 +8,7 @@ from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder.attributes import ATTRIBUTES, attribute_results, guess_attributes
+from allonym.intruder.persons import open_client
 from allonym.intruder.scoring import score_guess
 
 
@@ -93,7 +94,7 @@ def test_what_is_asked(server):  # noqa: F811
     server.then = at.answer('{"age": [34, "40", true], "sex": "male"}')
     settings = {"url": server.url, "model": "m", "retries": 0}
     found = guess_attributes(
-        ["{asked} text"], attributes=("age", "sex"), settings=settings, guesses=2, person="patient"
+        ["{asked} text"], open_client(settings), attributes=("age", "sex"), guesses=2, person="patient"
     )
     assert found == ({"age": ("34", "40"), "sex": ("male",)},)
     body = server.bodies[0]
@@ -106,9 +107,10 @@ def test_what_is_asked(server):  # noqa: F811
 
 def test_no_endpoint_no_question():
     with pytest.raises(UsageError, match=r"llm\.url is required"):
-        guess_attributes(["a"])
+        open_client(None)
+    client = open_client({"url": "http://localhost:9/v1", "model": "m"})
     with pytest.raises(UnknownNameError, match="unknown attribute"):
-        guess_attributes(["a"], attributes=("shoe size",))
+        guess_attributes(["a"], client, attributes=("shoe size",))
     assert len(ATTRIBUTES) == 8
 
 

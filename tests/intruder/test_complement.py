@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.naive_bayes import ComplementNB
 
-from allonym.intruder.complement import Complement
+from allonym.intruder.offline import Complement
 
 
 @pytest.mark.parametrize(("n", "words", "classes", "share"), [(300, 80, 7, 0.2), (900, 2000, 40, 0.01), (2, 3, 2, 0.5)])
@@ -27,7 +27,7 @@ def test_the_best_classes_come_first_and_ties_go_to_the_first(monkeypatch):
     y = np.arange(50) % 6
     model = Complement().fit(sparse.vstack([x, sparse.csr_matrix((1, 30))]).tocsr(), np.append(y, 6))
     empty = sparse.csr_matrix((1, 30))
-    monkeypatch.setattr("allonym.intruder.complement._ROOM", 20)  # two rows at a time
+    monkeypatch.setattr("allonym.intruder.offline._ROOM", 20)  # two rows at a time
     order, scores = model.rank_top_classes(sparse.vstack([x, empty]).tocsr(), 4)
     table = model.scores(x)
     wanted = np.argsort(-table, axis=1, kind="stable")[:, :4]

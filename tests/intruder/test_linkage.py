@@ -73,8 +73,8 @@ def test_character_features_are_those_within_words():
     counts = reader.count_features(["goat boat", "goat"], "characters")
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     theirs = tfidf.fit_transform(["goat boat", "goat"])
-    ours = Weights(counts).of(counts)
-    assert sorted(reader.names("characters")) == sorted(tfidf.get_feature_names_out())
+    ours = Weights(counts).weigh_counts(counts)
+    assert sorted(reader.list_features("characters")) == sorted(tfidf.get_feature_names_out())
     for a, b in ((0, 0), (0, 1)):
         assert (ours[[a]] @ ours[[b]].T)[0, 0] == pytest.approx((theirs[[a]] @ theirs[[b]].T)[0, 0])
 
@@ -151,7 +151,7 @@ def test_placeholders_are_passed_over_unless_they_are_wanted():
     assert remove_placeholders(text).split() == ["and", "met", ",", ",", ","]
     assert find_placeholders("[laughter] <b> [the singer 2] Model_1 [sic]") == []
     read, passed = Reader(tags=True), Reader()
-    assert passed.read(text, "words").spans.tolist() != read.read(text, "words").spans.tolist()
+    assert passed.read_features(text, "words").spans.tolist() != read.read_features(text, "words").spans.tolist()
     judge = learnt("both")
     plain, tagged = "goats and spoons", "goats [PERSON_1] and [DATE_2] spoons"
     np.testing.assert_allclose(judge.scores([target(plain)]), judge.scores([target(tagged)]))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.intruder.names import CUT, measure_best_likeness, measure_likeness
+from allonym.intruder.scoring import CUT, measure_best_likeness, measure_likeness
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import EndpointError, UsageError
-from allonym.intruder.persons import guess_persons
+from allonym.intruder.persons import guess_persons, open_client
 
 pytest.importorskip("httpx")
 
@@ -19,7 +19,7 @@ def test_the_task_of_the_paper(server):  # noqa: F811
     server.then = at.answer(json.dumps(said))
     steps = []
     found = guess_persons(
-        ["[NAME] plays {kind}\ud800"], settings=settings(server), kind="note", guesses=2,
+        ["[NAME] plays {kind}\ud800"], open_client(settings(server)), kind="note", guesses=2,
         advance=lambda done, of: steps.append((done, of)),
     )  # fmt: skip
     assert found[0].claimed and found[0].guesses == ("Orla Brandreth", "B")
@@ -42,20 +42,20 @@ def test_the_task_of_the_paper(server):  # noqa: F811
 )
 def test_answers_of_any_form(server, content, claimed, guesses, asked):  # noqa: F811
     server.then = at.answer(content)
-    found = guess_persons(["a"], settings=settings(server))
+    found = guess_persons(["a"], open_client(settings(server)))
     assert (found[0].claimed, found[0].guesses) == (claimed, guesses)
     assert len(server.seen) == asked
 
 
 def test_no_endpoint_no_question():
     with pytest.raises(UsageError, match=r"llm\.url is required"):
-        guess_persons(["Zaphrandel"])
+        open_client(None)
     with pytest.raises(UsageError, match="1 or more, got 0"):
-        guess_persons(["Zaphrandel"], guesses=0)
+        guess_persons(["Zaphrandel"], open_client({"url": "http://localhost:9/v1", "model": "m"}), guesses=0)
 
 
 def test_an_endpoint_that_fails_shows_nothing_of_the_text(server):  # noqa: F811
     server.then = at.status(500)
     with pytest.raises(EndpointError, match="500") as caught:
-        guess_persons(["Zaphrandel"], settings=settings(server))
+        guess_persons(["Zaphrandel"], open_client(settings(server)))
     assert "Zaphrandel" not in str(caught.value)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.llm.answers import mend_answer, parse_answer
+from allonym.llm.answers import parse_answer, parse_cut_answer
 
 VALUE = {"entities": {"8F3A21C0": 'Ada "Quill" Brook, {x}', "00000001": "a, b"}}
 TEXT = json.dumps(VALUE)
@@ -26,7 +26,7 @@ TEXT = json.dumps(VALUE)
     ids=range(9),
 )
 def test_json_in_words(content):
-    assert parse_answer(content) == mend_answer(content) == VALUE
+    assert parse_answer(content) == parse_cut_answer(content) == VALUE
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_json_in_words(content):
 )
 def test_no_json(content):
     assert parse_answer(content) is None
-    assert mend_answer(content) in (None, {})
+    assert parse_cut_answer(content) in (None, {})
 
 
 def test_a_part_of_a_broken_object_is_not_the_answer():
@@ -57,20 +57,20 @@ def test_a_part_of_a_broken_object_is_not_the_answer():
 )
 def test_what_was_cut_off(content, left):
     assert parse_answer(content) is None
-    assert mend_answer(content) == left
+    assert parse_cut_answer(content) == left
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=8), max_size=4), st.data())
 def test_no_cut_makes_up_a_value(rows, data):
     text = json.dumps({"entities": rows})
-    found = mend_answer(text[: data.draw(st.integers(0, len(text)))])
+    found = parse_cut_answer(text[: data.draw(st.integers(0, len(text)))])
     if found:
         inner = found.get("entities", {})
         assert all(rows[k] == v for k, v in inner.items())
-    assert mend_answer(text) == {"entities": rows}
+    assert parse_cut_answer(text) == {"entities": rows}
 
 
 @given(st.text(alphabet='{}[]",:\\ab1 ', max_size=40))
 def test_nothing_breaks_it(text):
-    for found in (parse_answer(text), mend_answer(text)):
+    for found in (parse_answer(text), parse_cut_answer(text)):
         assert found is None or isinstance(found, dict)

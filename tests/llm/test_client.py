@@ -176,7 +176,7 @@ def test_waits_grow_and_an_endpoint_may_say_how_long(server, client):
     [("", 0), ("3", 3), ("2.5", 2.5), ("-4", 0), ("soon", 0), ("nan", 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0)],
 )
 def test_retry_after(value, seconds):
-    assert client_module._retry_after(value) == seconds
+    assert client_module._parse_retry_after(value) == seconds
 
 
 @pytest.mark.parametrize("code", [401, 403, 405, 413])

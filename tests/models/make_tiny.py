@@ -85,11 +85,11 @@ def drawn_tagger(encoder: Path, seed: int = 18) -> Any:
     """A :class:`allonym.train.network.Tagger` on that encoder whose other weights are drawn too, in eval mode."""
     import torch
 
-    from allonym.models.tags import LABELS, PARTS, tag_names
+    from allonym.models.tags import LABELS, PARTS, list_tag_names
     from allonym.train.network import Encoder, Tagger
 
     torch.manual_seed(seed)
-    model = Tagger(Encoder.read(encoder, dropout=0.0), len(tag_names(LABELS)), len(PARTS), dropout=0.0)
+    model = Tagger(Encoder.read(encoder, dropout=0.0), len(list_tag_names(LABELS)), len(PARTS), dropout=0.0)
     with torch.no_grad():
         model.encoder.shapes.weight.normal_(std=0.5)
         model.tags.weight.normal_(std=1.0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.labels import TAXONOMY
-from allonym.models.tags import LABELS, NAME_PARTS, PARTS, decode_tags, tag_names
+from allonym.models.tags import LABELS, NAME_PARTS, PARTS, decode_tags, list_tag_names
 
 TAGS = 5  # O and two labels
 
@@ -60,7 +60,7 @@ def test_decode(rows: list[list[int]], wanted: list[int]) -> None:
 
 
 def test_names() -> None:
-    assert tag_names(("A", "B")) == ["O", "B-A", "I-A", "B-B", "I-B"]
+    assert list_tag_names(("A", "B")) == ["O", "B-A", "I-A", "B-B", "I-B"]
     assert len(set(LABELS)) == len(LABELS) and all(label in TAXONOMY for label in LABELS)
     assert set(NAME_PARTS) < set(LABELS)
     assert len(PARTS) == 17 and list(PARTS) == sorted(PARTS)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.models.make_tiny import VOCABULARY
 
-from allonym.models.windows import LENGTH, OVERLAP, Words, cut_ranges, cut_windows, rate_word_borders, read_words
+from allonym.models.windows import LENGTH, OVERLAP, Words, cut_windows, cut_word_ranges, rate_word_borders, read_words
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
 from allonym.models.words import SHAPES, split_words
 
@@ -50,7 +50,7 @@ SIZED = st.lists(st.tuples(st.integers(1, MOST_PIECES), st.sampled_from([0, 0, 0
 def test_cut(words_: list[tuple[int, int]], length: int, overlap: int) -> None:
     sizes, breaks = [n for n, _ in words_], [b for _, b in words_]
     read = made(sizes, breaks)
-    found = cut_ranges(read, length, overlap)
+    found = cut_word_ranges(read, length, overlap)
     kept = [i for _, _, a, b in found for i in range(a, b)]
     assert kept == list(range(len(sizes)))
     for first, last, keep_from, keep_to in found:
@@ -74,7 +74,7 @@ def test_cut(words_: list[tuple[int, int]], length: int, overlap: int) -> None:
 @given(SIZED, SIZED)
 def test_what_follows_changes_only_the_last_window(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
     alone, whole = (
-        cut_ranges(made([n for n, _ in some], [b for _, b in some]), 30, 12) for some in (before, before + after)
+        cut_word_ranges(made([n for n, _ in some], [b for _, b in some]), 30, 12) for some in (before, before + after)
     )
     assert whole[: len(alone[:-1])] == alone[:-1]  # nothing has no windows, so none that stays
 
@@ -82,13 +82,13 @@ def test_what_follows_changes_only_the_last_window(before: list[tuple[int, int]]
 def test_a_line_end_in_the_second_half_goes_before_a_later_sentence_end() -> None:
     breaks = [0] * 40
     breaks[20], breaks[26] = 2, 1
-    assert cut_ranges(made([1] * 40, breaks), 30, 5) == [(0, 20, 0, 20), (20, 40, 20, 40)]
+    assert cut_word_ranges(made([1] * 40, breaks), 30, 5) == [(0, 20, 0, 20), (20, 40, 20, 40)]
     breaks[20], breaks[10] = 0, 2
-    assert cut_ranges(made([1] * 40, breaks), 30, 5) == [(0, 26, 0, 26), (26, 40, 26, 40)]
+    assert cut_word_ranges(made([1] * 40, breaks), 30, 5) == [(0, 26, 0, 26), (26, 40, 26, 40)]
 
 
 def test_a_sentence_too_long_is_cut_with_an_overlap() -> None:
-    assert cut_ranges(made([1] * 50, [0] * 50), 30, 10) == [(0, 30, 0, 25), (20, 50, 25, 50)]
+    assert cut_word_ranges(made([1] * 50, [0] * 50), 30, 10) == [(0, 30, 0, 25), (20, 50, 25, 50)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.replace.alignment import align_output, split_passages
+from allonym.replace.rewriter import align_output, split_passages
 
 CASES = [  # source with places in braces, output, what is found at each place, rejected
     ("{Sarah Connor} lives here.", "Mary Hill lives here.", ["Mary Hill"], 0),

@@ -22,7 +22,9 @@ def test_the_first_choice_is_a_function_of_key_kind_and_entity():
     assert chosen == second.pick(POOL, "city", "rome")
     assert len({first.pick(POOL, "city", f"town {i}") for i in range(50)}) > 25
     other, _ = ledger(key=b"o" * 64)
-    assert [other.number("city", str(i)) for i in range(5)] != [first.number("city", str(i)) for i in range(5)]
+    assert [other.draw_number("city", str(i)) for i in range(5)] != [
+        first.draw_number("city", str(i)) for i in range(5)
+    ]
 
 
 def test_a_value_is_kept_and_given_once():

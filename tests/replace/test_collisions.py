@@ -11,7 +11,7 @@ from allonym.document import Document
 from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.replace.cast import Cast
+from allonym.replace.cast import make_cast
 from allonym.replace.collisions import avoid_collisions
 from allonym.replace.mention import Setting, Wanted
 
@@ -107,7 +107,7 @@ def played(players, text, surfaces, labels=()):
         Wanted(e, {}, i, e.label, "", tuple(bare[s.start : s.end] for s in e.spans))
         for i, e in enumerate(link(document, spans).entities)
     ]
-    cast = Cast.of(setting, kb(), remarks, wanted)
+    cast = make_cast(setting, kb(), remarks, wanted)
     out = avoid_collisions(cast, wanted, {w.entity.key: players.get for w in wanted})
     return [out[w.entity.key](s) for w in wanted for s in w.surfaces], remarks
 

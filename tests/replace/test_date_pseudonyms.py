@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.policy import Policy
-from allonym.replace.cast import Cast
+from allonym.replace.cast import make_cast
 from allonym.replace.date_pseudonyms import _move_age, _Mover, make_renderers
 from allonym.replace.dates import draw_day_shift, move_date, read_date
 from allonym.replace.mention import Setting, Wanted
@@ -146,7 +146,7 @@ def played(marks, *, meta=None, id="", key=KEY, subject="", options=None):
         wanted.append(Wanted(Entity(f"{label}:{surface}", label, (span,)), options or {}, 1, label, "[T]", (surface,)))
     policy = Policy(name="p", subject=subject)
     setting = Setting(Document(id, text, meta or {}), policy, key)
-    render = make_renderers(Cast.of(setting, None, []), wanted)
+    render = make_renderers(make_cast(setting, None, []), wanted)
     return [render[w.entity.key](w.surfaces[0]) for w in wanted], setting
 
 

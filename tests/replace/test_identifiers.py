@@ -18,12 +18,11 @@ from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.policy import Policy
-from allonym.replace.cast import Cast
-from allonym.replace.digits import read_code
+from allonym.replace.cast import make_cast
+from allonym.replace.codes import Draws, _read_shapes, draw_shaped_code, find_shape, read_code
 from allonym.replace.identifiers import make_renderers
 from allonym.replace.mention import Setting, Wanted
 from allonym.replace.phones import draw_phone, read_phone
-from allonym.replace.shapes import Draws, _read_shapes, draw_shape, find_shape
 from allonym.resolve import resolve
 
 KEY = b"a key only for the tests, 32 byte"
@@ -45,7 +44,7 @@ def swapped(text, spans, *, key=KEY, scope="", language="en"):
         seen[one.label] = seen.get(one.label, 0) + 1
         surfaces = tuple(text[s.start : s.end] for s in one.spans)
         wanted.append(Wanted(one, {}, seen[one.label], one.label, f"[{one.label}_{seen[one.label]}]", surfaces))
-    render = make_renderers(Cast.of(setting, None, []), wanted)
+    render = make_renderers(make_cast(setting, None, []), wanted)
     for span, one in sorted(((s, w) for w in wanted for s in w.entity.spans), key=lambda at: -at[0].start):
         was = text[span.start : span.end]
         new = render[one.entity.key](was) if one.entity.key in render else None
@@ -185,8 +184,8 @@ def test_phones_stay_as_long_and_possible(number, attempt):
     import phonenumbers
 
     was = read_phone(number, "PHONE_NUMBER", "en")
-    ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
-    new = draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt), attempt)
+    ledger = make_cast(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
+    new = draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt))
     assert new is not None and len(new) == len(was.digits) and new != was.digits
     assert phonenumbers.is_possible_number(phonenumbers.parse(f"+{was.country}{new}"))
 
@@ -195,28 +194,28 @@ def test_phones_stay_as_long_and_possible(number, attempt):
 def test_what_is_read_can_be_written(text, data):
     surface = read_code(text)
     digits = data.draw(st.text("0123456789", min_size=len(surface.characters), max_size=len(surface.characters)))
-    out = surface.write(digits)
+    out = surface.replace_characters(digits)
     assert read_code(out).characters == digits
     assert re.sub("[0-9]", "", out) == re.sub("[0-9]", "", text)
 
 
 def test_spoken_digits_are_read():
     assert read_code("double five, one oh nine").characters == "55109"
-    assert read_code("Five five five").write("123") == "One two three"
-    assert read_code("triple seven").write("444") == "triple four"
-    assert read_code("triple seven").write("405") == "four zero five"
+    assert read_code("Five five five").replace_characters("123") == "One two three"
+    assert read_code("triple seven").replace_characters("444") == "triple four"
+    assert read_code("triple seven").replace_characters("405") == "four zero five"
     assert read_code("nine lives").characters == "NINELIVES"
 
 
 def test_other_scripts_keep_their_digits():
     assert read_code("٤١١١").characters == "4111"
-    assert read_code("٤١١١").write("9250") == "٩٢٥٠"
+    assert read_code("٤١١١").replace_characters("9250") == "٩٢٥٠"
 
 
 def test_a_shape_that_cannot_be_met_gives_nothing():
-    ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
+    ledger = make_cast(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
     surface = read_code("::--")
-    assert draw_shape(surface, find_shape(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
+    assert draw_shaped_code(surface, find_shape(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
 
 
 def test_an_end_follows_the_one_number_in_full_that_ends_so():

@@ -14,7 +14,7 @@ from allonym.plan import apply
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.dates import move_date, read_date
-from allonym.replace.keyed import TOKEN, decrypt_token, encrypt_text
+from allonym.replace.operators import TOKEN, decrypt_token, encrypt_text
 
 KEY = b"a key only for the tests, 32 byte"
 OTHER = b"another key for the tests 32 byte"

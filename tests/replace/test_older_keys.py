@@ -9,7 +9,7 @@ from allonym.link import link
 from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
-from allonym.replace.older_keys import wrap_with_older_keys
+from allonym.replace.compose import BookView, map_older_words
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from allonym.replace.older_keys import wrap_with_older_keys
 def test_older_keys_are_recalled(name: str, kind: str, older: str) -> None:
     book = CorpusBook()
     book.enter(kind, older, "Xaver")
-    pages = wrap_with_older_keys(book, f"{name} left.")
+    pages = BookView(book, older=map_older_words(f"{name} left."))
     key = older.replace("ł", "l")
     assert pages.recall(kind, key) == "Xaver" and pages.recall(kind, "lucas") is None
     pages.enter(kind, key, "Yorick")
@@ -36,6 +36,5 @@ def test_a_number_stays_and_both_spellings_have_it() -> None:
     assert make_plan(document, linked, policy, book=book).edits[0].replacement == "[PERSON_7]"
 
 
-def test_a_text_without_such_letters_needs_no_other_book() -> None:
-    book = CorpusBook()
-    assert wrap_with_older_keys(book, "Zoë Müller") is book
+def test_a_text_without_such_letters_has_no_older_words() -> None:
+    assert map_older_words("Zoë Müller") == {}

@@ -110,12 +110,12 @@ def test_reading_a_name():
 def test_parts_are_the_whole_name(monkeypatch):
     from allonym.document import Document
     from allonym.policy import Policy, Rule
-    from allonym.replace.cast import Cast
+    from allonym.replace.cast import make_cast
     from allonym.replace.mention import Setting
-    from allonym.replace.place_map import PlaceMap
+    from allonym.replace.place_map import open_place_map
 
     setting = Setting(Document("", "x"), Policy(name="p", default=Rule("pseudonym")), KEY)
-    places = PlaceMap.of(Cast.of(setting, kb(), []))
+    places = open_place_map(make_cast(setting, kb(), []))
     for name in ("The Bank of New York Mellon, N.A.", "St. Mary's Hospital", "Connor & Sons Ltd", " x  y ", "Ł 3M-Ω"):
         assert "".join(p.text for p in find_name_parts(places, tokenise_name(name))) == name
     sorts = [p.sort for p in find_name_parts(places, tokenise_name("University of Warsaw")) if p.text.strip()]

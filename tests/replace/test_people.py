@@ -17,10 +17,10 @@ from tests.replace.pseudonyms import KEY, MARK, kb, marked, play
 from allonym.document import Document
 from allonym.link import link
 from allonym.policy import Policy, Rule
-from allonym.replace.cast import Cast, CorpusBook
+from allonym.replace.cast import CorpusBook, make_cast
 from allonym.replace.mention import Setting, Wanted
 from allonym.replace.naming import feminise_family_name, parse_name, pluralise_name
-from allonym.replace.people import _list_near_forms, choose_family_name, make_renderers
+from allonym.replace.people import _list_deletion_forms, choose_family_name, make_renderers
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import normalize_surface
 
@@ -237,7 +237,7 @@ def test_neutral_names_are_neutral():
         Wanted(e, {"names": "neutral"}, i, "PERSON", "", tuple(bare[s.start : s.end] for s in e.spans))
         for i, e in enumerate(link(document, spans).entities)
     ]
-    cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
+    cast = make_cast(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
     players = make_renderers(cast, wanted)
     for one in wanted:
         name = players[one.entity.key](one.surfaces[0])
@@ -262,7 +262,7 @@ def test_family_names_agree_with_people():
     bare, spans = marked("{Sarah Connor|PERSON}")
     document = Document("", bare)
     assert link(document, spans).entities
-    cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
+    cast = make_cast(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
     name = choose_family_name(cast, "Connor")
     assert name is not None
     assert play("{Sarah Connor|PERSON}").endswith(f" {name}")
@@ -325,5 +325,5 @@ def test_korean_names_in_ji_are_names_and_honorifics_are_none():
 
 
 def test_a_long_word_has_few_near_forms():
-    assert _list_near_forms("Connor") >= {"connor", "onnor", "conno"}
-    assert _list_near_forms("c" * 5000) == {"c" * 5000}
+    assert _list_deletion_forms("Connor") >= {"connor", "onnor", "conno"}
+    assert _list_deletion_forms("c" * 5000) == {"c" * 5000}

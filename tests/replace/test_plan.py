@@ -116,6 +116,14 @@ def test_versions_stand_in_the_plan(monkeypatch):
     assert make_plan(document, entities, with_operator(monkeypatch, mine)).edits[0].operator == "mine@3"
 
 
+def test_traits_without_parentheses_are_refused():
+    with pytest.raises(UsageError, match=r"traits needs parentheses .* @traits\(keyed=True\)"):
+
+        @traits
+        def mine(mention, setting):
+            return "X"
+
+
 @pytest.mark.parametrize(
     ("operator", "options", "message"),
     [

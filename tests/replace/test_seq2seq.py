@@ -62,7 +62,7 @@ def play(monkeypatch):
 
 
 def seq2seq_module():
-    import allonym.replace.seq2seq as module
+    import allonym.replace.proposals as module
 
     return module
 

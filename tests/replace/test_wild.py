@@ -8,7 +8,7 @@ from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UsageError
 from allonym.policy import Policy, Rule
 from allonym.replace import check_options, make_plan
-from allonym.replace.wild import FORMS
+from allonym.replace.operators import FORMS
 
 KEY = b"0123456789abcdef"
 

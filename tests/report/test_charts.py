@@ -2,10 +2,8 @@ import re
 
 import pytest
 
-from allonym.report.bars import draw_bars
-from allonym.report.bubbles import draw_bubbles, find_darkness_step
-from allonym.report.charts import draw_chart
-from allonym.report.plots import Axis, Bar, Bars, Bubble, Bubbles, Chart, Group, Guide, Point, Series
+from allonym.report.charts import draw_bars, draw_bubbles, draw_chart, find_darkness_step
+from allonym.report.page import Axis, Bar, Bars, Bubble, Bubbles, Chart, Group, Guide, Point, Series
 from allonym.report.svg import COLOURS, draw_shape, format_coordinate
 from allonym.stats import Estimate, mean
 

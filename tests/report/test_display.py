@@ -18,8 +18,7 @@ from allonym.errors import PlanMismatch, UsageError
 from allonym.labels import TAXONOMY
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.policy import Policy
-from allonym.report.display import Display, draw_page
-from allonym.report.families import FAMILIES, ROOTS, find_family, format_label
+from allonym.report.display import FAMILIES, ROOTS, Display, draw_page, find_family, format_label
 
 SRC = Path(allonym.__file__).parent
 STATIC = SRC / "server" / "static"

@@ -10,43 +10,40 @@ from tests.report.browser import BROWSER, Browser
 
 from allonym import report
 from allonym.errors import MissingExtra, UsageError
-from allonym.report.html import html, list_filters, list_orders, split_passage
+from allonym.report.html import html, list_filters, list_orders, read_resource, split_passage
 from allonym.report.page import (
+    Axis,
+    Bar,
+    Bars,
     Beside,
     Block,
+    Bubble,
+    Bubbles,
+    Chart,
     Column,
     Details,
     Figure,
     Figures,
+    Group,
+    Guide,
     Key,
     Mark,
     Matrix,
+    Multiples,
     Notice,
     Page,
     Passage,
+    Point,
     Reader,
     Row,
     Section,
+    Series,
     Settings,
     Square,
     Table,
     Tabs,
     Tag,
     Text,
-)
-from allonym.report.pages import read_resource
-from allonym.report.plots import (
-    Axis,
-    Bar,
-    Bars,
-    Bubble,
-    Bubbles,
-    Chart,
-    Group,
-    Guide,
-    Multiples,
-    Point,
-    Series,
 )
 from allonym.stats import Estimate, mean
 

@@ -7,7 +7,7 @@ from tests.report.browser import BROWSER, Browser
 
 from allonym.evaluate import sheets as sh
 from allonym.evaluate.people import people_study, read_descriptions, read_judgements
-from allonym.evaluate.profiles import Subject
+from allonym.evaluate.sheets import Subject
 from allonym.report.intruder_study import study_page
 
 TEXT = '[NAME] plays <b>the</b> harp & "sings" </script><script>alert(1)</script> {{ 7 * 7 }}'
@@ -107,14 +107,14 @@ def test_what_a_judge_saves_is_read_back(browser, tmp_path):
         browser.run(NEXT)
     assert browser.run(HEADING) == "Save your answers"
     assert browser.run("document.querySelector('[data-done]').textContent") == "6 of 6 are answered."
-    by_json, by_csv = ([g.said for g in sh.read_answers([saved(browser, how)], made)] for how in ("json", "csv"))
+    by_json, by_csv = ([g.fields for g in sh.read_answers([saved(browser, how)], made)] for how in ("json", "csv"))
     assert by_json == by_csv
     given = sh.read_answers([saved(browser, "json")], made)
     assert given[0].participant == "k7" and given[0].token == made.pages[0][0]
-    assert given[0].said == {
+    assert given[0].fields == {
         "identified": "yes", "name": 'Orla "Brandrth", é', "knowledge": "", "reason": "the harp,\nof course",
     }  # fmt: skip
-    assert given[1].said["identified"] == "no" and given[1].said["name"] == ""  # typed before "no" was chosen
+    assert given[1].fields["identified"] == "no" and given[1].fields["name"] == ""  # typed before "no" was chosen
     found = people_study(*read_judgements(made, given))
     assert found.results.all.identified.value == 0.5
     asked = [e["params"]["request"]["url"] for e in browser.seen if e["method"] == "Network.requestWillBeSent"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from allonym.report.numbers import NOTHING, format_cell, format_number, format_power, list_digits
 from allonym.report.page import Column, Key, Row, Table, Tag
+from allonym.report.values import NOTHING, format_cell, format_number, format_power, list_digits
 from allonym.stats import Estimate, mean
 
 NBSP = "\u00a0"

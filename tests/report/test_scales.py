@@ -1,8 +1,8 @@
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from allonym.report.plots import Axis
-from allonym.report.scales import fit_scale
+from allonym.report.page import Axis
+from allonym.report.svg import fit_scale
 
 values = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8)
 

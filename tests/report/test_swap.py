@@ -8,11 +8,9 @@ from tests.report.synthetic import COMPANIES, PRODUCTS, result
 from tests.report.test_html import EVIL, read
 
 from allonym.report import html, markdown, swap_page
-from allonym.report.numbers import format_number
-from allonym.report.page import Notice, Reader, Settings, Table, Text
-from allonym.report.plots import Chart
+from allonym.report.page import Chart, Notice, Reader, Settings, Table, Text
 from allonym.report.swap.values import shorten_powers
-from allonym.report.values import read_estimate
+from allonym.report.values import format_number, read_estimate
 
 PARTS = sorted(set(result(steps=2, outcomes=2)) - {"title"})
 

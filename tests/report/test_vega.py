@@ -12,8 +12,7 @@ from allonym import report
 from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.evaluate import Mark, Marked, detection, residual_risk
-from allonym.report.page import Page, Section, Tabs
-from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Guide, Multiples, Point, Series
+from allonym.report.page import Axis, Bar, Bars, Chart, Group, Guide, Multiples, Page, Point, Section, Series, Tabs
 from allonym.report.vega import MIME, NAMES, Plot, vega
 from allonym.stats import Estimate
 from allonym.train.records import make_record

@@ -10,7 +10,7 @@ from allonym.pipeline import anonymize
 from allonym.plan import Edit, Plan, apply, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.replace.keyed import encrypt_text
+from allonym.replace.operators import encrypt_text
 from allonym.restore import Found, Restored, Restorer, restore
 from allonym.vault import Vault
 from allonym.vault.records import Known
@@ -261,3 +261,9 @@ def test_nothing_shows_the_text():
     for done in (restore(made, plan=plan), restore(made + " or not, [PERSON_1]", plan=plan)):
         assert "Zyxwvut" in done.text
         assert "Zyxwvut" not in repr(done) + "".join(done.notes)
+
+
+def test_family_name_of_an_original_that_ends_a_sentence():
+    # The full stop belonged to the sentence of the original, wherever the shorter form now stands.
+    restorer = Restorer([Known("Sarah Connor", "Emma Tyler.", "PERSON", "pseudonym@1", "emma tyler")])
+    assert restorer.restore("Then Connor, who was late, left.").text == "Then Tyler, who was late, left."

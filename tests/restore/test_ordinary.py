@@ -6,7 +6,7 @@ import pytest
 
 from allonym.plan import Edit, Plan, digest
 from allonym.restore import Restorer, restore, restore_stream
-from allonym.restore.ordinary import is_ordinary
+from allonym.restore.words import is_ordinary
 from allonym.vault import Vault
 from allonym.vault.records import Known
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, digest
-from allonym.replace.keyed import encrypt_text
+from allonym.replace.operators import encrypt_text
 from allonym.restore import Restorer, restore, restore_stream
 from allonym.vault.records import Known
 

@@ -76,7 +76,7 @@ def test_s3(serial, bucket, source, policy, expected, tmp_path):
     report = run(uri("in"), uri("made/out"), policy, plans, resume=True)
     made = objects(filesystem, "lake/made") | {"plans.jsonl": plans.read_bytes()}
     assert (made, told(report)) == expected("", "out")
-    with pytest.raises(UsageError, match="exists; overwrite"):
+    with pytest.raises(UsageError, match="exists; --overwrite"):
         run(uri("in"), uri("made/out"), policy, plans, overwrite=False)
     # from there to here, and back
     run(uri("in/c.txt"), tmp_path / "c.txt", policy, None)

@@ -9,12 +9,12 @@ from threading import Lock
 
 import numpy as np
 import pytest
+from benchmarks.sphere import sample_mixture
 
 from allonym.cli import main
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.scale import swap_ray, swap_workers
 from allonym.scale.swap_ray import AHEAD, Workers
-from allonym.swap.density import sample_mixture
 from allonym.swap.embedding import open_embedder
 from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Rows
@@ -86,9 +86,9 @@ def ends_once(shard, mark):
 
 def test_a_killed_worker_changes_no_bit(three, tmp_path):
     X, mark = points(), tmp_path / "died"
-    died = Rows(X, None, 200, three).total(ends_once, str(mark))
+    died = Rows(X, None, 200, three).sum_shards(ends_once, str(mark))
     assert mark.exists()
-    assert died.tobytes() == Rows(X, None, 200).total(ends_once, str(mark)).tobytes()
+    assert died.tobytes() == Rows(X, None, 200).sum_shards(ends_once, str(mark)).tobytes()
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(ray, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run(ray, monkeypatch):
     workers = Workers(ray, 1)
     try:
         with pytest.raises(AllonymError, match="a worker was lost"):
-            list(workers.each(dies, None, [1]))
+            list(workers.map_items(dies, None, [1]))
     finally:
         workers.close()
 
@@ -118,7 +118,7 @@ def test_items_come_in_their_order_and_few_are_begun_ahead(three):
             begun.append(i)
             yield i
 
-    out = three.each(slow_first, 3, items())
+    out = three.map_items(slow_first, 3, items())
     assert next(out) == 0
     assert len(begun) <= AHEAD * 3 + 1
     assert list(out) == [3 * i for i in range(1, 200)]
@@ -136,30 +136,30 @@ def fails_on(shard, text):
 
 def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
     with pytest.raises(UsageError, match=r"^a setting is wrong$"):
-        list(three.each(fails, TEXT, ["own"]))
+        list(three.map_items(fails, TEXT, ["own"]))
     rows = Rows(points(), None, 200, three)
     for call, kind in (
-        (lambda: list(three.each(fails, TEXT, ["other"])), "KeyError"),
-        (lambda: rows.total(fails_on, TEXT), "ValueError"),
-        (lambda: rows.each(fails_on, TEXT), "ValueError"),
+        (lambda: list(three.map_items(fails, TEXT, ["other"])), "KeyError"),
+        (lambda: rows.sum_shards(fails_on, TEXT), "ValueError"),
+        (lambda: rows.map_shards(fails_on, TEXT), "ValueError"),
     ):
         with pytest.raises(DataError, match=f"^{kind} in a worker$") as caught:
             call()
         assert caught.value.__cause__ is None
     with pytest.raises(UsageError, match="cannot be sent"):
-        list(three.each(fails, {TEXT: Lock()}, ["own"]))
+        list(three.map_items(fails, {TEXT: Lock()}, ["own"]))
     assert TEXT not in "".join(capfd.readouterr())
 
 
 def test_who_computes_other_bits_or_does_not_start_may_not_work(three, monkeypatch):
     monkeypatch.setattr(swap_ray, "WAIT", 0.0)
     with pytest.raises(AllonymError, match="did not start within 0 s"):
-        three.check()
+        three.compare_fingerprints()
     monkeypatch.undo()
-    three.check()
+    three.compare_fingerprints()
     monkeypatch.setattr(swap_ray, "compute_fingerprint", lambda: b"another processor")
     with pytest.raises(UsageError, match="3 of 3 workers compute other last bits"):
-        three.check()
+        three.compare_fingerprints()
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 5 processors; got 99")])

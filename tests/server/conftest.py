@@ -42,7 +42,7 @@ class Site:
         self._main.__enter__()
         try:
             for role in ROLES:
-                token, _ = self.services.accounts.make_link(role)
+                token, _ = self.services.accounts.make_account_link(role)
                 self.services.accounts.make_account(token, role, PASSWORD)
         except BaseException:
             self.__exit__()

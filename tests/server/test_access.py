@@ -198,7 +198,7 @@ def test_signing_out_ends_the_session(site):
 
 def test_whoever_is_shut_out_is_out_at_once(site, admin):
     name = "leaving"
-    token, _ = site.services.accounts.make_link("annotator")
+    token, _ = site.services.accounts.make_account_link("annotator")
     assert site.client().post("/v1/setup", json={"token": token, "name": name, "password": PASSWORD}).status_code == 201
     again = site.client().post("/v1/setup", json={"token": token, "name": "other", "password": PASSWORD})
     assert (again.status_code, code(again)) == (403, "WrongLink")

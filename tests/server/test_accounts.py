@@ -16,9 +16,8 @@ from allonym.server import accounts as module
 from allonym.server import database as database_module
 from allonym.server.access import ROLES, Caller
 from allonym.server.accounts import Accounts
-from allonym.server.database import Database
+from allonym.server.database import Database, Sealing
 from allonym.server.guard import Rate
-from allonym.server.sealing import Sealing
 
 PASSWORD = "a password only for tests"
 
@@ -64,21 +63,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 def made(accounts: Accounts, role: str = "annotator") -> Caller:
     """A new user."""
     name = f"user {uuid.uuid4().hex[:8]}"
-    accounts.make_account(accounts.make_link(role)[0], name, PASSWORD)
+    accounts.make_account(accounts.make_account_link(role)[0], name, PASSWORD)
     found = accounts.find_session(accounts.sign_in(name, PASSWORD))
     assert found
     return found[0]
 
 
 def test_a_link_works_once(accounts, clock):
-    token, _ = accounts.make_link("reviewer")
+    token, _ = accounts.make_account_link("reviewer")
     name = f"once {uuid.uuid4().hex[:8]}"
     assert accounts.make_account(token, name, PASSWORD).role == "reviewer"
     for wrong in (token, "", "x", token + "x"):
         with pytest.raises(RequestError, match="link") as caught:
             accounts.make_account(wrong, "another", PASSWORD)
         assert caught.value.status == 403
-    late, _ = accounts.make_link("reviewer")
+    late, _ = accounts.make_account_link("reviewer")
     clock(25 * 3600)
     with pytest.raises(RequestError, match="expired"):
         accounts.make_account(late, "another", PASSWORD)
@@ -94,7 +93,7 @@ def test_a_number_does_not_come_again(accounts):
 @pytest.mark.parametrize("name", [".", "..", "a/b", " a", "", "Ada (key ci)", "open", "a\nb"])
 def test_names_that_an_address_or_the_log_would_take_for_another(accounts, name):
     with pytest.raises(UsageError, match="name of a user"):
-        accounts.make_account(accounts.make_link("annotator")[0], name, PASSWORD)
+        accounts.make_account(accounts.make_account_link("annotator")[0], name, PASSWORD)
 
 
 def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeypatch):
@@ -117,7 +116,7 @@ def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeyp
 
 def test_a_link_whose_name_is_taken_works_on(accounts):
     who = made(accounts)
-    token, _ = accounts.make_link("annotator")
+    token, _ = accounts.make_account_link("annotator")
     with pytest.raises(RequestError) as caught:
         accounts.make_account(token, who.name, PASSWORD)
     assert caught.value.status == 409
@@ -125,7 +124,7 @@ def test_a_link_whose_name_is_taken_works_on(accounts):
 
 
 def test_a_link_makes_one_account_however_many_come_at_once(accounts):
-    token, _ = accounts.make_link("annotator")
+    token, _ = accounts.make_account_link("annotator")
     told: list[str] = []
     ready = threading.Barrier(4)
 
@@ -146,7 +145,7 @@ def test_a_link_makes_one_account_however_many_come_at_once(accounts):
 
 @pytest.mark.parametrize("name", ["", " x", "x ", "a/b", "a\nb", "a\0b", "x" * 65, "\ud800"])
 def test_names_that_will_not_do(accounts, name):
-    token, _ = accounts.make_link("annotator")
+    token, _ = accounts.make_account_link("annotator")
     with pytest.raises(UsageError):
         accounts.make_account(token, name, PASSWORD)
     with pytest.raises(RequestError) as caught:
@@ -164,7 +163,7 @@ def test_names_that_will_not_do(accounts, name):
 @pytest.mark.parametrize("password", ["", "x" * 11, "x" * 1025])
 def test_passwords_that_will_not_do(accounts, password):
     with pytest.raises(UsageError, match="password"):
-        accounts.make_account(accounts.make_link("annotator")[0], "somebody", password)
+        accounts.make_account(accounts.make_account_link("annotator")[0], "somebody", password)
 
 
 def test_a_wrong_password_says_no_more_than_a_wrong_name(accounts):
@@ -196,9 +195,9 @@ def test_keys_expire(accounts, clock):
     who = made(accounts)
     short, key = accounts.make_key(who, "short", ["detect"], 1)
     long, _ = accounts.make_key(who, "long", ["detect", "anonymize"], None)
-    assert key.expires and accounts.find_key(short).permissions == {"detect"}
+    assert key.expires and accounts.find_caller_by_key(short).permissions == {"detect"}
     clock(86_401)
-    assert accounts.find_key(short) is None and accounts.find_key(long).key == "long"
+    assert accounts.find_caller_by_key(short) is None and accounts.find_caller_by_key(long).key == "long"
     assert {(k.name, k.owner) for k in accounts.list_keys(who)} == {("short", who.name), ("long", who.name)}
     with pytest.raises(RequestError) as caught:
         accounts.make_key(who, "long", ["detect"], None)
@@ -228,9 +227,9 @@ def test_what_was_read_before_somebody_was_shut_out_is_not_remembered(accounts, 
         remember(code, value, changes)
 
     monkeypatch.setattr(accounts, "_cache_token", late)
-    accounts.find_key(token)
+    accounts.find_caller_by_key(token)
     monkeypatch.setattr(accounts, "_cache_token", remember)
-    assert accounts.find_key(token) is None
+    assert accounts.find_caller_by_key(token) is None
 
 
 def test_the_last_admin_stays(place, accounts):
@@ -284,7 +283,7 @@ def test_the_audit_log_takes_the_longest_names(accounts):
 def test_nothing_that_lets_in_is_stored_as_it_is(place, accounts):
     who = made(accounts)
     tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_key(who, "k", ["detect"], None)[0]]
-    tokens.append(accounts.make_link("annotator")[0])
+    tokens.append(accounts.make_account_link("annotator")[0])
     with place.open_read_transaction() as connection:
         rows = [
             str(tuple(row))

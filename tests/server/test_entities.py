@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("fastapi")
+
 from allonym.document import Entity, Span
 from allonym.link import Linked
-from allonym.server.entities import correct_entities
+from allonym.server.processing import correct_entities
 
 TEXT = "Ada Brook met Bea Stone. Ada Brook left; Bea stayed."
 

@@ -21,7 +21,7 @@ pytest.importorskip("docx")
 import docx
 import pikepdf
 
-from allonym.document import Document
+from allonym.document import Document, Turn
 from allonym.errors import DataError, RefusedContent, RequestError
 from allonym.pipeline import anonymize
 from allonym.plan import Plan
@@ -348,6 +348,7 @@ def test_reading_takes_a_bounded_memory() -> None:
 def test_the_library_side_fits_the_pipeline() -> None:
     data = CALL.encode()
     (text,) = files.read_texts(data, "call.txt", 1000).documents
-    plan = anonymize(Document("", text.text, turns=text.turns)).plan
+    turns = tuple(Turn(t.start, t.end, (t.speaker.start, t.speaker.end)) for t in text.turns)
+    plan = anonymize(Document("", text.text, turns=turns)).plan
     sent = Plan.from_dict(json.loads(plan.to_json()))
     assert files.apply_plans(data, "call.txt", {text.id: sent}).decode() == anonymize(CALL).text

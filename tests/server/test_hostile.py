@@ -133,7 +133,7 @@ def test_methods_nobody_knows(site, caplog):
     caplog.set_level(logging.INFO, "allonym.access")
     response = site.client().request(MARK.upper(), "/v1/labels")
     assert response.status_code in (401, 405) and response.json()["error"]
-    assert MARK.upper() not in caplog.text + site.services.metrics.format_all().decode()
+    assert MARK.upper() not in caplog.text + site.services.metrics.format_metrics().decode()
 
 
 def test_names_that_break_headers(admin):
@@ -244,7 +244,7 @@ def test_the_mark_shows_up_nowhere(make_site, tmp_path, caplog):
         for name, body in (("text", f"Ada {MARK}"), ("scope", MARK)):
             admin.post("/v1/anonymize", json={"text": "Ada Brook", "scope": "s", name: body})
         assert sent > 100
-        assert MARK not in site.services.metrics.format_all().decode() and MARK not in repr(site.services)
+        assert MARK not in site.services.metrics.format_metrics().decode() and MARK not in repr(site.services)
     logged = [one.getMessage() for one in caplog.records if not one.name.startswith(("httpx", "httpcore"))]
     assert logged and not [line for line in logged if MARK in line]
     stored = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}

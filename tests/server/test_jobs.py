@@ -311,9 +311,9 @@ def test_a_few_texts_are_evaluated_at_once(annotator):
 @pytest.fixture(scope="module")
 def swapped(annotator):
     """A swap that is done, with the corpus that was sent."""
-    from benchmarks.jobs_kill import corpus
+    from benchmarks.jobs_kill import invent_calls
 
-    calls, options = corpus(5, 1)
+    calls, options = invent_calls(5, 1)
     return calls, ended(annotator, send(annotator, "swap", ("calls.jsonl", calls), options=options))
 
 
@@ -351,17 +351,17 @@ def test_documents_of_a_release_before_and_after(annotator, swapped):
 
 def test_a_release_that_could_not_be_made_says_why_and_is_made_when_asked_again(annotator, swapped, site):
     _, job = swapped
-    from allonym.server.jobs.swapping import get_texts_path
+    from allonym.server.jobs.swapping import get_release_documents_path
 
     jobs = site.services.jobs
     made_already = jobs._runner.get_folder(job["id"]).made
     releases = annotator.get(f"/v1/jobs/{job['id']}/releases").json()["releases"]
-    last = next(one["id"] for one in releases if not get_texts_path(made_already, one["id"]).exists())
+    last = next(one["id"] for one in releases if not get_release_documents_path(made_already, one["id"]).exists())
     queue = jobs._queue
     row = queue.find_job(job["id"])
     wanted = {**row.releases, "make": [*row.releases.get("make", ()), last]}
     queue.set_state(row.id, "done", wanted=json.dumps(wanted))
-    queue.end_job(row.id, "done", {**row.ending, "wanted": wanted, "error": "no space left"})
+    queue.store_job_ending(row.id, "done", {**row.ending, "wanted": wanted, "error": "no space left"})
     path = f"/v1/jobs/{job['id']}/releases/{last}/documents"
     for _ in range(2):
         refused(annotator.get(path), 409, "NotMade", "no space left")
@@ -392,9 +392,9 @@ def test_a_corpus_of_several_files_comes_back_as_one_packed_file(annotator):
     import io
     import zipfile
 
-    from benchmarks.jobs_kill import corpus
+    from benchmarks.jobs_kill import invent_calls
 
-    calls, options = corpus(5, 2)
+    calls, options = invent_calls(5, 2)
     rows = [json.loads(line) for line in calls.splitlines()]
     texts = [(f"call {n}.txt", row["text"].encode()) for n, row in enumerate(rows)]
     table = "file,company\n" + "".join(f"call {n}.txt,{r['company']}\n" for n, r in enumerate(rows))

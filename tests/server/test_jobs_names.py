@@ -57,7 +57,7 @@ def test_equal_names_are_told_apart():
     taken = set()
     out = []
     for name in ("a.txt", "A.TXT", "a.txt", "\uff41.txt"):
-        out.append(names.make_unique(name, taken))
+        out.append(names.make_unique_name(name, taken))
         taken.add(names.fold_name(out[-1]))
     assert out == ["a.txt", "A (2).TXT", "a (3).txt", "\uff41 (4).txt"]
 
@@ -74,8 +74,7 @@ def test_files_lie_under_numbers():
 
 
 def test_reports_and_messages_show_names_and_no_path(tmp_path):
-    from allonym.server.jobs.folder import Folder
-    from allonym.server.jobs.task import InputFile, Spec, Task
+    from allonym.server.jobs.task import Folder, InputFile, Spec, Task
 
     sent = (
         InputFile("files", "raw.txt", "file-00001.txt", 1),
@@ -87,7 +86,7 @@ def test_reports_and_messages_show_names_and_no_path(tmp_path):
         "ids": ["raw.txt", "raw.txt:7", "file-1", 3],
         "more": [{"file-00001.txt": None}],
     }
-    place = task.folder.get_inputs("anonymised")
+    place = task.folder.get_input_folder("anonymised")
     assert task.clean_message(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
     assert (
         task.clean_message(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
@@ -99,13 +98,12 @@ def test_reports_and_messages_show_names_and_no_path(tmp_path):
 def test_a_table_names_files_as_they_are_shown(tmp_path):
     import json
 
-    from allonym.server.jobs.folder import Folder
-    from allonym.server.jobs.task import InputFile, Spec, Task
+    from allonym.server.jobs.task import Folder, InputFile, Spec, Task
 
     sent = tuple(InputFile("files", f"call {n}.txt", f"file-{n:05}.txt", 1) for n in (1, 2))
     table = InputFile("metadata", "about.csv", "file-00003.csv", 1)
     task = Task(Folder(tmp_path), Spec("swap", "call 1.txt", "ann", (*sent, table), {}))
-    place = task.folder.get_inputs("metadata")
+    place = task.folder.get_input_folder("metadata")
     place.mkdir(parents=True)
     (place / table.stored).write_text("file,company\ncall 2,Quill\ncall 1.txt,Fern\nother.txt,None\n")
     rows = [json.loads(line) for line in task.prepare_metadata().read_text().splitlines()]
@@ -116,6 +114,6 @@ def test_a_table_names_files_as_they_are_shown(tmp_path):
 
 
 def test_marks_go_before_the_suffix():
-    assert names.add_mark("a.b.txt", "safe") == "a.b-safe.txt"
-    assert names.add_mark("rows.csv.gz", "safe") == "rows-safe.csv.gz"
-    assert names.add_mark("bare", "safe") == "bare-safe"
+    assert names.append_to_stem("a.b.txt", "safe") == "a.b-safe.txt"
+    assert names.append_to_stem("rows.csv.gz", "safe") == "rows-safe.csv.gz"
+    assert names.append_to_stem("bare", "safe") == "bare-safe"

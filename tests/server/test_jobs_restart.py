@@ -15,8 +15,8 @@ from anyio.to_thread import current_default_thread_limiter
 for needed in ("argon2", "fastapi", "httpx", "multipart", "prometheus_client"):
     pytest.importorskip(needed)
 
-from benchmarks.jobs_kill import job_processes, records  # noqa: E402
-from benchmarks.jobs_kill import run as killed  # noqa: E402
+from benchmarks.jobs_kill import compare_killed_jobs as killed  # noqa: E402
+from benchmarks.jobs_kill import job_processes, make_records  # noqa: E402
 from starlette.concurrency import run_in_threadpool  # noqa: E402
 
 from allonym.errors import DatabaseError, RequestError  # noqa: E402
@@ -25,14 +25,19 @@ from allonym.server.access import ROLES, Caller  # noqa: E402
 from allonym.server.database import jobs as table  # noqa: E402
 from allonym.server.database import users  # noqa: E402
 from allonym.server.jobs import runner, swapping  # noqa: E402
-from allonym.server.jobs.folder import Folder  # noqa: E402
-from allonym.server.jobs.task import InputFile, ResultFile, Spec, make_ending  # noqa: E402
+from allonym.server.jobs.task import (  # noqa: E402
+    Folder,
+    InputFile,
+    ResultFile,
+    Spec,
+    make_ending,
+)
 from allonym.server.jobs.uploads import UploadedFile, UploadForm  # noqa: E402
 from allonym.server.services import open_services  # noqa: E402
 from allonym.server.settings import Settings  # noqa: E402
 
 ANN = Caller(1, "ann", "admin", frozenset(ROLES["admin"]))
-ROWS = records(2500, 1)
+ROWS = make_records(2500, 1)
 SOURCE = {"toml": None, "confidence": None, "operators": {}, "off": [], "dictionary": {}, "exclude": {}}
 OPTIONS = {"policy": {"name": "default", "detectors": ["rules"]}, "fields": ["text"]}
 
@@ -180,7 +185,7 @@ def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path
 def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, monkeypatch):
     with services(tmp_path / "data") as made:
         queue, left = made.jobs._queue, [1]
-        note = queue.end_job
+        note = queue.store_job_ending
 
         def end(*args):
             if left[0]:
@@ -188,7 +193,7 @@ def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, 
                 raise DatabaseError("the database is away")
             note(*args)
 
-        monkeypatch.setattr(queue, "end_job", end)
+        monkeypatch.setattr(queue, "store_job_ending", end)
         made.jobs.start()
         assert ended(made.jobs, submit(made.jobs, b'{"text": "mail ada@example.com"}\n')).state == "done"
         assert not left[0]
@@ -219,9 +224,9 @@ def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, m
     options = {"scope": None, "fields": [], "plans": True, "originals": False}
     sent = (InputFile("files", "a.txt", "file-00001.txt", 0), InputFile("files", "b.txt", "file-00002.txt", 0))
     task = Task(Folder(tmp_path), Spec("anonymize", "a", "ann", sent, options, source))
-    task.folder.get_inputs("files").mkdir(parents=True)
+    task.folder.get_input_folder("files").mkdir(parents=True)
     for one in sent:
-        (task.folder.get_inputs("files") / one.stored).write_text(f"mail {one.shown[0]}@example.com")
+        (task.folder.get_input_folder("files") / one.stored).write_text(f"mail {one.shown[0]}@example.com")
     first = work.anonymize(task)
 
     def again(*args, **options):
@@ -279,19 +284,19 @@ def swap_that_is_done(jobs):
     names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
     release = dict.fromkeys(names, number) | {"id": 0, "categories": [], "swaps": 0, "moves": 0, "flags": []}
     shown = {"releases": [{**release, "on_frontier": True}], "population": 1.0, "populations": [1.0], "why": ""}
-    State(folder.state).keep(swapping.RELEASES, shown)
+    State(folder.state).store_value(swapping.RELEASES, shown)
     jobs._queue.add_job(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
     results = [ResultFile("a.txt", "out/a.txt", "text/plain")]
-    jobs._queue.end_job(id, "done", make_ending("done", None, {"chosen": 0}, results))
+    jobs._queue.store_job_ending(id, "done", make_ending("done", None, {"chosen": 0}, results))
     return id
 
 
-@pytest.mark.parametrize("what", ["list_documents", "cancel_job", "remove_job"])
+@pytest.mark.parametrize("what", ["list_release_documents", "cancel_job", "remove_job"])
 def test_who_waits_holds_no_thread(tmp_path, what):
     """Routes share few threads."""
     with services(tmp_path / "data") as made:  # nobody runs the jobs
-        id = swap_that_is_done(made.jobs) if what == "list_documents" else submit(made.jobs)
-        more = (0, 0, 9, 60.0) if what == "list_documents" else ()
+        id = swap_that_is_done(made.jobs) if what == "list_release_documents" else submit(made.jobs)
+        more = (0, 0, 9, 60.0) if what == "list_release_documents" else ()
 
         async def beside():
             current_default_thread_limiter().total_tokens = 1
@@ -300,16 +305,16 @@ def test_who_waits_holds_no_thread(tmp_path, what):
                 await asyncio.sleep(0.01)
             for _ in range(5):
                 assert await run_in_threadpool(made.jobs._queue.find_job, id) and not waiting.done()
-            if what == "list_documents":
-                swapping.get_texts_path(made.jobs._runner.get_folder(id).made, 0).write_text("")
+            if what == "list_release_documents":
+                swapping.get_release_documents_path(made.jobs._runner.get_folder(id).made, 0).write_text("")
             elif what == "cancel_job":
-                made.jobs._queue.end_job(id, "cancelled", make_ending("cancelled"))
+                made.jobs._queue.store_job_ending(id, "cancelled", make_ending("cancelled"))
             else:
                 made.jobs._queue.remove_job(id)
             return await waiting
 
         answer = asyncio.run(beside())
-        if what == "list_documents":
+        if what == "list_release_documents":
             assert answer.ready
         else:
             assert answer is None if what == "remove_job" else answer.state == "cancelled"
@@ -348,7 +353,7 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
 @pytest.mark.parametrize("step", ["create", "lock"])
 def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp_path, monkeypatch, step):
     with services(tmp_path / "data") as made:
-        usual, clear = getattr(Folder, step), [made.jobs._runner._remove_expired]
+        usual, clear = getattr(Folder, step), [made.jobs._runner._remove_expired_jobs]
 
         def before_it_is_locked(folder):
             done = usual(folder)

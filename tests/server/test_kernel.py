@@ -17,10 +17,11 @@ pytest.importorskip("fastapi")
 
 from allonym.document import Document
 from allonym.errors import PolicyError, RequestError
-from allonym.server.kernel import Kernel, WorkerError
+from allonym.server.kernel import Kernel, WorkerError, _Call
+from allonym.server.processing import TextTask
 
 RULES = '{"confidence": null, "detectors": ["rules"], "dictionary": {}, "exclude": {}, "name": "default", "off": [], "operators": {}, "toml": null}'
-TEXT = Document("", "Write to ada.brook@example.com")
+TASK = TextTask(Document("", "Write to ada.brook@example.com"), RULES)
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +73,9 @@ async def until_it_ended(process: int) -> None:
 
 
 def test_finds(kernel):
-    spans = asyncio.run(kernel.detect(TEXT, RULES, None))
+    spans = asyncio.run(kernel.run(TextTask.find_spans, TASK))
     assert [(s.label, s.start, s.end) for s in spans] == [("EMAIL_ADDRESS", 9, 30)]
-    assert asyncio.run(kernel.anonymize(TEXT, RULES, None)).text == "Write to [EMAIL_ADDRESS_1]"
+    assert asyncio.run(kernel.run(TextTask.anonymize, TASK)).text == "Write to [EMAIL_ADDRESS_1]"
 
 
 def test_as_many_work_at_once_as_there_are(kernel):
@@ -98,7 +99,7 @@ def test_a_task_whose_process_died_is_done_again_once(kernel, tmp_path):
     with pytest.raises(RequestError) as caught:
         asyncio.run(kernel.run(dying, str(tmp_path / "twice"), 2))
     assert caught.value.status == 503
-    assert asyncio.run(kernel.detect(TEXT, RULES, None))
+    assert asyncio.run(kernel.run(TextTask.find_spans, TASK))
 
 
 def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
@@ -116,7 +117,7 @@ def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
 def test_a_process_that_is_killed_from_outside_comes_again(kernel):
     for _ in range(4):
         os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
-    assert asyncio.run(kernel.detect(TEXT, RULES, None))
+    assert asyncio.run(kernel.run(TextTask.find_spans, TASK))
 
 
 def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
@@ -151,24 +152,27 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
         for task in started:
             task.cancel()
         await asyncio.gather(*started, return_exceptions=True)
-        return await asyncio.wait_for(kernel.detect(TEXT, RULES, None), 60)
+        return await asyncio.wait_for(kernel.run(TextTask.find_spans, TASK), 60)
 
     assert asyncio.run(impatient())
-    assert sorted(map(id, kernel._free)) == sorted(map(id, kernel._lanes))
+    until = time.monotonic() + 10
+    while kernel._free.qsize() < len(kernel._lanes):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
-    lane, unwanted = Kernel(1, RULES)._lanes[0], threading.Event()
+    lane, unwanted = Kernel(1, RULES)._lanes[0], _Call(who, ())
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(lane.call_in_process(who, (), unwanted)))
+    asking = threading.Thread(target=lambda: answers.append(lane.answer_call(unwanted)))
     asking.start()
     while lane._process is None or lane._process.pid is None:
         time.sleep(0.001)
     loading = lane._process.pid
-    lane.abandon_answer(unwanted)
+    unwanted.abandon()
     asking.join()
-    assert answers == [None] and lane.call_in_process(who, (), threading.Event()) == loading
+    assert answers == [None] and lane.answer_call(_Call(who, ())) == loading
     lane.close()
 
 

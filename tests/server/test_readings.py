@@ -13,7 +13,7 @@ from allonym.document import Span
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.scoring import score_conversation
 from allonym.labels import TAXONOMY
-from allonym.train.records import keep_outermost
+from allonym.train.records import select_outermost_spans
 
 pytest.importorskip("fastapi")
 
@@ -133,7 +133,7 @@ def test_a_part_joins_what_it_touches(text, found, marks):
         if mark.kind == "partial":
             made, spans = joined(made, spans, text)
         spans.append(made)
-    assert apply_reading(Reading(tuple(marks)), text, found) == tuple(keep_outermost(spans))
+    assert apply_reading(Reading(tuple(marks)), text, found) == tuple(select_outermost_spans(spans))
 
 
 def joined(part, spans, text):

@@ -18,13 +18,11 @@ pytest.importorskip("fastapi")
 pytest.importorskip("argon2")
 
 from allonym.server.access import Caller
-from allonym.server.database import Database
+from allonym.server.database import Database, Sealing
 from allonym.server.reviews import ReviewQueue, TermLists
-from allonym.server.reviews.outcomes import format_training_lines, measure_outcome
+from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import Item
-from allonym.server.reviews.readings import Reading, ReviewMark
-from allonym.server.reviews.risk import Risk
-from allonym.server.sealing import Sealing
+from allonym.server.reviews.readings import Reading, ReviewMark, Risk
 
 TEXT = "Ada Brook met Jim Quill in Elmford."
 FOUND = (Span(0, 9, "PERSON"), Span(27, 34, "CITY"))
@@ -263,29 +261,29 @@ def test_a_removed_project_leaves_nothing(queue, lists):
 def test_terms_hold_for_all_or_for_one_project(queue, lists):
     lists.add_term("dictionary", "PERSON", "Jim  Quill", "ann", "calls")
     lists.add_term("exclusion", "*", "Elmford", "rita")
-    assert lists.entries() == ({}, {"*": ("Elmford",)})
-    assert lists.entries("calls") == ({"PERSON": ("Jim Quill",)}, {"*": ("Elmford",)})
-    assert lists.entries("no such") == lists.entries()
+    assert lists.group_terms() == ({}, {"*": ("Elmford",)})
+    assert lists.group_terms("calls") == ({"PERSON": ("Jim Quill",)}, {"*": ("Elmford",)})
+    assert lists.group_terms("no such") == lists.group_terms()
 
 
 def test_the_last_decision_on_a_term_holds(queue, lists):
     one = lists.add_term("exclusion", "*", "Elmford", "rita")
     assert lists.add_term("exclusion", "*", "Elmford", "ann").id == one.id
     lists.add_term("dictionary", "CITY", "elmford", "ann")
-    assert lists.entries() == ({"CITY": ("elmford",)}, {})
+    assert lists.group_terms() == ({"CITY": ("elmford",)}, {})
     lists.add_term("exclusion", "CITY", "Elmford", "ann", "calls")  # what a project says goes before what holds for all
-    assert lists.entries("calls") == ({}, {"CITY": ("Elmford",)})
-    assert lists.entries() == ({"CITY": ("elmford",)}, {})
+    assert lists.group_terms("calls") == ({}, {"CITY": ("Elmford",)})
+    assert lists.group_terms() == ({"CITY": ("elmford",)}, {})
 
 
 def test_another_process_sees_a_change_at_once(place, lists):
     other = TermLists(place, Sealing(b"k" * 32))
     added = [lists.add_term("dictionary", "CITY", name, "ann").id for name in ("Elmford", "Oakham")]
-    assert other.entries()[0] == {"CITY": ("Elmford", "Oakham")}
+    assert other.group_terms()[0] == {"CITY": ("Elmford", "Oakham")}
     lists.remove_term(added[1])
-    assert other.entries()[0] == {"CITY": ("Elmford",)}
+    assert other.group_terms()[0] == {"CITY": ("Elmford",)}
     lists.add_term("dictionary", "CITY", "Ashby", "ann")
-    assert other.entries()[0] == {"CITY": ("Ashby", "Elmford")}
+    assert other.group_terms()[0] == {"CITY": ("Ashby", "Elmford")}
     with pytest.raises(RequestError, match="there is no term"):
         lists.remove_term(added[1])
 
@@ -312,9 +310,9 @@ def test_agreement_and_residual_risk(queue):
     for reader in ("ann", "ben"):
         save(queue, reader, QUILL)
     save(queue, "ann", QUILL, id="two")
-    assert measure_outcome(queue.list_items("calls")).documents == 1
+    assert measure_agreement_and_risk(queue.list_items("calls")).documents == 1
     save(queue, "ben", Reading(), id="two")
-    found = measure_outcome(queue.list_items("calls"))
+    found = measure_agreement_and_risk(queue.list_items("calls"))
     assert (found.documents, found.same) == (2, 1)
     assert {r.label: (r.both, r.one) for r in found.by_label} == {"PERSON": (3, 1), "CITY": (2, 0)}
     assert found.spans.documents == 2 and 0.7 < found.spans.kappa.value < 1
@@ -323,7 +321,7 @@ def test_agreement_and_residual_risk(queue):
     assert found.residual["total"]["mean"]["value"] == 5.0  # what they disagree on is not settled, so it does not count
     assert "Quill" not in found.model_dump_json()
     save(queue, "rita", Reading(), id="two", verdict=True)
-    assert measure_outcome(queue.list_items("calls")).residual["total"]["mean"]["value"] == 2.5
+    assert measure_agreement_and_risk(queue.list_items("calls")).residual["total"]["mean"]["value"] == 2.5
 
 
 def test_training_text_is_what_training_reads(queue, tmp_path):

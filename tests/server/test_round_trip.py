@@ -12,7 +12,7 @@ pytest.importorskip("fastapi")
 
 from benchmarks.rewriting.first import REWRITERS
 from benchmarks.round_trip import Case, Job
-from benchmarks.service_round_trip import POLISH, figures, one
+from benchmarks.service_round_trip import POLISH, compute_figures, run_case
 
 from allonym.document import Span
 
@@ -32,8 +32,8 @@ def test_originals_come_back_through_the_api(site: Any, admin: Any, operator: st
     assert stored.status_code in (200, 201, 204)
     job = Job((operator,), ("none",), 1, False, False, False)
     assert "none" in REWRITERS
-    rows = [one(case, operator, way, job, site.program("reviewer")) for case in TEXTS]
-    got = figures(rows)
+    rows = [run_case(case, operator, way, job, site.program("reviewer")) for case in TEXTS]
+    got = compute_figures(rows)
     assert [row["class"] for row in rows] == ["right", "right"], rows
     assert got["right"] == got["as_p5"] == got["complete"] == 1.0 and got["mentions"] >= 8
 

@@ -21,7 +21,7 @@ from allonym.document import Document
 from allonym.pipeline import anonymize
 from allonym.policy import Policy, Rule
 from allonym.server.routes import stream
-from allonym.server.transcript import Transcript
+from allonym.server.routes.stream import Transcript
 from allonym.vault import Vault
 
 CALL = [
@@ -179,7 +179,7 @@ def ends_as_the_whole(turns: list[tuple[str | None, str]], operator: str, waits:
         transcript.add_turn(speaker, text)
         if index + 1 < len(turns) and waits():
             continue  # the next turn came before this one was treated
-        added, revised = transcript.show_turns(anonymize(transcript.make_document(), policy, key=KEY).parts)
+        added, revised = transcript.update_shown_turns(anonymize(transcript.make_document(), policy, key=KEY).parts)
         assert not set(added) & set(shown) and set(revised) <= set(shown)
         assert all(shown[i] != (one.speaker, one.text) for i, one in revised.items())
         shown |= {i: (one.speaker, one.text) for i, one in (*added.items(), *revised.items())}
@@ -259,7 +259,7 @@ def test_bytes_are_no_message(program: Any) -> None:
         socket.send_bytes(b"Ada Brook")
         with pytest.raises(WebSocketDisconnect) as closed:
             socket.receive_json()
-    assert closed.value.code == stream.NO_TEXT
+    assert closed.value.code == stream.BINARY
 
 
 def test_each_stream_has_its_line_in_the_access_log(anybody: Any, program: Any, caplog: Any) -> None:
@@ -298,7 +298,7 @@ def test_a_key_that_is_removed_ends_its_stream(site: Any, monkeypatch: pytest.Mo
         socket.send_json({"type": "open", "mode": "annotate"})
         socket.send_json(_text(1, "Ada Brook"))
         assert socket.receive_json()["type"] == "spans"
-        who = site.services.accounts.find_key(client.headers["authorization"].removeprefix("Bearer "))
+        who = site.services.accounts.find_caller_by_key(client.headers["authorization"].removeprefix("Bearer "))
         site.services.accounts.remove_key(who, who.key)
         socket.send_json(_text(2, "Ada Brook"))
         assert socket.receive_json()["error"]["code"] == "NotSignedIn"

@@ -223,7 +223,7 @@ def test_what_fails_takes_the_rest_of_its_request_with_it(admin, site, monkeypat
     going, ended = asyncio.Event(), []
 
     async def run(function, *args):
-        if "Bob" in str(getattr(args[0], "text", args[0])):
+        if "Bob" in str(getattr(getattr(args[0], "document", args[0]), "text", args[0])):
             await going.wait()
             raise WorkerError("unexpected")
         going.set()

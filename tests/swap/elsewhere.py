@@ -4,7 +4,7 @@ import pickle
 
 
 class Elsewhere:
-    def each(self, work, common, items):
+    def map_items(self, work, common, items):
         packed = [pickle.dumps((work, common, item)) for item in items]
         found = []
         for one in reversed(packed):

@@ -22,23 +22,34 @@ NAMES = {
 }
 
 
+def limited(categories: tuple[str, ...], **changes: Any) -> Rules:
+    """The limits that P1 admits: one pass of pairs, both of all categories, uniform draws."""
+    limits = Rules(
+        categories=categories,
+        need="both",
+        partners="same",
+        counts="min",
+        unswapped_differ=True,
+        weights="uniform",
+        temperature=0.1,
+        fit=0.0,
+        min_fit=-100.0,
+        count_penalty=0.0,
+        rounds=1,
+        cycles=False,
+    )
+    return replace(limits, **changes)
+
+
 def paper(categories: tuple[str, ...], **changes: Any) -> Rules:
-    """P1's protocol: one pass of pairs, uniform draws, entities may come back to a class that knows them."""
-    return replace(Rules(categories, returns=True), **changes)
+    """P1's protocol: as limited, and entities may come back to a class that knows them."""
+    return limited(categories, **{"returns": True, **changes})
 
 
 def lifted(categories: tuple[str, ...], **changes: Any) -> Rules:
     """P1 without the limits that it admits: any shared category, one to many, rounds, rotations."""
-    made = Rules(
-        categories,
-        need="any",
-        partners="per-category",
-        counts="all",
-        unswapped_differ=False,
-        rounds=4,
-        cycles=True,
-    )
-    return replace(made, **changes)
+    more = {"need": "any", "partners": "per-category", "counts": "all", "unswapped_differ": False}
+    return limited(categories, **{**more, "rounds": 4, "cycles": True, **changes})
 
 
 def corpus(seed: int, documents: int = 4, chunks: int = 4, most: int = 2, pool: int = 9) -> Corpus:

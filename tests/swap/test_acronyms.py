@@ -9,7 +9,7 @@ from tests.test_link import unmark
 
 from allonym.document import Document
 from allonym.link import link
-from allonym.swap.acronyms import are_initials, can_abbreviate, is_acronym, join_acronyms
+from allonym.swap.acronyms import are_initials, can_abbreviate, is_acronym, link_acronyms
 from allonym.swap.categories import group_values
 
 LONG = "{Cache Coherent Interconnect for Accelerators|PRODUCT}"
@@ -26,7 +26,7 @@ def joined(*marked):
         plain, spans = unmark(text)
         documents.append(Document(str(i), plain))
         entities.append(link(documents[-1], spans).entities)
-    return documents, join_acronyms(documents, entities)
+    return documents, link_acronyms(documents, entities)
 
 
 def shown(documents, entities):

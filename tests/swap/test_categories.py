@@ -18,7 +18,7 @@ from allonym.swap.categories import (
     make_key,
     normalise_key,
     parse_categories,
-    remove_common,
+    remove_common_entities,
     remove_possessive,
 )
 from allonym.swap.corpus import STATES, Chunk, Value
@@ -182,7 +182,7 @@ def test_what_everybody_speaks_of_stays():
     chunks += [chunk(i, "four") for i in range(1, 4)] + [chunk(i, "q3", category="Date") for i in range(1, 10)]
     classes = [str(i) for i in range(10)]
     states = {"Organization": "swap", "Date": "fixed"}
-    left = remove_common(chunks, classes, states, 0.3)
+    left = remove_common_entities(chunks, classes, states, 0.3)
     assert {v.key for c in left for v in c.values} == {"four", "q3", *(f"own {i}" for i in range(10))}
-    assert remove_common(chunks, classes, states, 1.0) == tuple(chunks)
-    assert remove_common(chunks[:4], classes[:4], states, 0.0) == tuple(chunks[:4])
+    assert remove_common_entities(chunks, classes, states, 1.0) == tuple(chunks)
+    assert remove_common_entities(chunks[:4], classes[:4], states, 0.0) == tuple(chunks[:4])

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.sphere import sample_mixture
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.swap import rows
-from allonym.swap.density import FAMILIES, get_exponents, log_density, sample_mixture
+from allonym.swap.density import FAMILIES, get_exponents, log_density
 from allonym.swap.em import (
     Limits,
     Parameters,
@@ -26,6 +27,7 @@ from allonym.swap.em import (
     solve_concentration,
     start_from_labels,
 )
+from allonym.swap.rows import Rows, Shard
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mixture.json").read_text())
 CAP = 1 - 1e-6
@@ -41,10 +43,10 @@ def some(family="spcauchy", n=700, d=6, seed=3):
 def test_weighted_points(case):
     X, weight = np.array(case["X"]), np.array(case["weights"])
     now = Parameters(np.ones(1), np.array([case["start_mu"]], float), np.array([case["start_rho"]]))
-    now = maximise_parameters(compute_sums(X, now, case["family"], weight), case["family"], CAP)
+    now = maximise_parameters(compute_sums(Shard(X, weight), now, case["family"]), case["family"], CAP)
     assert now.means[0] == pytest.approx(case["one_mm_step"]["mu"], rel=1e-9)
     assert now.rhos[0] == pytest.approx(case["one_mm_step"]["rho"], rel=1e-9)
-    end = run_em(X, now, case["family"], Limits(500, 1e-15, 0, CAP), weight)
+    end = run_em(Rows(X, weight), now, case["family"], Limits(500, 1e-15, 0, CAP))
     assert end.parameters.means[0] == pytest.approx(case["mle"]["mu"], rel=1e-6)
     assert end.parameters.rhos[0] == pytest.approx(case["mle"]["rho"], rel=1e-6)
     assert end.trace[-1] == pytest.approx(case["mle"]["wloglik"], rel=1e-8)
@@ -59,7 +61,7 @@ def test_an_expectation_step_is_what_it_says(family):
     total = np.logaddexp.reduce(logs, axis=1)
     share = np.exp(logs - total[:, None]) * weight[:, None]
     v = share / (1 + now.rhos**2 - 2 * now.rhos * t)
-    sums = compute_sums(X, now, family, weight)
+    sums = compute_sums(Shard(X, weight), now, family)
     assert sums.log_likelihood == pytest.approx(total @ weight, rel=1e-12)
     assert sums.size == pytest.approx(share.sum(axis=0), rel=1e-12)
     assert sums.shrunk == pytest.approx(v.sum(axis=0), rel=1e-12)
@@ -70,9 +72,9 @@ def test_an_expectation_step_is_what_it_says(family):
 
 def test_the_length_of_a_stretch_changes_nothing(monkeypatch):
     X, z, now = some()
-    whole, labelled = compute_sums(X, now, "spcauchy"), compute_sums(X, now, "spcauchy", None, z)
+    whole, labelled = compute_sums(Shard(X), now, "spcauchy"), compute_sums(Shard(X), now, "spcauchy", z)
     monkeypatch.setattr(rows, "ROOM", 1)
-    parts, labelled_parts = compute_sums(X, now, "spcauchy"), compute_sums(X, now, "spcauchy", None, z)
+    parts, labelled_parts = compute_sums(Shard(X), now, "spcauchy"), compute_sums(Shard(X), now, "spcauchy", z)
     for a, b in ((whole, parts), (labelled, labelled_parts)):
         assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-12)
         assert a.pull == pytest.approx(b.pull, rel=1e-9, abs=1e-9)
@@ -81,7 +83,7 @@ def test_the_length_of_a_stretch_changes_nothing(monkeypatch):
 
 def test_sums_are_additive():
     X, _, now = some()
-    whole, left, right = (compute_sums(x, now, "pkbd") for x in (X, X[:200], X[200:]))
+    whole, left, right = (compute_sums(Shard(x), now, "pkbd") for x in (X, X[:200], X[200:]))
     assert whole.log_likelihood == pytest.approx(left.log_likelihood + right.log_likelihood)
     assert whole.pull == pytest.approx(left.pull + right.pull)
 
@@ -114,8 +116,8 @@ def test_the_likelihood_never_falls(family, seed, k, d):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, d)) + rng.standard_normal(d)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    start = start_from_labels(X, draw_random_labels(60, k, rng), k, family, CAP)
-    run = run_em(X, start, family, Limits(25, 0.0, 1e-3, CAP))
+    start = start_from_labels(Rows(X), draw_random_labels(60, k, rng), k, family, CAP)
+    run = run_em(Rows(X), start, family, Limits(25, 0.0, 1e-3, CAP))
     if not run.dropped and not run.merged:
         assert (np.diff(run.trace) >= -1e-9 * (1 + np.abs(run.trace[1:]))).all()
     assert run.parameters.weights.sum() == pytest.approx(1)
@@ -124,9 +126,9 @@ def test_the_likelihood_never_falls(family, seed, k, d):
 
 def test_opposite_points_have_no_direction():
     X = np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0], [0, -1.0, 0]])
-    start = start_from_labels(X, np.zeros(4, int), 1, "pkbd", CAP)
+    start = start_from_labels(Rows(X), np.zeros(4, int), 1, "pkbd", CAP)
     assert start.rhos[0] == pytest.approx(0, abs=1e-12)
-    run = run_em(X, start, "pkbd", Limits(50, 1e-12, 1e-3, CAP))
+    run = run_em(Rows(X), start, "pkbd", Limits(50, 1e-12, 1e-3, CAP))
     assert run.converged and run.trace[-1] == pytest.approx(0, abs=1e-9)
 
 
@@ -141,8 +143,8 @@ def test_dropping_is_gradual_and_leaves_one():
 def test_a_high_least_size_does_not_end_in_one_component():
     """30 components of at least 5 %: dropping all that are too small at once would leave none."""
     X, _ = sample_mixture(2000, np.ones(8), np.eye(16)[:8], [0.7] * 8, "spcauchy", 1)
-    start = start_from_labels(X, draw_kmeans_labels(X, 30, np.random.default_rng(0)), 30, "spcauchy", CAP)
-    run = run_em(X, start, "spcauchy", Limits(300, 1e-7, 0.05 * 2000, CAP))
+    start = start_from_labels(Rows(X), draw_kmeans_labels(X, 30, np.random.default_rng(0)), 30, "spcauchy", CAP)
+    run = run_em(Rows(X), start, "spcauchy", Limits(300, 1e-7, 0.05 * 2000, CAP))
     assert 6 <= len(run.parameters.rhos) <= 12
 
 
@@ -160,8 +162,8 @@ def test_equal_components_are_found_and_merged():
 def test_equal_starts_are_merged():
     X, _, _ = some()
     now = Parameters(np.full(2, 0.5), np.eye(6)[[0, 0]], np.array([0.5, 0.5]))
-    run = run_em(X, now, "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
-    alone = run_em(X, now.select_components(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
+    run = run_em(Rows(X), now, "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
+    alone = run_em(Rows(X), now.select_components(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
     assert run.merged == 1 and len(run.parameters.rhos) == 1
     assert run.trace[-1] == pytest.approx(alone.trace[-1], rel=1e-9)
 
@@ -183,9 +185,9 @@ def test_batches_come_to_the_same_maximum(family):
     X, z, _ = some(family, n=6000)
     limits = Limits(60, 1e-7, 2, CAP)
     rough = np.where(np.random.default_rng(1).random(6000) < 0.6, z, (z + 1) % 3)
-    start = start_from_labels(X, rough, 3, family, CAP)
-    full = run_em(X, start, family, limits)
-    batched = run_stepwise_em(X, start, family, limits, np.random.default_rng(0), 500)
+    start = start_from_labels(Rows(X), rough, 3, family, CAP)
+    full = run_em(Rows(X), start, family, limits)
+    batched = run_stepwise_em(Rows(X), start, family, limits, np.random.default_rng(0), 500)
     assert batched.converged
     assert len(batched.parameters.rhos) == 3
     assert batched.trace[-1] == pytest.approx(full.trace[-1], rel=2e-3)
@@ -193,9 +195,11 @@ def test_batches_come_to_the_same_maximum(family):
 
 def test_batches_drop_and_merge():
     X, _, _ = some(n=4000)
-    start = start_from_labels(X, draw_random_labels(4000, 8, np.random.default_rng(0)), 8, "spcauchy", CAP)
-    run = run_stepwise_em(X, start, "spcauchy", Limits(40, 1e-7, 400, CAP), np.random.default_rng(0), 300)
+    start = start_from_labels(Rows(X), draw_random_labels(4000, 8, np.random.default_rng(0)), 8, "spcauchy", CAP)
+    run = run_stepwise_em(Rows(X), start, "spcauchy", Limits(40, 1e-7, 400, CAP), np.random.default_rng(0), 300)
     assert run.dropped >= 3
     assert (run.parameters.weights * 4000 > 300).all()
     same = Parameters(np.full(3, 1 / 3), np.eye(6)[[0, 0, 1]], np.full(3, 0.5))
-    assert run_stepwise_em(X, same, "spcauchy", Limits(5, 1e-7, 2, CAP), np.random.default_rng(0), 300).merged == 1
+    assert (
+        run_stepwise_em(Rows(X), same, "spcauchy", Limits(5, 1e-7, 2, CAP), np.random.default_rng(0), 300).merged == 1
+    )

@@ -14,22 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.swap import golden12, invented
 from tests.swap.elsewhere import Elsewhere
-from tests.swap.invented import lifted, paper
+from tests.swap.invented import lifted, limited, paper
 
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
 from allonym.plan import Plan, digest
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
-from allonym.swap.exchange import Ground, Rules, Sequence, exchange, list_valid_pairs
+from allonym.swap.exchange import Sequence, exchange
 from allonym.swap.table import tabulate
+from allonym.swap.validity import Ground, Rules, list_valid_pairs
 
 A = ("Organization", "Product")
 ALL = ("Organization", "Person", "Product")
 
 RULES = {
     "paper": paper(A),
-    "pairs": Rules(A, need="any", unswapped_differ=False, rounds=3),
-    "pairs, cycles": Rules(ALL, need="any", unswapped_differ=False, rounds=2, cycles=True),
+    "pairs": limited(A, need="any", unswapped_differ=False, rounds=3),
+    "pairs, cycles": limited(ALL, need="any", unswapped_differ=False, rounds=2, cycles=True),
     "lifted": lifted(ALL),
     "one partner": lifted(ALL, partners="same"),
     "one partner, min": lifted(ALL, partners="same", counts="min", count_penalty=0.5),
@@ -83,7 +84,7 @@ def test_each_valid_pair_is_as_likely_to_be_first() -> None:
     # y1 and y11 differ in Organization by what one of them holds besides: there is nothing to trade
     pairs = {tuple(sorted(p.split())) for p in wanted["pairs"]} - {("y1", "y11")}
     runs = 2800
-    rules = paper(A, max_swaps=1)
+    rules = paper(A, swaps=1)
     ground = Ground.of(corpus)
     found: Counter[tuple[str, ...]] = Counter()
     for seed in range(runs):
@@ -186,8 +187,8 @@ def test_what_is_left_by_the_paper_cannot_be_traded(seed: int) -> None:
 
 def test_all_entities_of_a_chunk_go_to_several_partners() -> None:
     corpus = one_against_many()
-    few = Rules(("Organization",), unswapped_differ=False)
-    many = Rules(("Organization",), unswapped_differ=False, counts="all")
+    few = limited(("Organization",), unswapped_differ=False)
+    many = limited(("Organization",), unswapped_differ=False, counts="all")
     assert {len(exchange(corpus, [0] * 4, few, seed).placed()) for seed in range(9)} == {4}
     drawn = [exchange(corpus, [0] * 4, many, seed) for seed in range(9)]
     whole = [s for s in drawn if len(s.placed()) == 6]
@@ -229,7 +230,7 @@ def test_a_rotation_of_three_where_no_pair_may_trade() -> None:
             *(chunk(i, names[(i + 1) % 3], "Product") for i in range(3)),
         ),
     )
-    rules = Rules(("Organization",), unswapped_differ=False, rounds=3)
+    rules = limited(("Organization",), unswapped_differ=False, rounds=3)
     assert not exchange(corpus, [0] * 6, rules, 1).swaps
     turned = exchange(corpus, [0] * 6, replace(rules, cycles=True), 1)
     assert [len(swap.moves) for swap in turned.swaps] == [3]
@@ -239,7 +240,7 @@ def test_a_rotation_of_three_where_no_pair_may_trade() -> None:
 def test_the_odd_one_joins_a_pair() -> None:
     base = one_against_many()
     corpus = replace(base, chunks=base.chunks[1:])
-    rules = Rules(("Organization",), unswapped_differ=False)
+    rules = limited(("Organization",), unswapped_differ=False)
     assert len(exchange(corpus, [0] * 3, rules, 1).changed()) == 2
     turned = exchange(corpus, [0] * 3, replace(rules, cycles=True), 1)
     assert turned.changed() == (0, 1, 2)
@@ -259,13 +260,13 @@ def test_per_category_partners_break_combinations() -> None:
 
 def test_reasons() -> None:
     corpus = one_against_many()
-    rules = Rules(("Organization",), unswapped_differ=False)
+    rules = limited(("Organization",), unswapped_differ=False)
     assert exchange(corpus, [0, 1, 2, 3], rules, 0).left == {"no other class in its cluster": 4}
     assert exchange(corpus, [0] * 4, rules, 0, allowed=[7]).left == {"cluster not allowed": 4}
-    assert exchange(corpus, [0] * 4, replace(rules, max_swaps=1), 0).left == {"not reached": 2}
+    assert exchange(corpus, [0] * 4, replace(rules, swaps=1), 0).left == {"not reached": 2}
     assert exchange(corpus, [0] * 4, rules, 0, groups=["x", "x", "y", "z"]).left == {"no other class in its cluster": 2}
     both = replace(corpus, categories={"Organization": "swap", "Product": "swap"})
-    assert exchange(both, [0] * 4, Rules(A), 0).left == {"lacks a category": 4}
+    assert exchange(both, [0] * 4, limited(A), 0).left == {"lacks a category": 4}
     same = replace(corpus, chunks=tuple(replace(c, values=corpus.chunks[1].values) for c in corpus.chunks))
     assert exchange(same, [0] * 4, lifted(("Organization",)), 0).left == {"nothing that may move": 4}
     assert exchange(same, [0] * 4, lifted(("Organization",)), 0).exhausted
@@ -274,11 +275,11 @@ def test_reasons() -> None:
 def test_limits() -> None:
     corpus = invented.corpus(11, documents=6, chunks=10)
     whole = drawn(corpus, lifted(ALL), 2)
-    for rules in (lifted(ALL, target_share=0.5), Rules(ALL, need="any", target_share=0.5)):
+    for rules in (lifted(ALL, target_share=0.5), limited(ALL, need="any", target_share=0.5)):
         half = drawn(corpus, rules, 2)
         assert not half.exhausted
         assert 0.5 <= len(half.changed()) / half.holders < len(whole.changed()) / whole.holders
-    some = drawn(corpus, lifted(ALL, max_swaps=3), 2)
+    some = drawn(corpus, lifted(ALL, swaps=3), 2)
     assert some.swaps == whole.swaps[:3]
     assert not some.exhausted
     assert whole.exhausted
@@ -401,20 +402,20 @@ def test_hash_seed_does_not_count() -> None:
         ({"temperature": 0.0}, UsageError, "temperature"),
         ({"fit": -1.0}, UsageError, "fit"),
         ({"target_share": 1.5}, UsageError, "target_share"),
-        ({"max_swaps": -1}, UsageError, "max_swaps"),
+        ({"swaps": -1}, UsageError, "swaps"),
     ],
 )
 def test_rules_that_do_not_fit(changes: dict[str, object], error: type[Exception], said: str) -> None:
     corpus = invented.corpus(1)
     with pytest.raises(error, match=said):
-        exchange(corpus, [0] * len(corpus.chunks), replace(Rules(A), **changes), 0)  # type: ignore[arg-type]
+        exchange(corpus, [0] * len(corpus.chunks), replace(limited(A), **changes), 0)  # type: ignore[arg-type]
 
 
 def test_too_few_labels() -> None:
     with pytest.raises(UsageError, match="labels must be as many as the 16 chunks, got 2"):
-        exchange(invented.corpus(1), [0, 1], Rules(A), 0)
+        exchange(invented.corpus(1), [0, 1], limited(A), 0)
 
 
 def test_an_empty_corpus_has_no_swaps() -> None:
     corpus = replace(invented.corpus(1), chunks=())
-    assert exchange(corpus, [], Rules(A), 0) == Sequence(A, (), 0, True)
+    assert exchange(corpus, [], limited(A), 0) == Sequence(A, (), 0, True)

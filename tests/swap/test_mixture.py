@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.sphere import sample_mixture
 from sklearn.base import clone
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.swap.density import FAMILIES, compute_mean_cosine, log_density, sample_mixture
+from allonym.swap.density import FAMILIES, compute_mean_cosine, log_density
 from allonym.swap.mixture import SphericalMixture, compute_criteria
 
 FOLDER = Path(__file__).parent / "golden"

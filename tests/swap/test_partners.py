@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.swap.invented import limited
 
 from allonym.swap import partners
 from allonym.swap.partners import Bag, Candidates, Dice, Pairs
-from allonym.swap.validity import Rules
 
 
 def dice(seed: int = 0) -> Dice:
@@ -93,7 +93,7 @@ def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Candida
     rows = rng.standard_normal((n, 6))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     how = {"temperature": 0.05, "min_cosine": -1.0, "count_penalty": 0.0} | more
-    rules = Rules(("Person",), weights="cosine" if weighted else "uniform", **how)
+    rules = limited(("Person",), weights="cosine" if weighted else "uniform", **how)
     ground = SimpleNamespace(classes=np.arange(n) % 3)
     frame = SimpleNamespace(rules=rules, vectors=rows, counts=np.arange(n) % 5, ground=ground)
     return Candidates(frame, list(range(n)), rng), rows
@@ -101,7 +101,7 @@ def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Candida
 
 def test_candidates_are_of_other_classes_and_mostly_near() -> None:
     one, rows = nearest()
-    pool = one.pool(range(400))
+    pool = one.make_pool(range(400))
     found = one.draw_partners_for(0, pool, dice())
     assert len(found) == partners.TRIES
     assert all(j % 3 != 0 for j in found)
@@ -112,18 +112,18 @@ def test_candidates_are_of_other_classes_and_mostly_near() -> None:
 
 def test_candidates_keep_the_least_cosine_and_the_number_of_entities() -> None:
     one, rows = nearest(weighted=False, min_cosine=0.7)
-    found = one.draw_partners_for(0, one.pool(range(400)), dice())
+    found = one.draw_partners_for(0, one.make_pool(range(400)), dice())
     assert found
     assert min(rows[found] @ rows[0]) >= 0.7
     assert one.are_near(0, found[0])
     assert not one.are_near(0, int(np.argmin(rows @ rows[0])))
     like, _ = nearest(weighted=False, count_penalty=50.0)
-    assert all(j % 5 == 0 for j in like.draw_partners_for(0, like.pool(range(400)), dice())[:20])
+    assert all(j % 5 == 0 for j in like.draw_partners_for(0, like.make_pool(range(400)), dice())[:20])
 
 
 def test_many_candidates_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partners, "SAMPLE", 100)
     one, _ = nearest()
-    found = one.draw_partners_for(0, one.pool(range(400)), dice())
+    found = one.draw_partners_for(0, one.make_pool(range(400)), dice())
     assert 0 < len(found) <= partners.TRIES
     assert len(set(found)) == len(found)

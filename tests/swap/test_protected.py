@@ -9,7 +9,7 @@ from allonym.swap.protected import (
     add_protected_rule,
     find_protected_label,
     find_protected_spans,
-    insert_protected,
+    insert_protected_spans,
     list_core_words,
 )
 
@@ -162,5 +162,5 @@ def test_findings_beside_the_protected_value(
 ) -> None:
     spans = [Span(a, b, label, 0.9) for a, b, label in found]
     protected = [Span(a, b, "COMPANY", 0.99) for a, b in own]
-    out = insert_protected(text, spans, protected)
+    out = insert_protected_spans(text, spans, protected)
     assert [(s.start, s.end, s.label) for s in out] == expected

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.swap.related_names import find_related, split_name_words
+from allonym.swap.validity import find_related_keys, split_name_words
 
 SAME = [
     ("acme", "acme corporation"),
@@ -31,17 +31,17 @@ OTHERS = [
 
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_alike(a: str, b: str) -> None:
-    assert find_related([a, b]) == [frozenset({0, 1})] * 2
+    assert find_related_keys([a, b]) == [frozenset({0, 1})] * 2
 
 
 @pytest.mark.parametrize(("a", "b"), OTHERS)
 def test_not_alike(a: str, b: str) -> None:
-    assert find_related([a, b]) == [frozenset({0}), frozenset({1})]
+    assert find_related_keys([a, b]) == [frozenset({0}), frozenset({1})]
 
 
 def test_exact_keys_are_like_nothing_else() -> None:
-    assert find_related(["q3", "q3 2020", "q3 2021"], [True, True, True]) == [frozenset({i}) for i in range(3)]
-    assert find_related(["q3", "q3 2020", "the q3 team"], [False, True, False])[0] == {0, 2}
+    assert find_related_keys(["q3", "q3 2020", "q3 2021"], [True, True, True]) == [frozenset({i}) for i in range(3)]
+    assert find_related_keys(["q3", "q3 2020", "the q3 team"], [False, True, False])[0] == {0, 2}
 
 
 def test_what_is_nothing_but_a_legal_form_keeps_its_words() -> None:
@@ -52,7 +52,7 @@ def test_what_is_nothing_but_a_legal_form_keeps_its_words() -> None:
 
 @given(st.lists(st.text("abc de.-", max_size=12), max_size=12))
 def test_symmetric_and_reflexive(keys: list[str]) -> None:
-    found = find_related(keys)
+    found = find_related_keys(keys)
     for i, some in enumerate(found):
         assert i in some
         assert all(i in found[j] for j in some)

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from benchmarks.sphere import sample_mixture
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from allonym.errors import UsageError
-from allonym.swap.density import sample_mixture
-from allonym.swap.em import compute_shard_sums as expected
+from allonym.swap.em import compute_sums as expected
 from allonym.swap.em import draw_random_labels, start_from_labels
 from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Rows, ThisProcess, Tree, add_along_tree, count_threads, limit_to_one_thread
@@ -106,8 +106,8 @@ def test_the_number_of_threads_of_products_changes_no_bit():
 def test_the_size_of_shards_is_all_that_counts():
     X = points()
     rng = np.random.default_rng(0)
-    start = start_from_labels(X, draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
-    one, many = (Rows(X, size=size).total(expected, start, "spcauchy") for size in (len(X), 100))
+    start = start_from_labels(Rows(X), draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
+    one, many = (Rows(X, size=size).sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
     assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
     assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
     assert one.pull.tobytes() != many.pull.tobytes()
@@ -144,7 +144,7 @@ def test_what_is_sent_away_stays_with_one_thread():
     assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
     assert [len(s.X) for s in again.shards()] == [20, 20, 10]
     assert [s.first for s in again.shards()] == [0, 20, 40]
-    assert rows.each(len_of) == [20, 20, 10]
+    assert rows.map_shards(len_of) == [20, 20, 10]
 
 
 def len_of(shard):

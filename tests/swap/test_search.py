@@ -93,7 +93,7 @@ def test_prefixes_are_nested(ours):
 @given(st.integers(0, 60), st.integers(1, 40), st.integers(0, 500))
 @settings(max_examples=80, deadline=None)
 def test_the_grid_of_prefixes(most, points, length):
-    made = Grid(most, points).prefixes(length)
+    made = Grid(most, points).list_prefixes(length)
     assert list(made) == sorted(made)
     assert all(1 <= r <= length for r in made)
     if most:

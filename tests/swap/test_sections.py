@@ -3,7 +3,7 @@
 import pytest
 
 from allonym.batch import join_fields
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import sections as module
@@ -117,7 +117,7 @@ def test_everything_is_running_text_and_whole_conversations() -> None:
 
 def test_a_transcript_inside_one_part_is_that_part() -> None:
     text = "Title\nAda: Hello there.\nBo: Hi."
-    document = with_turns(join_fields("d", [("text", text, "\n"), ("company", "Orlo", "\n")]))
+    document = add_turns(join_fields("d", [("text", text, "\n"), ("company", "Orlo", "\n")]))
     assert document.turns
     assert [document.text[a:b] for a, b in everything(document)] == [text]
 

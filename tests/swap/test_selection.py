@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.sphere import sample_mixture
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.swap.density import sample_mixture
 from allonym.swap.selection import Fit, choose_fit, fit_all, list_cluster_counts
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
-from allonym.swap.terms import TermOptions, Word, choose_terms, compute_z_value, find_phrases, stem
+from allonym.swap.terms import TermOptions, Word, compute_z_value, find_phrases, select_terms, stem_word
 
 PLAIN = (
     "Revenue grew in the quarter and our margin was better than last year.",
@@ -53,7 +53,7 @@ def calls(extra=None):
 def find_terms(documents, classes, bounds, taken, options=None, **more):
     """The two steps of a corpus."""
     some = [find_phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
-    return choose_terms(some, classes, bounds, options)
+    return select_terms(some, classes, bounds, options or TermOptions())
 
 
 def found(options=None, extra=None, taken=None, **more):
@@ -70,7 +70,7 @@ def surfaces(documents, out):
 def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
     documents, _, out = found(TermOptions(share=0.5))
     for (word, *_), said in zip(TOLD.values(), surfaces(documents, out), strict=True):
-        words = {stem(w) for phrase in said for w in phrase.split()}
+        words = {stem_word(w) for phrase in said for w in phrase.split()}
         assert word in words
         assert not words & {"revenue", "margin", "customer", "employee", "debt", "outlook"}
 
@@ -78,7 +78,7 @@ def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
 def test_every_mention_is_found_in_singular_and_plural():
     documents, _, out = found(TermOptions(share=0.5))
     [said] = [s for d, s in zip(documents, surfaces(documents, out), strict=True) if d.id == "Brindle"]
-    assert sum("home" in stem(phrase) or "homes" in phrase for phrase in said) == documents[1].text.count("home")
+    assert sum("home" in stem_word(phrase) or "homes" in phrase for phrase in said) == documents[1].text.count("home")
 
 
 def test_names_that_nobody_else_uses_are_found_however_rare():
@@ -154,7 +154,7 @@ def test_a_chunk_has_at_most_so_many_terms():
     documents, _ = calls()
     for document, cut, spans in zip(documents, bounds, out.spans, strict=True):
         for a, b in cut:
-            inside = {stem(document.text[s.start : s.end]) for s in spans if a <= s.start < b}
+            inside = {stem_word(document.text[s.start : s.end]) for s in spans if a <= s.start < b}
             assert len(inside) <= 1
 
 
@@ -178,7 +178,7 @@ def test_a_border_through_a_phrase_leaves_it_out():
     some = [find_phrases(d) for d in documents]
     word = some[0].runs[-1][0]
     torn = [[*bounds[0][:-1], (bounds[0][-1][0], word.start + 1), (word.start + 1, bounds[0][-1][1])], *bounds[1:]]
-    out = choose_terms(some, list(TOLD), torn, TermOptions(share=0.5))
+    out = select_terms(some, list(TOLD), torn, TermOptions(share=0.5))
     assert not any(s.start <= word.start < s.end for s in out.spans[0])
 
 

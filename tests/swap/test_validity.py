@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from tests.swap import golden12, invented
+from tests.swap.invented import limited
 
-from allonym.swap.validity import Ground, Rules, list_valid_pairs
+from allonym.swap.validity import Ground, list_valid_pairs
 
 
 @pytest.mark.parametrize(
@@ -14,7 +15,7 @@ from allonym.swap.validity import Ground, Rules, list_valid_pairs
     ids=lambda f: f"{'+'.join(f['categories'])}-{f['need']}-{'differ' if f['unswapped_differ'] else 'free'}",
 )
 def test_golden_pairs(fact: dict[str, Any]) -> None:
-    rules = Rules(tuple(fact["categories"]), need=fact["need"], unswapped_differ=fact["unswapped_differ"])
+    rules = limited(tuple(fact["categories"]), need=fact["need"], unswapped_differ=fact["unswapped_differ"])
     found = list_valid_pairs(golden12.corpus(), golden12.CLUSTERS, rules)
     told = {frozenset((golden12.NAMES[i], golden12.NAMES[j])) for i, j in found}
     assert told == {frozenset(p.split()) for p in fact["pairs"]}
@@ -22,16 +23,16 @@ def test_golden_pairs(fact: dict[str, Any]) -> None:
 
 def test_match_states_hold_for_pairs() -> None:
     corpus = golden12.corpus()
-    whole = Rules(("Organization", "Product"), unswapped_differ=False)
+    whole = limited(("Organization", "Product"), unswapped_differ=False)
     every = set(list_valid_pairs(corpus, golden12.CLUSTERS, whole))
     agree = set(
         list_valid_pairs(
-            corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, agree=("Location",))
+            corpus, golden12.CLUSTERS, limited(whole.categories, unswapped_differ=False, agree=("Location",))
         )
     )
     differ = set(
         list_valid_pairs(
-            corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, differ=("Location",))
+            corpus, golden12.CLUSTERS, limited(whole.categories, unswapped_differ=False, differ=("Location",))
         )
     )
     assert agree
@@ -43,7 +44,7 @@ def test_match_states_hold_for_pairs() -> None:
 
 def test_groups_and_allowed_clusters() -> None:
     corpus = golden12.corpus()
-    rules = Rules(("Organization", "Product"), need="any", unswapped_differ=False)
+    rules = limited(("Organization", "Product"), need="any", unswapped_differ=False)
     n = len(corpus.chunks)
     groups = ["x" if corpus.class_of(i) in "AB" else "y" for i in range(n)]
     inside = set(list_valid_pairs(corpus, golden12.CLUSTERS, rules, groups=groups))

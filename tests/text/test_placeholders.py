@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from allonym import Policy, registry
 from allonym.document import Document, Span
 from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
-from allonym.evaluate.generalising import split_words
 from allonym.evaluate.perplexity import perplexity
+from allonym.evaluate.rewording import split_words
 from allonym.evaluate.surface import list_words
 from allonym.intruder.features import Reader
 from allonym.labels import SCHEMES, TAXONOMY
@@ -21,8 +21,8 @@ from allonym.link import link
 from allonym.plan import Plan, apply_edits
 from allonym.policy import Rule, presets
 from allonym.replace import make_plan
-from allonym.replace.mention import get_operator_traits, get_traits_by_name, policy_grammars
-from allonym.replace.wild import FORMS
+from allonym.replace.mention import get_operator_traits, get_traits_by_name, list_policy_grammars
+from allonym.replace.operators import FORMS
 from allonym.server.gateway.protect import _find_placeholder
 from allonym.text.placeholders import SURROGATES, find_placeholders, is_placeholder, remove_placeholders
 
@@ -125,7 +125,7 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
         assert {(p.start, p.end) for p in find_placeholders(result.text)} == {(a, b) for a, b, _, _ in spans}
         assert list_words(result.text) == list_words(bare)
         assert all(is_placeholder(result.text[a:b]) for a, b, _, _ in spans)
-        assert Reader(tags=False).read(result.text, "words").spans.tolist() == [
+        assert Reader(tags=False).read_features(result.text, "words").spans.tolist() == [
             list(span) for span in Reader().find_word_spans(result.text)
         ]
     assert sum(w.label is not None for w in split_words(result.text)) >= len(spans) or operator == "mask"
@@ -154,7 +154,7 @@ def test_a_policy_s_own_style_is_recognised_with_the_policy(operator: str, optio
     policy = Policy(name="p", default=Rule(operator, options))
     result = anonymised(policy, [("PERSON", surface), ("LOCATION", surface + "x")])
     assert list_words(result.text) != list_words("Then spoke of it. " * 2) or operator == "mask"
-    grammars = policy_grammars(policy)
+    grammars = list_policy_grammars(policy)
     assert {(a, b) for a, b, _, _ in replaced_spans(result)} <= {
         (p.start, p.end) for p in find_placeholders(result.text, grammars)
     }
@@ -166,7 +166,7 @@ def test_labels_that_a_policy_adds_are_recognised() -> None:
     policy = Policy(name="p", default=Rule("wild_tag", {"form": "plain"}), taxonomy=taxonomy)
     result = anonymised(policy, [("LEVEL2_STAFF9", "Ann")])
     ((start, end, _, _),) = replaced_spans(result)
-    assert [(p.start, p.end) for p in find_placeholders(result.text, policy_grammars(policy))] == [(start, end)]
+    assert [(p.start, p.end) for p in find_placeholders(result.text, list_policy_grammars(policy))] == [(start, end)]
 
 
 def test_surrogates_are_declared_and_no_placeholders() -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
-from allonym.train.backends import encoder_folder, make_options, options_type
+from allonym.train.backends import find_encoder_folder, get_options_type, make_options
 
 
 def test_options_take_the_kind_of_their_default():
@@ -43,11 +43,11 @@ def test_the_tagger_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "allonym.train.fit", raising=False)
     with pytest.raises(MissingExtra, match=r"allonym\[train\]"):
-        options_type("tagger")
+        get_options_type("tagger")
 
 
 def test_an_encoder_is_a_folder_or_a_name_on_the_hub(tmp_path, monkeypatch):
-    assert encoder_folder(str(tmp_path)) == tmp_path
+    assert find_encoder_folder(str(tmp_path)) == tmp_path
     asked = []
 
     def snapshot_download(name, *, allow_patterns):
@@ -57,14 +57,14 @@ def test_an_encoder_is_a_folder_or_a_name_on_the_hub(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=snapshot_download))
-    assert encoder_folder("owner/model") == tmp_path
+    assert find_encoder_folder("owner/model") == tmp_path
     assert asked == [("owner/model", ["config.json", "model.safetensors", "vocab.txt"])]
     with pytest.raises(UsageError, match=r"cannot be downloaded from the hub \(OSError\)"):
-        encoder_folder("no/such")
+        find_encoder_folder("no/such")
     for name in ("", "model", "/no/such", "a/b/c", "../x/y"):
         with pytest.raises(UsageError):
-            encoder_folder(name)
+            find_encoder_folder(name)
     assert len(asked) == 2
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match=r"allonym\[train\]"):
-        encoder_folder("owner/model")
+        find_encoder_folder("owner/model")

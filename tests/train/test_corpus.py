@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.train.corpus import Recipe, Source, assign_parts, join_records, load_corpus, make_training_lists
+from allonym.train.corpus import Recipe, Source, assign_parts, join_sentences, load_corpus, make_training_lists
 from allonym.train.examples import ALL
 from allonym.train.records import read_objects
 
@@ -98,7 +98,7 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
         for k in range(n)
     ]
     before = json.dumps(records)
-    out = join_records(records)
+    out = join_sentences(records)
     assert json.dumps(records) == before  # the records are left as they are
     assert " ".join(r["text"] for r in out) == " ".join(r["text"] for r in records)
     assert sum(len(r["spans"]) for r in out) == len(records)
@@ -106,17 +106,17 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
     for r in out:
         assert 1 <= r["text"].count("left") <= 5
         assert len({s["end"] - s["start"] for s in r["spans"]}) == 1
-    assert join_records(records) == out
+    assert join_sentences(records) == out
 
 
 def test_documents_are_not_joined_to_each_other() -> None:
     records = [{"id": f"d{d}-0001", "text": str(d)} for d in range(20)]
-    assert len(join_records(records)) == 20
+    assert len(join_sentences(records)) == 20
 
 
 def test_joined_tokens() -> None:
     records = [{"id": f"d-{k:04}", "text": "a b", "tokens": ["a", "b"], "upos": ["DET", "X"]} for k in range(20)]
-    out = join_records(records)
+    out = join_sentences(records)
     assert len(out) < 20
     assert all(len(r["tokens"]) == len(r["upos"]) == len(r["text"].split()) for r in out)
 

@@ -19,7 +19,7 @@ from allonym.train.examples import (
     O,
     list_annotated_labels,
     make_example,
-    make_masks,
+    make_tag_masks,
 )
 from allonym.train.labelmap import find_targets
 
@@ -191,18 +191,21 @@ def test_terms_are_marked_where_the_corpus_is_silent_about_them() -> None:
     ],
 )
 def test_parts_of_names(said: str, wanted: list[set[str]]) -> None:
-    assert [named(m) for m in make_masks(said.split(), frozenset(NAME_PARTS), NAMES)] == wanted
+    assert [named(m) for m in make_tag_masks(said.split(), frozenset(NAME_PARTS), NAMES)] == wanted
 
 
 def test_a_name_or_a_company_may_be_either() -> None:
-    either = make_masks(["Ann", "Lee"], frozenset({*NAME_PARTS, "ORGANIZATION"}), NAMES)
+    either = make_tag_masks(["Ann", "Lee"], frozenset({*NAME_PARTS, "ORGANIZATION"}), NAMES)
     assert [named(m) & {"B-ORGANIZATION", "I-ORGANIZATION"} for m in either] == [{"B-ORGANIZATION"}, {"I-ORGANIZATION"}]
     assert all(named(m) >= LAST for m in either)
 
 
 @pytest.mark.parametrize("part", NAME_PARTS)
 def test_a_corpus_that_tells_the_parts_of_names_apart_is_believed(part: str) -> None:
-    assert [named(m) for m in make_masks(["Ann", "Lee"], frozenset({part}), Lists())] == [{f"B-{part}"}, {f"I-{part}"}]
+    assert [named(m) for m in make_tag_masks(["Ann", "Lee"], frozenset({part}), Lists())] == [
+        {f"B-{part}"},
+        {f"I-{part}"},
+    ]
 
 
 def test_parts_of_speech() -> None:

@@ -17,10 +17,10 @@ from tests.models.make_tiny import HEADS, LAYERS, POSITIONS, TINY, VOCABULARY, W
 
 from allonym.models.runtime import Embeddings, open_session  # noqa: E402
 from allonym.models.tagger import TaggerModel  # noqa: E402
-from allonym.models.tags import LABELS, PARTS, tag_names  # noqa: E402
+from allonym.models.tags import LABELS, PARTS, list_tag_names  # noqa: E402
 from allonym.models.windows import LENGTH, Window, cut_windows, read_words  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
-from allonym.train.export import encoder_graph, tagger_graph, write_tagger, write_words  # noqa: E402
+from allonym.train.export import make_encoder_graph, make_tagger_graph, write_tagger, write_word_embeddings  # noqa: E402
 from allonym.train.network import Encoder  # noqa: E402
 
 TEXT = "Ann Lee works at the Acme Bank in London. Mr. Smith-Jones, 45, is from New York.\n" * 12
@@ -64,14 +64,16 @@ def test_float_graph_equals_torch(model: Any, tmp_path: Path) -> None:
     assert len(found) > 1 and max(len(w.pieces) for w in found) > 100
     for window in [*found, *cut("Ann")]:
         wanted = in_torch(model, window)
-        for one, other in zip(in_onnx(tagger_graph(model, int8=False), model, window, tmp_path), wanted, strict=True):
+        for one, other in zip(
+            in_onnx(make_tagger_graph(model, int8=False), model, window, tmp_path), wanted, strict=True
+        ):
             assert one.shape == other.shape
             assert np.abs(one - other).max() < 1e-4
 
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_eight_bits_are_close_to_torch(model: Any, tmp_path: Path, wide: bool) -> None:
-    graph = tagger_graph(model, wide=wide)
+    graph = make_tagger_graph(model, wide=wide)
     window = cut(TEXT)[0]
     (tags, _), (wanted, _) = in_onnx(graph, model, window, tmp_path), in_torch(model, window)
     assert np.corrcoef(tags.ravel(), wanted.ravel())[0, 1] > 0.99
@@ -87,7 +89,8 @@ def test_wide_weights_are_closer(model: Any, tmp_path: Path) -> None:
     window = cut(TEXT)[0]
     wanted = in_torch(model, window)[0]
     narrow, wide = (
-        np.abs(in_onnx(tagger_graph(model, wide=w), model, window, tmp_path)[0] - wanted).mean() for w in (False, True)
+        np.abs(in_onnx(make_tagger_graph(model, wide=w), model, window, tmp_path)[0] - wanted).mean()
+        for w in (False, True)
     )
     assert 0 < wide < narrow
 
@@ -95,11 +98,11 @@ def test_wide_weights_are_closer(model: Any, tmp_path: Path) -> None:
 def test_a_longest_window_fits(model: Any, tmp_path: Path) -> None:
     n = LENGTH + 2
     window = Window(0, LENGTH, 0, LENGTH, (2, *[40] * LENGTH, 3), (0,) * n, tuple(range(1, n - 1)))
-    assert in_onnx(tagger_graph(model), model, window, tmp_path)[0].shape == (LENGTH, len(tag_names(LABELS)))
+    assert in_onnx(make_tagger_graph(model), model, window, tmp_path)[0].shape == (LENGTH, len(list_tag_names(LABELS)))
 
 
 def test_words_come_back_as_they_were(model: Any, encoder: Path, tmp_path: Path) -> None:
-    write_words(model.encoder, encoder / "vocab.txt", tmp_path)
+    write_word_embeddings(model.encoder, encoder / "vocab.txt", tmp_path)
     back = Embeddings(tmp_path)(range(len(VOCABULARY)))
     assert back.shape == (1, len(VOCABULARY), WIDTH) and back.dtype == np.float32
     assert np.abs(back[0] - model.encoder.words.weight.detach().numpy()).max() < 1e-6
@@ -129,7 +132,7 @@ def test_the_tiny_model_beside_the_tests_is_the_one_that_its_script_makes(tmp_pa
 def test_sentence_encoder_equals_torch(encoder: Path, tmp_path: Path) -> None:
     plain = Encoder.read(encoder, dropout=0.0, shapes=False).eval()
     assert (len(plain.layers), plain.layers[0].heads) == (LAYERS, HEADS)
-    onnx.save(encoder_graph(plain, positions=POSITIONS, int8=False), tmp_path / "e.onnx")
+    onnx.save(make_encoder_graph(plain, positions=POSITIONS, int8=False), tmp_path / "e.onnx")
     pieces = cut(TEXT)[0].pieces
     (mean,) = open_session(tmp_path / "e.onnx").run(None, {"x": plain.words.weight.numpy()[None, list(pieces)]})
     with torch.no_grad():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from allonym.errors import DataError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
-from allonym.train.labelmap import default_map, find_targets, read_map
+from allonym.train.labelmap import find_targets, load_default_map, read_map
 
 CASES = Path(__file__).parent.parent / "cases/labelmap.jsonl"
 ROWS = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
@@ -26,7 +26,7 @@ def test_meaning(row: dict[str, Any]) -> None:
 
 
 def test_table_names_only_labels_of_the_tagger() -> None:
-    known = default_map()
+    known = load_default_map()
     tables = (known.names, *known.sources.values())
     assert {label for table in tables for meant in table.values() for label in meant or ()} == set(LABELS)
 

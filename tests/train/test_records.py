@@ -16,10 +16,10 @@ from allonym.train.columns import detokenise, find_entities
 from allonym.train.records import (
     SUFFIXES,
     corpus_readers,
-    keep_outermost,
     list_spans,
     make_record,
     read_records,
+    select_outermost_spans,
     write_jsonl,
 )
 
@@ -396,8 +396,8 @@ SPAN = st.builds(lambda a, n, x: Span(a, a + n, x), st.integers(0, 30), st.integ
 
 @given(st.lists(SPAN, max_size=12))
 def test_outermost_spans_are_disjoint_and_no_shorter_than_what_they_beat(spans):
-    kept = keep_outermost(spans)
-    assert kept == keep_outermost(reversed(spans)) == keep_outermost(kept)
+    kept = select_outermost_spans(spans)
+    assert kept == select_outermost_spans(reversed(spans)) == select_outermost_spans(kept)
     assert set(kept) <= set(spans)
     assert all(a.end <= b.start for a, b in pairwise(kept))
     for span in spans:

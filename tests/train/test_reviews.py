@@ -19,7 +19,7 @@ from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import reviews  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
-from allonym.train.reviews import base_folder, review_options, train_on_reviews  # noqa: E402
+from allonym.train.reviews import find_base_folder, make_review_options, train_on_reviews  # noqa: E402
 
 CITIES = ("York", "Bank", "May", "London")
 QUICK = {"epochs": 3, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
@@ -46,7 +46,7 @@ def one_thread(monkeypatch):
 
 
 def train(out: Path, records: Any = RECORDS, dev: Any = (), **options: Any) -> dict[str, Any]:
-    return train_on_reviews(records, dev, out, base=TINY, options=review_options({**QUICK, **options}))
+    return train_on_reviews(records, dev, out, base=TINY, options=make_review_options({**QUICK, **options}))
 
 
 def covered(folder: Path) -> float:
@@ -75,7 +75,7 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
         train(tmp_path / name, epochs=1)
     assert (tmp_path / "a" / "tagger.onnx").read_bytes() == (tmp_path / "b" / "tagger.onnx").read_bytes()
     made = train_on_reviews(
-        RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=review_options({**QUICK, "epochs": 1})
+        RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=make_review_options({**QUICK, "epochs": 1})
     )
     assert made["base"] == "a"
 
@@ -108,18 +108,18 @@ def test_what_cannot_be_trained(tmp_path):
         train(tmp_path / "x", strange)
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="not a tagger that can be trained further"):
-        train_on_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=review_options(QUICK))
+        train_on_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=make_review_options(QUICK))
 
 
 def test_a_base_is_a_name_or_a_folder(tmp_path):
-    assert base_folder("english") == ENGLISH
-    assert base_folder(str(tmp_path)) == tmp_path
+    assert find_base_folder("english") == ENGLISH
+    assert find_base_folder(str(tmp_path)) == tmp_path
     with pytest.raises(UnknownNameError, match="--base: unknown tagger 'englsh'; did you mean: english"):
-        base_folder("englsh")
+        find_base_folder("englsh")
 
 
 def test_options_are_calmer_than_for_training_anew():
-    assert review_options({}).lr == reviews._CALM["lr"]
-    assert review_options({"epochs": 2, "lr": 1e-3}).epochs == 2
+    assert make_review_options({}).lr == reviews._CALM["lr"]
+    assert make_review_options({"epochs": 2, "lr": 1e-3}).epochs == 2
     with pytest.raises(UnknownNameError, match="did you mean: epochs"):
-        review_options({"epoch": 2})
+        make_review_options({"epoch": 2})

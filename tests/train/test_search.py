@@ -13,12 +13,12 @@ from allonym.train.search import (
     Importance,
     Parameter,
     Trial,
+    format_trials,
     parse_space,
     plot_trials,
     rank_importance,
     read_space,
     search_parameters,
-    trial_table,
 )
 
 SPACE = (
@@ -104,7 +104,7 @@ def test_importance_finds_what_mattered():
 
 
 def test_trials_as_csv():
-    rows = list(csv.DictReader(io.StringIO(trial_table(TRIALS[:2], SPACE))))
+    rows = list(csv.DictReader(io.StringIO(format_trials(TRIALS[:2], SPACE))))
     assert rows[1] == {"trial": "1", "score": "0.500000", "seconds": "1.0", "lr": "0.01", "pieces": "2", "batch": "128"}
 
 

@@ -10,11 +10,11 @@ from allonym.errors import UsageError
 from allonym.train.records import make_record
 from allonym.train.select import (
     choose_records,
-    cut_records,
     group_documents,
     measure_density,
     measure_size,
     split_records,
+    truncate_records,
 )
 
 
@@ -114,7 +114,7 @@ def test_cutting_drops_what_is_cut_apart():
         record("b", "Cyd Dale ran .", [(0, 3, "FIRST"), (0, 8, "PER")], "d"),
         record("c", "Eve", [(0, 3, "PER")], "d"),
     ]
-    first, second = cut_records(records, 4)
+    first, second = truncate_records(records, 4)
     assert first == records[0]
     assert (second["text"], [s["label"] for s in second["spans"]]) == ("Cyd", ["FIRST"])
     assert records[1]["text"] == "Cyd Dale ran ."

@@ -11,8 +11,8 @@ from allonym.cli import main
 from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.policy import Policy, Rule
-from allonym.replace.alignment import LENGTH
-from allonym.train.parallel import Pair, pairs, split_pairs
+from allonym.replace.rewriter import LENGTH
+from allonym.train.parallel import Pair, make_pairs, split_pairs
 
 KEY = b"a key only for the tests, 32 byte"
 FIRST = "Ada Ben Cleo Dan Eva Finn Gwen Hugo Iris Jack Kate Liam".split()
@@ -30,7 +30,7 @@ def named(names, text):
 def test_pairs_hold_what_the_policy_does():
     rules = policy().with_(default=Rule("suppress", {"replacement": "Somebody"}), metadata={"PERSON": ("people",)})
     text = "Ada came. " + "Nothing else happened that day in the whole of the little town. " * 4 + "Then Ben left."
-    found = list(pairs([named(["Ada", "Ben"], text), named(["Cleo"], "Cleo slept.")], rules, None))
+    found = list(make_pairs([named(["Ada", "Ben"], text), named(["Cleo"], "Cleo slept.")], rules, None))
     assert "".join(p.source for p in found if p.document == 0).replace(" ", "") == text.replace(" ", "")
     assert found[0].source.startswith("Ada came.") and found[0].target.startswith("Somebody came.")
     assert found[0].places == ((0, 3),)
@@ -41,7 +41,7 @@ def test_pairs_hold_what_the_policy_does():
 
 def test_tags_are_nothing_to_learn():
     rules = policy().with_(metadata={"PERSON": ("people",)})
-    found = list(pairs([named(["Ada"], "Ada came.\n" + "It rained all day long. " * 8)], rules, None))
+    found = list(make_pairs([named(["Ada"], "Ada came.\n" + "It rained all day long. " * 8)], rules, None))
     assert found and not any("PERSON" in p.target or "Ada" in p.source for p in found)
 
 
@@ -78,7 +78,7 @@ def training():
 
 
 def start(training, pairs, causal=False):
-    return training.begin_model(
+    return training.create_model(
         "tiny", [t for p in pairs for t in (p.source, p.target)], causal=causal, seed=1, tokens=32
     )
 
@@ -165,7 +165,7 @@ def test_nothing_to_learn_is_an_error(training, tmp_path):
     with pytest.raises(DataError, match="changes no passage"):
         training.fit(start(training, corpus(4, 1)), same, [], tmp_path, options=options(training))
     with pytest.raises(UsageError, match="tiny, small, base"):
-        training.begin_model("huge", [], causal=False, seed=1)
+        training.create_model("huge", [], causal=False, seed=1)
 
 
 def test_a_missing_model_is_told_plainly(training, tmp_path):

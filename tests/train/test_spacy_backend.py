@@ -10,7 +10,8 @@ from allonym.document import Span
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.train import spacy_backend
 from allonym.train.records import make_record
-from allonym.train.spacy_backend import Options, fit, load, make_config, score_model
+from allonym.train.score import score_model
+from allonym.train.spacy_backend import Options, fit, load, make_config
 
 spacy = pytest.importorskip("spacy")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

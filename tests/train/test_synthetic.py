@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from allonym.labels import TAXONOMY
 from allonym.train import synthetic
-from allonym.train.synthetic import generate_texts, held_out_names, list_names, read_registers
+from allonym.train.synthetic import generate_texts, read_name_rows, read_registers
 
 LABELS = set(synthetic.MARKS.values()) | {"STREET_ADDRESS"}
 ARTICLES = ("the ", "a ", "an ")
@@ -50,7 +50,7 @@ def test_spans_match_are_sorted_and_disjoint(seed, held_out):
 
 
 def test_every_template_can_be_filled():
-    writer = synthetic._Writer(synthetic.random.Random(0), False)
+    writer = synthetic._TemplateFiller(synthetic.random.Random(0), False)
     for name, kinds in read_registers().items():
         for kind, templates in kinds.items():
             for nodes in templates:
@@ -113,7 +113,7 @@ def test_the_texts_do_not_depend_on_the_hash_seed(hash_seed):
 
 
 def test_names_say_part_gender_and_origin():
-    rows = list_names()
+    rows = [(name, part, gender, origin) for origin, part, gender, listed in read_name_rows() for name in listed]
     assert {part for _, part, _, _ in rows} == {"first", "last"}
     assert {(part, gender) for _, part, gender, _ in rows} == {("first", "f"), ("first", "m"), ("last", "")}
     sizes = Counter((origin, part, gender) for _, part, gender, origin in rows)
@@ -134,9 +134,11 @@ def drawn_from(name, pool):
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_held_out_names_are_used_only_when_asked_for(flag):
-    held = {name.lower() for name, _, _, _ in held_out_names()}
-    assert 0.3 < len(held_out_names()) / len(list_names()) < 0.5
-    pool = {name.lower() for name, _, _, _ in list_names() if (name.lower() in held) == flag}
+    names = [name for *_, listed in read_name_rows() for name in listed]
+    every_third = {name for *_, listed in read_name_rows() for name in listed[2::3]}
+    assert 0.3 < sum(name in every_third for name in names) / len(names) < 0.5
+    held = {name.lower() for name in every_third}
+    pool = {name.lower() for name in names if (name.lower() in held) == flag}
     for record in texts(flag):
         for span in record["spans"]:
             if span["label"].startswith("PERSON"):
@@ -175,7 +177,7 @@ def test_names_and_places_come_without_an_article():
     ],
 )
 def test_template_language(template, text, spans):
-    writer = synthetic._Writer(synthetic.random.Random(5), False)
+    writer = synthetic._TemplateFiller(synthetic.random.Random(5), False)
     filled, marked = synthetic._assemble_text(writer.fill(synthetic.parse_template(template)))
     if spans is None:
         assert filled.startswith(text)

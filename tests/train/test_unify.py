@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from allonym.document import Span
+from allonym.train.labelmap import list_covered_labels, relabel_spans, unify_label, unify_labels
 from allonym.train.records import make_record
-from allonym.train.unify import list_covered_labels, relabel_spans, unify_label, unify_labels
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ from allonym.errors import DataError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
 from allonym.models.windows import cut_windows, read_words  # noqa: E402
-from allonym.train.export import write_tagger  # noqa: E402
-from allonym.train.unpack import read_tagger  # noqa: E402
+from allonym.train.export import read_tagger, write_tagger  # noqa: E402
 
 TEXT = "Ann Lee works in London for Acme Ltd. She was born on 3 March 1980 in York."
 

@@ -192,5 +192,5 @@ def test_traces_are_found_wherever_they_begin(noise, marks, at, piece):
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(erase, "_PIECE", piece):
         path = Path(folder) / "data"
         path.write_bytes(data)
-        found = erase.count_marks(path, marks)
+        found = erase.count_marks_in_file(path, marks)
     assert found == sum(any(data.startswith(mark, i) for mark in marks) for i in range(len(data)))

@@ -14,9 +14,9 @@ from allonym.vault import new_secret, read_secret, secret_from_environment, secr
 from allonym.vault.keys import (
     Keys,
     Sealer,
+    choose_derivation,
     derive_key_encryption_key,
     lock_keys,
-    new_derivation,
     pack_texts,
     read_derivation,
     unlock_keys,
@@ -100,7 +100,7 @@ def test_every_change_of_the_envelope_is_seen():
 
 def test_passphrases_are_stretched_with_a_salt_of_their_own():
     secret = "eleven words that nobody would ever guess"
-    first, second = new_derivation(secret), new_derivation(secret)
+    first, second = choose_derivation(secret), choose_derivation(secret)
     assert first["kind"] == "scrypt"
     assert first["n"] >= 2**15
     assert first["salt"] != second["salt"]
@@ -109,14 +109,14 @@ def test_passphrases_are_stretched_with_a_salt_of_their_own():
 
 @pytest.mark.parametrize("change", [{"n": 2**30}, {"n": 3}, {"r": 0}, {"p": 10**6}, {"n": "many"}, {"salt": "zz"}])
 def test_parameters_that_make_no_sense_are_refused(change):
-    how = {**new_derivation("eleven words that nobody would ever guess"), **change}
+    how = {**choose_derivation("eleven words that nobody would ever guess"), **change}
     with pytest.raises(VaultError):
         derive_key_encryption_key("eleven words that nobody would ever guess", how, "here")
 
 
 def test_an_unknown_derivation_is_told():
     with pytest.raises(VaultError, match="argon3"):
-        derive_key_encryption_key(SECRET, {**new_derivation(SECRET), "kind": "argon3"}, "here")
+        derive_key_encryption_key(SECRET, {**choose_derivation(SECRET), "kind": "argon3"}, "here")
     with pytest.raises(VaultError):
         read_derivation({"derivation": b"[]"}, "here")
 

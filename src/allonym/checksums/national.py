@@ -62,13 +62,13 @@ def _is_date(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _to_number(char: str) -> int:
+def _get_character_value(char: str) -> int:
     return int(char) if char in _DIGITS else ord(char) - 55
 
 
 def _compute_icao_digit(text: str) -> int:
     """Check digit of ICAO Doc 9303: weights 7, 3, 1, letters count from A = 10."""
-    return sum(_to_number(c) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
+    return sum(_get_character_value(c) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
 
 
 def au_medicare(text: str) -> bool:
@@ -270,10 +270,10 @@ def it_fiscal_shape(text: str) -> bool:
         return False
     of_month = int(day) - 40 if int(day) > 40 else int(day)
     born = (2000 + int(year), _IT_MONTHS.index(month) + 1, of_month)
-    return _is_it_name(name[:3]) and _is_it_name(name[3:]) and _is_date(*born)
+    return _is_fiscal_code_name(name[:3]) and _is_fiscal_code_name(name[3:]) and _is_date(*born)
 
 
-def _is_it_name(part: str) -> bool:
+def _is_fiscal_code_name(part: str) -> bool:
     """Consonants first, then vowels, then X for what is missing."""
     rest = part.lstrip("BCDFGHJKLMNPQRSTVWXYZ").lstrip("AEIOU")
     return rest.strip("X") == ""

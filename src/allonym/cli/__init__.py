@@ -10,13 +10,15 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
 
 import click
 
 from allonym import __version__
-from allonym.cli.lazy import LazyGroup
+from allonym.cli.options import flag
 from allonym.cli.terminal import print_note
-from allonym.errors import AllonymError, MissingExtra
+from allonym.errors import AllonymError, MissingExtra, UnknownNameError
 
 COMMANDS: Mapping[str, str] = {
     "anonymize": "allonym.cli.anonymize:anonymize",
@@ -34,10 +36,36 @@ COMMANDS: Mapping[str, str] = {
     "train": "allonym.cli.train:train",
     "export": "allonym.cli.export:export",
     "kb": "allonym.cli.kb:kb",
-    "gateway": "allonym.cli.gateway:gateway",
+    "gateway": "allonym.cli.serve:gateway",
     "demo": "allonym.cli.demo:demo",
-    "completion": "allonym.cli.completion:completion",
+    "completion": "allonym.cli:completion",
 }
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used. Commands keep the order of the table."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self._lazy and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise UnknownNameError("command", args[0], self._lazy)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(
@@ -47,7 +75,7 @@ COMMANDS: Mapping[str, str] = {
     epilog="Start with: allonym demo",
 )
 @click.version_option(__version__, message="allonym %(version)s")
-@click.option("--debug", is_flag=True, help="Show tracebacks and all warnings. They may quote your text.")
+@flag("--debug", "Show tracebacks and all warnings. They may quote your text.")
 @click.pass_context
 def app(ctx: click.Context, debug: bool) -> None:
     """Make text safe to share: find what identifies people, companies and places, and replace it. Offline.
@@ -59,6 +87,25 @@ def app(ctx: click.Context, debug: bool) -> None:
       allonym detect letter.txt --explain
     """
     ctx.obj = debug
+
+
+@click.command(short_help="Print the completion script for a shell.")
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print a script with which SHELL completes commands, options, policies and labels.
+
+    \b
+    Examples:
+      allonym completion bash > ~/.local/share/bash-completion/completions/allonym
+      allonym completion zsh > "${fpath[1]}/_allonym"
+      allonym completion fish > ~/.config/fish/completions/allonym.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    complete = get_completion_class(shell)
+    assert complete is not None
+    click.echo(complete(ctx.find_root().command, {}, "allonym", "_ALLONYM_COMPLETE").source())
 
 
 def main(args: list[str] | None = None) -> None:
@@ -77,40 +124,33 @@ def _run_command(argv: list[str], debug: bool) -> int:
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
         return _print_failure("interrupted", 130)
-    except AllonymError as error:
-        if debug:
-            raise
-        return _print_failure(str(error), error.exit_code)
-    except click.UsageError as error:
+    except click.ClickException as error:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # from click 8.2 on
             click.echo(error.format_message(), err=True)
             return error.exit_code
-        hint = f"see: {error.ctx.command_path} --help" if error.ctx else ""
-        return _print_failure(error.format_message().rstrip("."), error.exit_code, hint)
-    except click.ClickException as error:
-        return _print_failure(error.format_message(), 2)
-    except OSError as error:
-        if debug:
-            raise
-        where = f" {error.filename}" if isinstance(error.filename, str) else ""
-        return _print_failure(f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1)
-    except ModuleNotFoundError as error:
-        from allonym.evaluate import NEEDED
-
-        if debug:
-            raise
-        missing = (error.name or "").partition(".")[0]
-        if missing in NEEDED:
-            return _print_failure(str(MissingExtra("this command", "evaluate")), MissingExtra.exit_code)
-        return _print_failure(f"the package {missing} is not installed", 2)
+        context = getattr(error, "ctx", None)
+        hint = f"see: {context.command_path} --help" if context else ""
+        return _print_failure(error.format_message().rstrip("."), 2, hint)
     except Exception as error:  # the traceback may quote the text, so it waits for --debug
         if debug:
             raise
-        return _print_failure(
-            f"unexpected {type(error).__name__}",
-            1,
-            "for the traceback, which may quote your text: allonym --debug ...",
-        )
+        return _print_failure(*_describe_error(error))
+
+
+def _describe_error(error: Exception) -> tuple[str, int, str]:
+    """Return the message for an error, the exit code, and a hint."""
+    if isinstance(error, AllonymError):
+        return str(error), error.exit_code, ""
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if isinstance(error.filename, str) else ""
+        return f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1, ""
+    if isinstance(error, ModuleNotFoundError):
+        from allonym.evaluate import NEEDED
+
+        package = (error.name or "").partition(".")[0]
+        needed = str(MissingExtra("this command", "evaluate"))
+        return needed if package in NEEDED else f"the package {package} is not installed", 2, ""
+    return f"unexpected {type(error).__name__}", 1, "for the traceback, which may quote your text: allonym --debug ..."
 
 
 def _print_failure(message: str, code: int, hint: str = "") -> int:

@@ -4,126 +4,76 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from allonym.cli.options import (
-    chosen_policy,
-    field_option,
-    format_option,
-    key_option,
-    open_vault,
-    policy_options,
-    read_key,
-    vault_options,
-)
-from allonym.cli.progress import show_progress
-from allonym.cli.reading import print_terminal_note, read_documents
-from allonym.cli.terminal import print_note, print_table
+from allonym.cli import options, terminal
+from allonym.cli.options import NEW_FILE, flag, option
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
+    from allonym.document import Document
     from allonym.policy import Policy
-    from allonym.replace import Keeper
-
 
 BINARY = ("docx", "xlsx", "parquet", "pdf")
-_OUT = click.Path(dir_okay=False, path_type=Path)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 @click.command(short_help="Anonymise a file, a folder or standard input.")
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", required=False, metavar="[TARGET]")
-@click.option("-o", "--output", metavar="TARGET", help="The same as the argument TARGET.")
-@policy_options
-@field_option
-@format_option
-@key_option
-@vault_options
-@click.option(
-    "--subject-field",
-    metavar="NAME",
-    help="Field with the subject of a record: dates of one subject shift alike, and a vault can purge it.",
+@option("-o, --output TARGET", "The same as the argument TARGET.")
+@options.policy_options
+@options.text_options
+@options.key_option
+@options.vault_options
+@option(
+    "--subject-field NAME",
+    "Field with the subject of a record: dates of one subject shift alike, and a vault can purge it.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
-)
-@click.option(
-    "--runner",
-    type=click.Choice(("processes", "ray")),
-    default="processes",
-    show_default=True,
-    help="Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one "
-    "started for this run. With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.",
-)
-@click.option(
+@options.workers_option
+@options.runner_option("With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.")
+@flag(
     "--unique",
-    is_flag=True,
-    help="Give each entity of the run its own replacement, and number tags across documents. A vault does the same, "
+    "Give each entity of the run its own replacement, and number tags across documents. A vault does the same, "
     "also for later runs.",
 )
-@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing TARGET.")
-@click.option(
-    "--plans",
-    type=_OUT,
-    metavar="PATH",
-    help="Write the plan of each document, as JSON lines.",
-)
-@click.option(
+@flag("--resume", "Continue an interrupted run of the same command.")
+@flag("--overwrite", "Replace an existing TARGET.")
+@option("--plans PATH", "Write the plan of each document, as JSON lines.", type=NEW_FILE)
+@flag(
     "--originals",
-    is_flag=True,
-    help="With --plans: include the originals, so that `allonym restore` can undo the replacements. "
-    "Protect that file as you protect SOURCE.",
+    "With --plans: include the originals, so that `allonym restore` can undo the replacements. Protect that "
+    "file as you protect SOURCE.",
 )
-@click.option("--report", type=_OUT, metavar="PATH", help="Write the run report, as JSON. It holds no text.")
-@click.option(
-    "--quarantine",
-    type=_OUT,
-    metavar="PATH",
-    help="File for the ids of records that could not be processed, with reasons. By default beside TARGET.",
+@option("--report PATH", "Write the run report, as JSON. It holds no text.", type=NEW_FILE)
+@option(
+    "--quarantine PATH",
+    "File for the ids of records that could not be processed, with reasons. By default beside TARGET.",
+    type=NEW_FILE,
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; count what would be replaced.")
-@click.option("--show", is_flag=True, help="With --dry-run: list each replacement beside its original.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes, no summary.")
+@flag("--dry-run", "Write nothing; count what would be replaced.")
+@flag("--show", "With --dry-run: list each replacement beside its original.")
+@flag("--quiet, -q", "No progress bar, no notes, no summary.")
 def anonymize(
     source: str,
     target: str | None,
     output: str | None,
-    policy: str,
-    label: tuple[str, ...],
-    dictionary: tuple[tuple[str, Path], ...],
-    exclude_terms: Path | None,
-    operating_point: str | float | None,
-    field: tuple[str, ...],
-    format: str | None,
+    choice: options.PolicyChoice,
+    texts: options.TextFields,
     key_file: Path | None,
-    vault: str | None,
-    scope: str,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
+    vault: options.VaultChoice,
     subject_field: str | None,
-    workers: int,
     runner: str,
     unique: bool,
-    resume: bool,
-    overwrite: bool,
-    plans: Path | None,
-    originals: bool,
-    report: Path | None,
-    quarantine: Path | None,
     dry_run: bool,
     show: bool,
     quiet: bool,
+    **settings: Any,
 ) -> None:
     """Anonymise SOURCE: a file, a folder, or - for standard input.
 
@@ -144,90 +94,73 @@ def anonymize(
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
     if show and not dry_run:
         raise click.UsageError("--show requires --dry-run")
-    if originals and plans is None:
+    if settings["originals"] and settings["plans"] is None:
         raise click.UsageError("--originals requires --plans")
-    if unique and vault:
+    if unique and vault.where:
         raise click.UsageError("--unique cannot be combined with --vault, which does the same")
-    if vault is None and (secret_file or secret_env or secret_keyring):
-        raise click.UsageError("--secret-file, --secret-env and --secret-keyring require --vault")
-    _check_runner(runner, source, target or output, vault=vault, unique=unique, dry_run=dry_run)
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    target = target or output
+    if runner == "ray":
+        _check_ray(source, target, "--vault" if vault.where else "--unique" if unique else "", dry_run=dry_run)
+    else:
+        for uri in filter(None, map(_URI.match, (source, target or ""))):
+            raise click.UsageError(f"a {uri[0]} URI requires --runner ray")  # only the scheme: a URI may contain a key
+    policy = choice.load_policy()
     if subject_field is not None:
         # The subject field identifies, so its value is replaced in every field of the record.
-        names = {**chosen.metadata, "GENERIC_ID": (*chosen.metadata.get("GENERIC_ID", ()), subject_field)}
-        chosen = chosen.with_(subject=subject_field, metadata=MappingProxyType(names))
-    key = read_key(key_file)
+        names = {**policy.metadata, "GENERIC_ID": (*policy.metadata.get("GENERIC_ID", ()), subject_field)}
+        policy = policy.with_(subject=subject_field, metadata=MappingProxyType(names))
+    key = options.read_key(key_file)
     if dry_run:
-        if key is None and vault:
-            key = open_vault(vault, secret_file, secret_env, secret_keyring).operator_key
-        _report_dry_run(source, chosen, key, scope, field, format, show=show)
+        if key is None and (opened := vault.open_vault()):
+            key = opened.operator_key
+        _report_dry_run(texts.read_documents(source, named=False, policy=policy), policy, key, vault.scope, show=show)
         return
-    to = target or output or _choose_standard_output(source, format)
-    if to == "-" and (resume or overwrite):
+    if not target:
+        _check_printable(source, texts.format)
+    to = target or "-"
+    if to == "-" and (settings["resume"] or settings["overwrite"]):
         raise click.UsageError("--resume and --overwrite require a TARGET")
-
     if source == "-":
-        print_terminal_note()
-    shared: dict[str, Any] = {
-        "key": key,
-        "scope": scope,
-        "fields": field or None,
-        "format": format,
-        "resume": resume,
-        "overwrite": overwrite,
-        "plans": plans,
-        "originals": originals,
-        "report": report,
-        "quarantine": quarantine,
-    }
+        terminal.print_stdin_note()
+    settings |= {"key": key, "scope": vault.scope, "fields": texts.field, "format": texts.format}
     try:
-        with show_progress(enabled=not quiet and to != "-") as advance:
+        with terminal.show_byte_progress(enabled=not quiet and to != "-") as advance:
             if runner == "ray":
                 from allonym.scale import anonymize_on_ray
 
-                source_of_workers = click.get_current_context().get_parameter_source("workers")
-                many = None if source_of_workers is ParameterSource.DEFAULT else workers
-                summary = anonymize_on_ray(source, to, chosen, workers=many, progress=advance, **shared)
+                settings["workers"] = options.choose_ray_workers(settings["workers"])
+                summary = anonymize_on_ray(source, to, policy, progress=advance, **settings)
             else:
                 from allonym.files import anonymize_path
                 from allonym.replace.cast import Corpus
 
-                keeper: Keeper | None = Corpus(key) if unique else None
-                if vault:
-                    keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
-                summary = anonymize_path(source, to, chosen, vault=keeper, workers=workers, progress=advance, **shared)
+                keeper = Corpus(key) if unique else vault.open_vault()
+                summary = anonymize_path(source, to, policy, vault=keeper, progress=advance, **settings)
     except KeyboardInterrupt:
-        hint = "; run the same command with --resume to continue" if "-" not in (source, to) else ""
-        print_note(f"interrupted{hint}", label="error:")
-        raise click.exceptions.Exit(130) from None
+        raise terminal.report_interrupt(resumable="-" not in (source, to)) from None
     if not quiet and to != "-":
         click.echo(summary.to_text(), err=True, nl=False)
     if summary.offline and to == "-" and not quiet:
-        print_note(f"{summary.offline:,} replacements came from the offline pseudonyms, not from the language model")
+        terminal.print_note(
+            f"{summary.offline:,} replacements came from the offline pseudonyms, not from the language model"
+        )
     if summary.exit_code:
         shortfalls = [(summary.quarantined, "record"), (len(summary.refused), "file")]
         message = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in shortfalls if n)
-        listed = quarantine or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
+        listed = settings["quarantine"] or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
+        verb = "was" if summary.quarantined + len(summary.refused) == 1 else "were"
         where = f"; see {listed}" if summary.quarantined and listed.exists() else ""
-        print_note(f"{message} could not be processed and were left out{where}", label="error:")
-        raise click.exceptions.Exit(summary.exit_code)
+        raise terminal.report_failure(
+            f"{message} could not be processed, and {verb} left out{where}", summary.exit_code
+        )
 
 
-def _check_runner(
-    runner: str, source: str, target: str | None, *, vault: str | None, unique: bool, dry_run: bool
-) -> None:
-    if runner == "processes":
-        # Only the scheme is shown: a URI may contain a key.
-        uris = [
-            path.partition("://")[0] for path in (source, target or "") if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path)
-        ]
-        if uris:
-            raise click.UsageError(f"a {uris[0]}:// URI requires --runner ray")
-        return
-    if vault or unique:
+def _check_ray(source: str, target: str | None, shared: str, *, dry_run: bool) -> None:
+    """Raise if Ray cannot make this run; ``shared`` is the option that shares replacements between documents."""
+    if shared:
         raise click.UsageError(
-            f"{'--vault' if vault else '--unique'} needs one process for all documents, so it cannot be combined with "
-            "--runner ray; with --key-file, pseudonyms are the same in all documents anyway"
+            f"{shared} needs one process for all documents, so it cannot be combined with --runner ray; with "
+            "--key-file, pseudonyms are the same in all documents anyway"
         )
     if dry_run:
         raise click.UsageError("--dry-run cannot be combined with --runner ray")
@@ -235,8 +168,8 @@ def _check_runner(
         raise click.UsageError("--runner ray requires a SOURCE and a TARGET that are files, folders or URIs")
 
 
-def _choose_standard_output(source: str, format: str | None) -> str:
-    """Return "-", the target where none is named; raise for a source that standard output cannot show."""
+def _check_printable(source: str, format: str | None) -> None:
+    """Raise for a source whose result standard output cannot show."""
     from allonym.files import format_of
 
     path = Path(source)
@@ -244,36 +177,30 @@ def _choose_standard_output(source: str, format: str | None) -> str:
         raise UsageError(f"{source} is a folder: a TARGET folder is required, such as {path.name or 'folder'}-safe")
     if source != "-" and format is None and format_of(path.name)[0].name in BINARY:
         raise UsageError(f"{source} is not a text file: a TARGET is required, such as {path.stem}-safe{path.suffix}")
-    return "-"
 
 
 def _report_dry_run(
-    source: str,
-    chosen: Policy,
-    key: bytes | str | None,
-    scope: str,
-    field: tuple[str, ...],
-    format: str | None,
-    *,
-    show: bool,
+    documents: Iterable[Document], policy: Policy, key: bytes | str | None, scope: str, *, show: bool
 ) -> None:
     from allonym.pipeline import anonymize
 
     mentions: Counter[tuple[str, str]] = Counter()
     edits: list[tuple[object, ...]] = []
     count = 0
-    for document in read_documents(source, fields=field, format=format, named=False, policy=chosen):
-        plan = anonymize(document, chosen, key=key, scope=scope).plan
-        count += 1
+    for count, document in enumerate(documents, 1):
+        plan = anonymize(document, policy, key=key, scope=scope).plan
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)
-        if show:
-            name = document.id or count
-            edits += [
-                (name, e.start, e.end, e.label, document.text[e.start : e.end], e.replacement) for e in plan.edits
-            ]
+        for e in plan.edits if show else ():
+            original = document.text[e.start : e.end]
+            edits.append((document.id or count, e.start, e.end, e.label, original, e.replacement))
     if show:
-        print_table(["document", "start", "end", "label", "original", "replacement"], edits, right=(1, 2))
+        terminal.print_table(["document", "start", "end", "label", "original", "replacement"], edits, right=(1, 2))
         click.echo()
     rows = sorted(((label, operator, n) for (label, operator), n in mentions.items()), key=lambda r: (-r[2], r))
-    print_table(["label", "operator", "edits"], rows, right=(2,))
-    print_note(f"{count} documents, {sum(mentions.values())} edits; nothing was written", label="dry run:")
+    terminal.print_table(["label", "operator", "edits"], rows, right=(2,))
+    edit_count = sum(mentions.values())
+    terminal.print_note(
+        f"{count} {'document' if count == 1 else 'documents'}, {edit_count} {'edit' if edit_count == 1 else 'edits'}; "
+        "nothing was written",
+        label="dry run:",
+    )

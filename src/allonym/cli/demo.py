@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import chosen_policy, policy_option
-from allonym.cli.reading import read_documents
-from allonym.cli.terminal import escape_controls, make_console, on_terminal, print_heading, print_table
+from allonym.cli.options import NEW_FOLDER, option, policy_option
+from allonym.cli.terminal import escape_controls, is_terminal, make_console, print_heading, print_table
+from allonym.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -34,11 +34,8 @@ _KEY = b"a key for the demonstration only"
 
 @click.command(short_help="Anonymise the bundled examples.")
 @policy_option
-@click.option(
-    "--save",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Only write the example files into this new folder, for trying other commands.",
+@option(
+    "--save FOLDER", "Only write the example files into this new folder, for trying other commands.", type=NEW_FOLDER
 )
 def demo(policy: str, save: Path | None) -> None:
     """Anonymise three bundled examples and show them before and after. Works offline, in a second.
@@ -53,21 +50,25 @@ def demo(policy: str, save: Path | None) -> None:
     """
     from importlib.resources import as_file, files
 
+    from allonym.files import read_documents
     from allonym.pipeline import anonymize
+    from allonym.policy import Policy
 
     folder = files("allonym").joinpath("examples")
     if save is not None:
+        if save.exists():
+            raise UsageError(f"{save} exists; --save needs a new folder")
         save.mkdir(parents=True)
         for name in (*EXAMPLES, CORPUS):
             (save / name).write_bytes(folder.joinpath(name).read_bytes())
         click.echo(f"{len(EXAMPLES) + 1} files in {save}; now: allonym anonymize {save} {save}-safe")
         return
-    chosen = chosen_policy(policy)
+    loaded = Policy.load(policy)
     mentions: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     for name, (what, fields) in EXAMPLES.items():
         with as_file(folder.joinpath(name)) as path:
-            pairs = [(d, anonymize(d, chosen, key=_KEY)) for d in read_documents(str(path), fields=fields)]
+            pairs = [(d, anonymize(d, loaded, key=_KEY)) for d in read_documents(path, fields=fields)]
         _print_examples(f"{name}: {what}", pairs)
         for _, result in pairs:
             mentions.update(result.report.labels)
@@ -82,7 +83,7 @@ def demo(policy: str, save: Path | None) -> None:
 
 def _print_examples(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:
     print_heading(title)
-    if not on_terminal():
+    if not is_terminal():
         for document, result in pairs:
             for sign, text in (("-", document.text), ("+", result.text)):
                 for line in escape_controls(text, lines=True).splitlines():

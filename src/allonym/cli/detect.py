@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import chosen_policy, field_option, format_option, policy_options
-from allonym.cli.reading import read_documents
-from allonym.cli.terminal import (
-    escape_controls,
-    json_line,
-    make_console,
-    on_terminal,
-    print_heading,
-    print_note,
-    print_table,
-)
+from allonym.cli import options, terminal
+from allonym.cli.options import NEW_FILE, flag, option
+from allonym.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from allonym.document import Document, Span
@@ -28,30 +20,17 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the findings in a text, and why.")
 @click.argument("source", default="-", metavar="[SOURCE|-]")
-@policy_options
-@field_option
-@format_option
-@click.option(
-    "--explain", is_flag=True, help="Show every candidate with its detector, rule, context word, score and outcome."
-)
-@click.option("--text", "with_text", is_flag=True, help="Show the surface of each finding.")
-@click.option("--highlight", is_flag=True, help="Show the whole text with its findings marked.")
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a self-contained HTML page of the text with its findings marked.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, as in a pipe.")
+@options.policy_options
+@options.text_options
+@flag("--explain", "Show every candidate with its detector, rule, context word, score and outcome.")
+@flag("--text", "Show the surface of each finding.", name="with_text")
+@flag("--highlight", "Show the whole text with its findings marked.")
+@option("--html FILE", "Write a self-contained HTML page of the text with its findings marked.", type=NEW_FILE)
+@flag("--json", "Print one JSON object per line, as in a pipe.", name="as_json")
 def detect(
     source: str,
-    policy: str,
-    label: tuple[str, ...],
-    dictionary: tuple[tuple[str, Path], ...],
-    exclude_terms: Path | None,
-    operating_point: str | float | None,
-    field: tuple[str, ...],
-    format: str | None,
+    choice: options.PolicyChoice,
+    texts: options.TextFields,
     explain: bool,
     with_text: bool,
     highlight: bool,
@@ -77,56 +56,49 @@ def detect(
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
     if html is not None and (highlight or explain or as_json or with_text):
         raise click.UsageError("--html cannot be combined with --highlight, --explain, --text or --json")
-    from allonym.cli.evaluate.options import check_outputs
-
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    policy = choice.load_policy()
     if html is not None:
         if source != "-":
             check_outputs([html], [Path(source)], overwrite=True)
-        _write_page(list(read_documents(source, fields=field, format=format)), chosen, html)
+        _write_findings_page(list(texts.read_documents(source)), policy, html)
         return
-    table_wanted = on_terminal() and not as_json
-    several = source != "-" or format is not None
+    table_wanted = terminal.is_terminal() and not as_json
+    several = source != "-" or texts.format is not None
     total = 0
-    for document in read_documents(source, fields=field, format=format):
+    for document in texts.read_documents(source):
         name = document.id if several else ""
         if highlight:
-            _print_highlighted(document, pipeline.detect(document, chosen), name)
+            _print_highlighted(document, pipeline.detect(document, policy), name)
             continue
         if explain:
-            rows = [_describe_decision(document, d, chosen, with_text) for d in pipeline.explain(document, chosen)]
+            rows = [_describe_decision(document, d, policy, with_text) for d in pipeline.explain(document, policy)]
         else:
-            rows = [_describe_span(document, s, with_text) for s in pipeline.detect(document, chosen)]
+            rows = [_describe_span(document, s, with_text) for s in pipeline.detect(document, policy)]
         total += len(rows)
         if not table_wanted:
             for row in rows:
-                click.echo(json_line({"document": name, **row} if name else row))
+                click.echo(terminal.format_json_line({"document": name, **row} if name else row))
         elif rows:
-            _print_table(name, _drop_twin_rows(rows) if explain else rows, explain=explain)
+            _print_findings(name, _drop_unmasked_twins(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
-        print_note("nothing found")
+        terminal.print_note("nothing found")
 
 
-def _write_page(listed: list[Document], policy: Policy, path: Path) -> None:
+def _write_findings_page(documents: list[Document], policy: Policy, path: Path) -> None:
     from allonym.report.display import check_page_name, display, save_page
 
     check_page_name(path)
-    if not listed:
+    if not documents:
         raise click.UsageError("there is no text to show")
-    views = [display(document, policy=policy) for document in listed]
+    views = [display(document, policy=policy) for document in documents]
     save_page(views, path, f"Findings in {len(views):,} documents" if len(views) > 1 else "")
     count = sum(len(view.spans) for view in views)
-    print_note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
+    terminal.print_note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
 
 
 def _describe_span(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "start": span.start,
-        "end": span.end,
-        "label": span.label,
-        "score": round(span.score, 4),
-        "source": span.source,
-    }
+    row: dict[str, Any] = {name: getattr(span, name) for name in ("start", "end", "label")}
+    row |= {"score": round(span.score, 4), "source": span.source}
     if with_text:
         row["text"] = document.text[span.start : span.end]
     return row
@@ -158,31 +130,28 @@ def _explain_outcome(decision: Decision, policy: Policy) -> str:
     return f"{winner.label} at {winner.start}-{winner.end} by {winner.source} is {decision.reason}"
 
 
-def _drop_twin_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drop_unmasked_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Drop rows of a rule that also matched the same characters without unmasking them."""
-    plain = {(r["start"], r["end"], r["label"], r["rule"]) for r in rows}
-    return [
-        r
-        for r in rows
-        if (r["start"], r["end"], r["label"], r["rule"].removesuffix("+unmasked")) not in plain
-        or not r["rule"].endswith("+unmasked")
-    ]
+    matched = {(r["start"], r["end"], r["label"], f"{r['rule']}+unmasked") for r in rows}
+    return [r for r in rows if (r["start"], r["end"], r["label"], r["rule"]) not in matched]
 
 
-def _print_table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
+def _print_findings(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
     if name:
-        print_heading(escape_controls(name))
+        terminal.print_heading(terminal.escape_controls(name))
     cells = []
     for r in rows:
         row = [f"{r['start']}-{r['end']}", r["label"], f"{r['score']:.2f}"]
         if explain:
-            how = f"{r['detector']}:{r['rule']}" + (f", context {r['context']!r}" if r["context"] else "")
+            how = ":".join(filter(None, (r["detector"], r["rule"]))) + (
+                f", context {r['context']!r}" if r["context"] else ""
+            )
             row += [r["outcome"], f"{how}; {r['because']}" if r["because"] else how]
         else:
             row.append(r["source"])
         cells.append([*row, r["text"]] if "text" in r else row)
     head = ["where", "label", "score", *(("outcome", "how") if explain else ("source",))]
-    print_table(
+    terminal.print_table(
         head + (["text"] if "text" in rows[0] else []), cells, right=(0, 2), wrap=head.index("how") if explain else -1
     )
 
@@ -191,8 +160,8 @@ def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> 
     """Print the text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
     text, position = document.text, 0
     if name:
-        print_heading(escape_controls(name))
-    if not on_terminal():
+        terminal.print_heading(terminal.escape_controls(name))
+    if not terminal.is_terminal():
         for span in spans:
             click.echo(f"{text[position : span.start]}⟦{text[span.start : span.end]}|{span.label}⟧", nl=False)
             position = span.end
@@ -204,9 +173,9 @@ def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> 
     marked = Text()
     for span in spans:
         colour = colours[sum(map(ord, span.label)) % len(colours)]
-        marked.append(escape_controls(text[position : span.start], lines=True))
-        marked.append(escape_controls(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
+        marked.append(terminal.escape_controls(text[position : span.start], lines=True))
+        marked.append(terminal.escape_controls(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
         marked.append(f" {span.label}", style=f"dim {colour}")
         position = span.end
-    marked.append(escape_controls(text[position:], lines=True))
-    make_console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")
+    marked.append(terminal.escape_controls(text[position:], lines=True))
+    terminal.make_console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")

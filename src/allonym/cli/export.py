@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allonym.cli.options import (
-    chosen_policy,
-    field_option,
-    format_option,
-    key_option,
-    open_vault,
-    policy_options,
-    read_key,
-    vault_options,
-)
-from allonym.cli.progress import show_stages
-from allonym.cli.terminal import print_note, print_table
+from allonym.cli import options
+from allonym.cli.options import COUNT, FILE, NEW_FOLDER, PATH, POSITIVE, argument, flag, option
+from allonym.cli.terminal import print_note, print_table, report_failure, show_stage_bar
 from allonym.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from allonym.export import Manifest, Shape
 
-F = TypeVar("F", bound=Callable[..., Any])
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OWN = (
-    "policy label dictionary exclude_terms operating_point field format key_file vault scope secret_file secret_env "
-    "secret_keyring anonymised split seed group risk_sample annotated workers overwrite quiet"
-).split()
-
 
 @click.group(short_help="Write training sets for language models.")
 def export() -> None:
-    """Write anonymised training sets in the common shapes, split by document, with a manifest beside them.
+    """Write anonymised training sets in common formats, split by document, with a manifest beside them.
 
     \b
     Examples:
@@ -46,47 +29,86 @@ def export() -> None:
     """
 
 
-def set_options(command: F) -> F:
-    """Add SOURCE, TARGET and the options for anonymising, splitting and measuring.
+class TrainingSet(NamedTuple):
+    """A training set: its source, how its texts are anonymised and split, and what is measured."""
 
-    The command receives ``run``, a function that writes a training set of a given shape.
-    """
+    source: Path = argument("source", type=PATH)
+    target: Path = argument("target", type=NEW_FOLDER)
+    choice: options.PolicyChoice = options.policy_options
+    texts: options.TextFields = options.text_options
+    key_file: Path | None = options.key_option
+    vault: options.VaultChoice = options.vault_options
+    anonymised: Path | None = option(
+        "--anonymised REPORT", "SOURCE is anonymised already; REPORT is that run's report.", type=FILE
+    )
+    split: str = option(
+        "--split SHARES", "Shares of train, validation and test; 1: everything is train.", default="0.8,0.1,0.1"
+    )
+    seed: int = option("--seed", "Seed of the split.", type=COUNT, default=0)
+    group: str = option(
+        "--group FIELD",
+        "Keep documents with the same value in one split, such as all calls of one customer.",
+        default="",
+    )
+    risk_sample: int = option(
+        "--risk-sample N",
+        "Documents in the second reading that looks for missed identifiers; 0: none.",
+        type=COUNT,
+        default=200,
+    )
+    annotated: Path | None = option(
+        "--annotated FILE",
+        "A sample with missed identifiers marked by people, instead of a second reading; see: allonym evaluate "
+        "residual.",
+        type=FILE,
+    )
+    workers: int = option(
+        "--workers", "Number of processes; the output does not depend on it.", type=POSITIVE, default=1
+    )
+    overwrite: bool = flag("--overwrite", "Replace an existing training set in TARGET.")
+    quiet: bool = flag("--quiet, -q", "Show no progress, notes or summary.")
 
-    @wraps(command)
-    def run_with_options(source: Path, target: Path, **options: Any) -> Any:
-        set_values = {name: options.pop(name) for name in _OWN}
-        return command(run=lambda shape: _write_set(source, target, shape, **set_values), **options)
+    def write(self, shape: Shape) -> None:
+        """Write the training set with examples of a shape, and its manifest."""
+        from allonym.export import Split, export_path
 
-    options = (
-        click.argument("source", type=click.Path(exists=True, path_type=Path)),
-        click.argument("target", type=click.Path(file_okay=False, path_type=Path)),
-        policy_options,
-        field_option,
-        format_option,
-        key_option,
-        vault_options,
-        click.option("--anonymised", type=_FILE, metavar="REPORT",
-                     help="SOURCE is anonymised already; REPORT is that run's report."),
-        click.option("--split", default="0.8,0.1,0.1", show_default=True, metavar="SHARES",
-                     help="Shares of train, validation and test; 1: everything is train."),
-        click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
-                     help="Seed of the split."),
-        click.option("--group", default="", metavar="FIELD",
-                     help="Keep documents with the same value in one split, such as all calls of one customer."),
-        click.option("--risk-sample", type=click.IntRange(0), default=200, show_default=True, metavar="N",
-                     help="Documents in the second reading that looks for missed identifiers; 0: none."),
-        click.option("--annotated", type=_FILE, metavar="FILE",
-                     help="A sample with missed identifiers marked by people, instead of a second reading; see: "
-                     "allonym evaluate residual."),
-        click.option("--workers", type=click.IntRange(1), default=1, show_default=True,
-                     help="Number of processes; the output does not depend on it."),
-        click.option("--overwrite", is_flag=True, help="Replace an existing training set in TARGET."),
-        click.option("--quiet", "-q", is_flag=True, help="Show no progress, notes or summary."),
-    )  # fmt: skip
-    out: Any = run_with_options
-    for option in reversed(options):
-        out = option(out)
-    return out  # type: ignore[no-any-return]
+        if self.anonymised is not None and self.vault.where:
+            raise click.UsageError("--vault cannot be combined with --anonymised: nothing is replaced")
+        policy = self.choice.load_policy()
+        key = options.read_key(self.key_file)
+        vault = self.vault.open_vault()
+        risk = _estimate_second_reading_risk if self.risk_sample else None
+        with show_stage_bar("documents", enabled=not self.quiet) as advance:
+            manifest = export_path(
+                self.source,
+                self.target,
+                shape,
+                policy,
+                key=key,
+                vault=vault,
+                scope=self.vault.scope,
+                anonymised=None if self.anonymised is None else _read_report(self.anonymised),
+                fields=self.texts.field,
+                format=self.texts.format,
+                split=Split.parse(self.split, seed=self.seed, key=key if vault is None else vault.operator_key),
+                group=self.group,
+                risk=_make_marked_risk_measure(self.annotated) if self.annotated else risk,
+                sample=self.risk_sample,
+                workers=self.workers,
+                overwrite=self.overwrite,
+                progress=None if advance is None else lambda count: advance(count, count),
+            )
+        if not self.quiet:
+            _print_manifest(manifest, self.target)
+        if manifest.exit_code:
+            left_out = manifest.counts["left_out"]
+            were = "document was" if left_out == 1 else "documents were"
+            raise report_failure(
+                f"{left_out:,} {were} left out; see {self.target / 'quarantine.jsonl'}", manifest.exit_code
+            )
+
+
+_set_options = options.group_options("training_set", TrainingSet)
 
 
 def _parse_roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -99,20 +121,21 @@ def _parse_roles(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     return out
 
 
-role_option = click.option(
-    "--role", "roles", multiple=True, callback=_parse_roles, metavar="SPEAKER=ROLE",
-    help="The role of a speaker: assistant, user, system, or - to leave out its turns. By default, of two speakers the "
-    "assistant is the agent, else the one who is not the customer, else the second to speak. Repeatable.",
-)  # fmt: skip
+_role_option = option(
+    "--role SPEAKER=ROLE",
+    "The role of a speaker: assistant, user, system, or - to leave out its turns. By default, of two speakers "
+    "the assistant is the agent, else the one who is not the customer, else the second to speak. Repeatable.",
+    name="roles",
+    multiple=True,
+    callback=_parse_roles,
+)
 
 
 @export.command(short_help="Write conversations as messages with roles.")
-@role_option
-@click.option(
-    "--system", default="", metavar="TEXT", help="Begin each conversation with this message of the role system."
-)
-@set_options
-def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> None:
+@_role_option
+@option("--system TEXT", "Begin each conversation with this message of the role system.", default="")
+@_set_options
+def chat(roles: dict[str, str], system: str, training_set: TrainingSet) -> None:
     """Write {"messages": [{"role", "content"}, ...]} for each conversation of SOURCE into the folder TARGET.
 
     SOURCE contains transcripts with lines such as "Agent: Hello", or lists of turns. Consecutive turns of one role
@@ -126,37 +149,19 @@ def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> No
     """
     from allonym.export.shapes import Chat, Roles
 
-    run(Chat(Roles.from_names(roles), system))
+    training_set.write(Chat(Roles.from_names(roles), system))
 
 
 @export.command(short_help="Write prompts with completions.")
-@click.option(
-    "--prompt", default="", metavar="TEMPLATE", help="Template of the prompt; {text} and {FIELD} are filled in."
-)
-@click.option(
-    "--input",
-    "given",
-    default="{text}",
-    show_default=True,
-    metavar="TEMPLATE",
-    help="Template of the input that the prompt refers to.",
-)
-@click.option("--completion", metavar="FIELD", help="Field with the completion, or a template such as {summary}.")
-@click.option(
-    "--tasks", type=_FILE, metavar="FILE", help="TOML file with several prompts and completions, as tables [[task]]."
-)
-@click.option(
-    "--next-turn",
-    is_flag=True,
-    help="Use each turn of the assistant as a completion, and the turns before it as the input.",
-)
-@click.option("--history", type=click.IntRange(0), default=0, show_default=True, metavar="N",
-              help="With --next-turn: number of earlier turns in the input; 0: all.")  # fmt: skip
-@role_option
-@click.option(
-    "--instruction", is_flag=True, help="Write instruction, input and output instead of prompt and completion."
-)
-@set_options
+@option("--prompt TEMPLATE", "Template of the prompt; {text} and {FIELD} are filled in.", default="")
+@option("--input TEMPLATE", "Template of the input that the prompt refers to.", name="given", default="{text}")
+@option("--completion FIELD", "Field with the completion, or a template such as {summary}.")
+@option("--tasks FILE", "TOML file with several prompts and completions, as tables [[task]].", type=FILE)
+@flag("--next-turn", "Use each turn of the assistant as a completion, and the turns before it as the input.")
+@option("--history N", "With --next-turn: number of earlier turns in the input; 0: all.", type=COUNT, default=0)
+@_role_option
+@flag("--instruction", "Write instruction, input and output instead of prompt and completion.")
+@_set_options
 def sft(
     prompt: str,
     given: str,
@@ -166,7 +171,7 @@ def sft(
     history: int,
     roles: dict[str, str],
     instruction: bool,
-    run: Callable[[Shape], None],
+    training_set: TrainingSet,
 ) -> None:
     """Write {"prompt", "completion"} for each document of SOURCE into the folder TARGET.
 
@@ -188,85 +193,16 @@ def sft(
     if tasks is not None and prompt:
         raise click.UsageError("--prompt cannot be combined with --tasks: each task has its own prompt")
     if next_turn:
-        run(Prompts((), instruction, Roles.from_names(roles), prompt, history))
+        training_set.write(Prompts((), instruction, Roles.from_names(roles), prompt, history))
         return
     if tasks is not None:
-        run(Prompts(read_tasks(tasks), instruction))
+        training_set.write(Prompts(read_tasks(tasks), instruction))
         return
     assert completion is not None  # one of three
     answer = completion if "{" in completion else f"{{{completion}}}"
     name = completion.strip("{}")
-    run(Prompts((Task("completion" if "{" in name or "}" in name else name, prompt, answer, given),), instruction))
-
-
-def _write_set(
-    source: Path,
-    target: Path,
-    shape: Shape,
-    *,
-    policy: str,
-    label: tuple[str, ...],
-    dictionary: tuple[tuple[str, Path], ...],
-    exclude_terms: Path | None,
-    operating_point: str | float | None,
-    field: tuple[str, ...],
-    format: str | None,
-    key_file: Path | None,
-    vault: str | None,
-    scope: str,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    anonymised: Path | None,
-    split: str,
-    seed: int,
-    group: str,
-    risk_sample: int,
-    annotated: Path | None,
-    workers: int,
-    overwrite: bool,
-    quiet: bool,
-) -> None:
-    from allonym.export import Split, export_path
-
-    if vault is None and (secret_file or secret_env or secret_keyring):
-        raise click.UsageError("--secret-file, --secret-env and --secret-keyring require --vault")
-    if anonymised is not None and vault:
-        raise click.UsageError("--vault cannot be combined with --anonymised: nothing is replaced")
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
-    key = read_key(key_file)
-    opened = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
-    with show_stages({}, enabled=not quiet) as advance:
-        manifest = export_path(
-            source,
-            target,
-            shape,
-            chosen,
-            key=key,
-            vault=opened,
-            scope=scope,
-            anonymised=None if anonymised is None else _read_report(anonymised),
-            fields=field,
-            format=format,
-            split=Split.parse(split, seed=seed, key=key if opened is None else opened.operator_key),
-            group=group,
-            risk=_measure_marked_risk(annotated)
-            if annotated
-            else _estimate_second_reading_risk
-            if risk_sample
-            else None,
-            sample=risk_sample,
-            workers=workers,
-            overwrite=overwrite,
-            progress=None if advance is None else lambda count: advance("documents", count, count),
-        )
-    if not quiet:
-        _print_manifest(manifest, target)
-    if manifest.exit_code:
-        left_out = manifest.counts["left_out"]
-        were = "document was" if left_out == 1 else "documents were"
-        print_note(f"{left_out:,} {were} left out; see {target / 'quarantine.jsonl'}", label="error:")
-        raise click.exceptions.Exit(manifest.exit_code)
+    task = Task("completion" if "{" in name or "}" in name else name, prompt, answer, given)
+    training_set.write(Prompts((task,), instruction))
 
 
 def _read_report(path: Path) -> Mapping[str, Any]:
@@ -286,19 +222,19 @@ def _estimate_second_reading_risk(original: Sequence[str], anonymised: Sequence[
     except MissingExtra as error:
         return {"none": str(error)}
     risk = second_reading(original or None, anonymised).risk()
-    return {"method": "second reading, unconfirmed: an upper bound of what it can detect", **_sum_risk(risk)}
+    return {"method": "second reading, unconfirmed: an upper bound of what it can detect", **_describe_risk(risk)}
 
 
-def _measure_marked_risk(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
+def _make_marked_risk_measure(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
     """Measure the risk from the marks of people; read before the set is written."""
     from allonym.evaluate import read_annotated, residual_risk
 
     risk = residual_risk(read_annotated(path))
-    data = {"method": "missed identifiers that people marked in a sample (P2)", **_sum_risk(risk)}
+    data = {"method": "missed identifiers that people marked in a sample (P2)", **_describe_risk(risk)}
     return lambda *_: {**data, "documents": risk.total.count}
 
 
-def _sum_risk(risk: Any) -> dict[str, Any]:
+def _describe_risk(risk: Any) -> dict[str, Any]:
     numbers = ("mean", "sd", "bound", "above", "direct")
     total = {name: getattr(risk.total, name).to_dict() for name in numbers}
     missed = {risk_type.tag: risk_type.items for risk_type in risk.types}
@@ -308,8 +244,8 @@ def _sum_risk(risk: Any) -> dict[str, Any]:
 def _print_manifest(manifest: Manifest, target: Path) -> None:
     rows = [(name, f["examples"], f["documents"], f["units"], f["bytes"]) for name, f in manifest.files.items()]
     print_table(["file", "examples", "documents", "units", "bytes"], rows, right=(1, 2, 3, 4))
-    empty = [n for n, s in zip(("train", "validation", "test"), manifest.split["shares"], strict=False)
-             if s and f"{n}.jsonl" not in manifest.files]  # fmt: skip
+    shares = zip(("train", "validation", "test"), manifest.split["shares"], strict=False)
+    empty = [name for name, share in shares if share and f"{name}.jsonl" not in manifest.files]
     if empty:
         print_note(f"no document fell into {' and '.join(empty)}")
     if findings := manifest.prompts["findings"]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import (
-    Output,
-    Source,
-    check_outputs,
-    output_options,
-    section_page,
-    seed_option,
-    show_estimates,
-    source_options,
-)
-from allonym.cli.terminal import json_line, print_note
+from allonym.cli.evaluate import options
+from allonym.cli.evaluate.options import Output, Source, print_estimates
+from allonym.cli.options import NEW_FILE, POSITIVE, SHARE, flag, option
+from allonym.cli.outputs import check_outputs
+from allonym.cli.terminal import format_json_line, print_note
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,44 +22,39 @@ if TYPE_CHECKING:
     from allonym.evaluate.reading import Pairs
     from allonym.plan import Plan
 
-_OUT = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command(short_help="Generalise words that still identify the subject of a text.")
-@source_options
-@click.option("--subject", required=True, metavar="KEY", help="Metadata field with the subject of each text.")
-@click.option(
-    "--within", metavar="KEY", help="Metadata field with a group that the intruder knows; it guesses within this group."
+@options.source_options
+@option("--subject KEY", "Metadata field with the subject of each text.", required=True)
+@option("--within KEY", "Metadata field with a group that the intruder knows; it guesses within this group.")
+@option(
+    "-o, --output, --out OUT",
+    "The hardened texts, in the format of ANONYMISED.",
+    name="target",
+    type=click.Path(path_type=Path),
 )
-@click.option("-o", "--output", "--out", "target", type=click.Path(path_type=Path), metavar="OUT",
-              help="The hardened texts, in the format of ANONYMISED.")  # fmt: skip
-@click.option("--rank", type=click.IntRange(1), default=1, show_default=True, metavar="K",
-              help="Harden until the subject ranks worse than K.")  # fmt: skip
-@click.option("--lead", type=float, default=0.0, show_default=True, metavar="X",
-              help="Stop at this lead of the subject's score over its best rival; below 0: a margin.")  # fmt: skip
-@click.option("--most-removed", type=click.FloatRange(0, 1), metavar="SHARE",
-              help="Largest share of a text's words to remove; generalised words count half.")  # fmt: skip
-@click.option("--least-similar", type=click.FloatRange(-1, 1), metavar="COSINE",
-              help="Least similarity of a text to its original.")  # fmt: skip
-@click.option("--plan", type=_OUT, metavar="FILE", help="One plan per text, from ANONYMISED to OUT, as JSON lines.")
-@click.option(
-    "--originals", is_flag=True, help="With --plan: include the originals, so that the changes can be undone."
+@option("--rank K", "Harden until the subject ranks worse than K.", type=POSITIVE, default=1)
+@option(
+    "--lead X",
+    "Stop at this lead of the subject's score over its best rival; below 0: a margin.",
+    type=float,
+    default=0.0,
 )
-@seed_option
-@output_options
+@option("--most-removed SHARE", "Largest share of a text's words to remove; generalised words count half.", type=SHARE)
+@option("--least-similar COSINE", "Least similarity of a text to its original.", type=click.FloatRange(-1, 1))
+@option("--plan FILE", "One plan per text, from ANONYMISED to OUT, as JSON lines.", type=NEW_FILE)
+@flag("--originals", "With --plan: include the originals, so that the changes can be undone.")
+@options.seed_option
+@options.output_options
 def harden(
     source: Source,
     subject: str,
     within: str | None,
     target: Path | None,
-    rank: int,
-    lead: float,
-    most_removed: float | None,
-    least_similar: float | None,
     plan: Path | None,
     originals: bool,
-    seed: int,
     output: Output,
+    **settings: Any,
 ) -> None:
     """Harden ANONYMISED against an intruder who knows other original texts about the same subjects.
 
@@ -85,33 +75,21 @@ def harden(
     if target is None and plan is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
     outputs = [path for path in (target, plan) if path is not None]
-    _check_free(source, outputs, output.overwrite)
-    output.check((*source.paths, *outputs))
-    from allonym.evaluate.harden import harden as hardened
-    from allonym.report.evaluate.hardening import hardening_section
+    _check_outputs(source, outputs, output.overwrite)
+    output.check_writable(*source.paths, *outputs)
+    from allonym.evaluate.harden import harden as measure
 
-    pairs = source.read()
-    with output.progress("hardening") as advance:
-        result = hardened(
-            pairs.original,
-            pairs.anonymised,
-            pairs.labels(subject),
-            groups=pairs.labels(within) if within else None,
-            rank=rank,
-            lead=lead,
-            most_removed=most_removed,
-            least_similar=least_similar,
-            seed=seed,
-            advance=advance,
-        )
+    pairs = source.read_pairs()
+    subjects, groups = pairs.labels(subject), pairs.labels(within) if within else None
+    with output.show_progress("hardening") as advance:
+        result = measure(pairs.original, pairs.anonymised, subjects, groups=groups, advance=advance, **settings)
     if target is not None:
         _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
     if plan is not None:
         _write_plans(pairs, result, plan, originals)
-    data = result.to_dict()
-    output.write({"hardening": data}, lambda: section_page("Hardening", [hardening_section(data)]))
+    output.write_measure("hardening", result.to_dict())
     before, after = result.levels[0], result.chosen
-    show_estimates(
+    print_estimates(
         [
             ("judge identifies, before", before.judge, "share"),
             ("judge identifies, after", after.judge, "share"),
@@ -131,12 +109,12 @@ def harden(
         )
 
 
-def _check_free(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
+def _check_outputs(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
     """Raise if an output exists, is named twice, is or lies in an input, or cannot be written."""
-    from allonym.files.items import check_free
+    from allonym.files.items import check_targets_free
 
     check_outputs(outputs, source.paths, overwrite=True)
-    check_free([p for p in outputs if not p.is_dir()], [], overwrite)
+    check_targets_free([p for p in outputs if not p.is_dir()], [], overwrite)
 
 
 def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
@@ -155,7 +133,7 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
     for text, plan in zip(pairs.anonymised, plans, strict=True):
         waiting.setdefault(text, []).append(plan)
 
-    def parts_of(number: int, document: Document) -> tuple[str, ...] | None:
+    def rewrite_parts(number: int, document: Document) -> tuple[str, ...] | None:
         if number == UNCOUNTED:
             return document.part_texts()
         pieces = [document.text] if document.turns else list(document.part_texts())
@@ -167,13 +145,11 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
         new_text = ready.pop(0) if len(ready) > 1 else ready[0]
         if document.turns:
             return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), new_text.edits))
-        places, position = [], 0
-        for piece in pieces:
-            places.append((position, position + len(piece)))
-            position += len(piece) + 1
+        starts = accumulate((len(piece) + 1 for piece in pieces), initial=0)
+        places = [(start, start + len(piece)) for start, piece in zip(starts, pieces, strict=False)]
         return tuple(apply_edits_to_parts(text, places, new_text.edits))
 
-    rewrite_path(path, target, parts_of, fields=fields or None, format=source.format, overwrite=overwrite)
+    rewrite_path(path, target, rewrite_parts, fields=fields or None, format=source.format, overwrite=overwrite)
 
 
 def _write_plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
@@ -181,5 +157,5 @@ def _write_plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -
 
     lines = Lines(path, private=originals)
     for name, text in zip(pairs.ids, result.texts, strict=True):
-        lines.write(json_line({"id": name, **text.plan.to_dict(originals=originals)}))
+        lines.write(format_json_line({"id": name, **text.plan.to_dict(originals=originals)}))
     lines.finish()

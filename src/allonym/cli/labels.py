@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import _complete_labels
-from allonym.cli.terminal import json_line, print_heading, print_table
+from allonym.cli.options import complete_labels, flag, option
+from allonym.cli.terminal import format_json_line, print_heading, print_labelled_values, print_table
 
 if TYPE_CHECKING:
     from allonym.labels import Label
@@ -20,14 +20,13 @@ def _complete_schemes(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 @click.command(short_help="Show the labels, their risk and their names in other schemes.")
-@click.argument("name", required=False, shell_complete=_complete_labels)
-@click.option(
-    "--scheme",
-    metavar="SCHEME",
+@click.argument("name", required=False, shell_complete=complete_labels)
+@option(
+    "--scheme SCHEME",
+    "Also show the names of another scheme, such as presidio, spacy or tab. NAME may be one of them.",
     shell_complete=_complete_schemes,
-    help="Also show the names of another scheme, such as presidio, spacy or tab. NAME may be one of them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@flag("--json", "One JSON object per line.", name="as_json")
 def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
     """Show the taxonomy: every label with its kind, its risk and its names in other schemes.
 
@@ -41,11 +40,10 @@ def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
       allonym labels --scheme presidio
       allonym labels GPE --scheme spacy
     """
-    from allonym.errors import UnknownNameError
+    from allonym.errors import check_names
     from allonym.labels import SCHEMES, TAXONOMY, from_scheme
 
-    if scheme is not None and scheme not in SCHEMES:
-        raise UnknownNameError("scheme", scheme, SCHEMES)
+    check_names("scheme", () if scheme is None else (scheme,), SCHEMES)
     if name is None:
         chosen = list(TAXONOMY)
     elif name.upper() in TAXONOMY:
@@ -56,34 +54,28 @@ def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
         chosen = [TAXONOMY.get(name)]
     if as_json:
         for label in chosen:
-            click.echo(json_line(_describe_label(label, scheme)))
+            click.echo(format_json_line(_describe_label(label, scheme)))
     elif len(chosen) == 1 and name is not None:
-        _show_one(chosen[0])
+        _print_label(chosen[0])
     else:
-        _show_many(chosen, scheme, indent=name is None)
+        _print_label_table(chosen, scheme, indent=name is None)
 
 
 def _describe_label(label: Label, scheme: str | None) -> dict[str, Any]:
     from allonym.labels import to_scheme
 
-    row: dict[str, Any] = {
-        "name": label.name,
-        "parent": label.parent,
-        "kind": label.kind,
-        "risk": label.risk,
-        "description": label.description,
-        "names": {s: list(n) for s, n in label.names.items()},
-    }
+    row: dict[str, Any] = {n: getattr(label, n) for n in ("name", "parent", "kind", "risk", "description")}
+    row["names"] = {s: list(n) for s, n in label.names.items()}
     if scheme is not None:
         row["scheme"], row["to_scheme"] = scheme, to_scheme(label.name, scheme)
     return row
 
 
-def _show_many(chosen: list[Label], scheme: str | None, *, indent: bool) -> None:
+def _print_label_table(chosen: list[Label], scheme: str | None, *, indent: bool) -> None:
     from allonym.labels import TAXONOMY, to_scheme
 
     rows = []
-    for label in _order_tree(chosen) if indent else chosen:
+    for label in _order_by_parent(chosen) if indent else chosen:
         depth = len(TAXONOMY.lineage(label.name)) - 1 if indent else 0
         row = ["  " * depth + label.name, label.kind, label.risk]
         if scheme is not None:
@@ -93,22 +85,19 @@ def _show_many(chosen: list[Label], scheme: str | None, *, indent: bool) -> None
     print_table(head, rows, right=(2,), wrap=len(head) - 1)
 
 
-def _order_tree(chosen: list[Label]) -> list[Label]:
+def _order_by_parent(chosen: list[Label]) -> list[Label]:
+    """Return the labels with each below its parent."""
     below: dict[str | None, list[Label]] = {}
     for label in chosen:
         below.setdefault(label.parent, []).append(label)
-    out: list[Label] = []
 
-    def add_children(parent: str | None) -> None:
-        for label in below.get(parent, ()):
-            out.append(label)
-            add_children(label.name)
+    def list_branch(parent: str | None) -> list[Label]:
+        return [member for label in below.get(parent, ()) for member in (label, *list_branch(label.name))]
 
-    add_children(None)
-    return out
+    return list_branch(None)
 
 
-def _show_one(label: Label) -> None:
+def _print_label(label: Label) -> None:
     from allonym.labels import SCHEMES, TAXONOMY, to_scheme
 
     print_heading(label.name)
@@ -122,13 +111,11 @@ def _show_one(label: Label) -> None:
     for scheme in SCHEMES:
         scheme_names = ", ".join(label.names.get(scheme, ()))
         if name := scheme_names or to_scheme(label.name, scheme):
-            rows.append((scheme, name if scheme_names else f"{name} (from {_find_owner(label.name, scheme)})"))
-    width = max(len(k) for k, _ in rows)
-    for key, value in rows:
-        click.echo(f"  {click.style(key.ljust(width), dim=True)}  {value}")
+            rows.append((scheme, name if scheme_names else f"{name} (from {_find_mapped_label(label.name, scheme)})"))
+    print_labelled_values(rows, "  ")
 
 
-def _find_owner(name: str, scheme: str) -> str:
+def _find_mapped_label(name: str, scheme: str) -> str:
     from allonym.labels import TAXONOMY
 
     return next(n for n in TAXONOMY.lineage(name) if TAXONOMY.get(n).names.get(scheme))

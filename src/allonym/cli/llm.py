@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import field_option, format_option, key_option, policy_option, read_key
-from allonym.cli.reading import read_documents
-from allonym.cli.terminal import print_note, print_table
+from allonym.cli import options
+from allonym.cli.options import FILE, NEW_FILE
+from allonym.cli.terminal import print_note, print_table, report_failure
 from allonym.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def llm() -> None:
 
 
 @llm.command(short_help="Send one harmless request and report the result.")
-@policy_option
+@options.policy_option
 def check(policy: str) -> None:
     """Send one harmless request; report how long the answer took and how the endpoint returns JSON.
 
@@ -46,30 +47,27 @@ def check(policy: str) -> None:
 
     from allonym.llm import Client, Request
     from allonym.llm.answers import parse_answer
+    from allonym.llm.templates import TEXT, make_object_schema
     from allonym.policy import Policy
 
     client = Client(Policy.load(policy).llm)
-    schema = {
-        "type": "object",
-        "properties": {"greeting": {"type": "string"}},
-        "required": ["greeting"],
-        "additionalProperties": False,
-    }
+    schema = make_object_schema({"greeting": TEXT})
     start = monotonic()
     reply = client.ask(Request((("user", _GREETING),), schema, "greeting"))
     seconds = monotonic() - start
     client.close()
     answer = parse_answer(reply.content)
+    fits = answer is not None and isinstance(answer.get("greeting"), str)
     rows = [
         ("seconds", f"{seconds:.2f}"),
         ("JSON mode", client.json_mode),
-        ("answer", "fits" if answer is not None and isinstance(answer.get("greeting"), str) else "does not fit"),
+        ("answer", "fits" if fits else "does not fit"),
         ("prompt tokens", reply.prompt_tokens),
         ("completion tokens", reply.completion_tokens),
         ("retries", client.usage["retries"]),
     ]
     print_table(["what", "result"], rows)
-    if rows[2][1] != "fits":
+    if not fits:
         raise EndpointError("llm: the endpoint answers, but not with the requested JSON")
 
 
@@ -85,14 +83,11 @@ def batch() -> None:
 
 @batch.command(short_help="Write the requests that a run would make.")
 @click.argument("source", metavar="SOURCE")
-@click.argument("out", metavar="OUT.jsonl", type=click.Path(dir_okay=False, path_type=Path))
-@policy_option
-@field_option
-@format_option
-@key_option
-def write(
-    source: str, out: Path, policy: str, field: tuple[str, ...], format: str | None, key_file: Path | None
-) -> None:
+@click.argument("out", metavar="OUT.jsonl", type=NEW_FILE)
+@options.policy_option
+@options.text_options
+@options.key_option
+def write(source: str, out: Path, policy: str, texts: options.TextFields, key_file: Path | None) -> None:
     """Write the requests that `allonym anonymize SOURCE` would make now and that the cache cannot answer.
 
     Nothing is sent. Some requests need the answer to an earlier one: read the results, and write again until there
@@ -103,13 +98,13 @@ def write(
       allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
     """
     from allonym.llm import Recorded, recording, unlocked
-    from allonym.llm.batches import format_batch_lines
+    from allonym.llm.cache import format_batch_lines
     from allonym.pipeline import anonymize
 
     chosen, key, secret, _ = _open_client(policy, key_file)
     waiting = count = 0
     with recording() as requests, unlocked(secret):
-        for document in read_documents(source, fields=field, format=format):
+        for document in texts.read_documents(source):
             count += 1
             try:
                 anonymize(document, chosen, key=key)
@@ -123,15 +118,9 @@ def write(
 
 
 @batch.command(short_help="Read the results of a batch into the cache.")
-@click.argument(
-    "results",
-    metavar="RESULTS.jsonl...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
-@policy_option
-@key_option
+@click.argument("results", metavar="RESULTS.jsonl...", nargs=-1, required=True, type=FILE)
+@options.policy_option
+@options.key_option
 def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
     """Read the results of a batch into the policy's cache, so that the run needs no network for them.
 
@@ -141,18 +130,16 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
     Example:
       allonym llm batch read results.jsonl --policy mine.toml --key-file secret.key
     """
-    from allonym.llm.batches import store_results
+    from allonym.llm.cache import store_results
 
     *_, client = _open_client(policy, key_file)
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for path in results:
         with path.open(encoding="utf-8", errors="replace") as file:
-            for name, n in store_results(file, client).items():
-                totals[name] = totals.get(name, 0) + n
+            totals.update(store_results(file, client))
     print_table(["results", "count"], list(totals.items()), right=(1,))
     if not totals["kept"]:
-        print_note("no result could be used", label="error:")
-        raise click.exceptions.Exit(1)
+        raise report_failure("no result could be used")
 
 
 def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
@@ -162,7 +149,7 @@ def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | st
     from allonym.policy import Policy
 
     chosen = Policy.load(policy)
-    key = require_key(read_key(key_file), "llm")
+    key = require_key(options.read_key(key_file), "llm")
     if not chosen.llm["cache"]:
         raise UsageError(f"policy {chosen.name}: llm.cache, the folder for answers, is required for batches")
     secret = derive_operator_key(key, "llm cache")

@@ -2,38 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from allonym.cli.terminal import print_stdin_note
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
+    from allonym.document import Document
     from allonym.policy import Policy
     from allonym.vault import Secret, Vault
 
+    class Declaration(Any):  # type: ignore[misc]
+        """An option: it decorates commands, and may be the default of any field (see :func:`group_options`)."""
+
+        def __call__(self, command: F) -> F: ...
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+PATH = click.Path(exists=True, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
+POSITIVE = click.IntRange(1)
+COUNT = click.IntRange(0)
+SHARE = click.FloatRange(0, 1)
 
-def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+
+def option(declaration: str, help: str, *, name: str = "", **settings: Any) -> Declaration:
+    """Declare an option as its help shows it; a default is shown there too, unless it is empty.
+
+    Args:
+        declaration: spellings and placeholder of the value, such as ``-o, --output FILE``.
+        help: what the option does.
+        name: parameter of the command that gets the value; by default, the long spelling's.
+        settings: further arguments of :func:`click.option`.
+    """
+    *others, last = declaration.split(", ")
+    spelling, _, placeholder = last.partition(" ")
+    if placeholder:
+        settings["metavar"] = placeholder
+    settings.setdefault("show_default", settings.get("default") not in (None, ""))
+    names = (*others, spelling, *([name] if name else []))
+    return cast("Declaration", click.option(*names, help=help, **settings))
+
+
+def flag(declaration: str, help: str, *, name: str = "") -> Declaration:
+    """Declare an option without a value: see :func:`option`."""
+    return option(declaration, help, name=name, is_flag=True)
+
+
+def argument(name: str, **settings: Any) -> Declaration:
+    """Declare an argument: see :func:`click.argument`."""
+    return cast("Declaration", click.argument(name, **settings))
+
+
+def with_options(*options: Declaration) -> Declaration:
+    """Return a decorator that adds options, in this order."""
+
+    def add_options(command: F) -> F:
+        for decorate in reversed(options):
+            command = decorate(command)
+        return command
+
+    return add_options  # type: ignore[return-value]
+
+
+def group_options(name: str, make: Callable[..., Any], *options: Declaration) -> Declaration:
+    """Return a decorator that adds options whose values a command receives as one.
+
+    Args:
+        name: parameter of the command.
+        make: gets the options' values, by name, and returns the value for the command.
+        options: the options. By default ``make`` is a NamedTuple, and the default of each field declares its option,
+            or the options of a group within the group.
+    """
+    if options:
+        declared = with_options(*options)
+        names = [str(parameter.name) for parameter in click.command()(declared(lambda: None)).params]
+    else:
+        declared = with_options(*make._field_defaults.values())  # type: ignore[attr-defined]
+        names = list(make._fields)  # type: ignore[attr-defined]
+
+    def add_options(command: F) -> F:
+        @wraps(command)
+        def run(*args: Any, **values: Any) -> Any:
+            return command(*args, **{name: make(**{n: values.pop(n) for n in names})}, **values)
+
+        return declared(run)  # type: ignore[return-value]
+
+    return add_options  # type: ignore[return-value]
+
+
+def complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a policy, or of a file."""
     from allonym.policy import presets
 
-    names = [CompletionItem(n) for n in presets() if n.startswith(incomplete)]
+    return complete_presets_and_files(presets(), incomplete)
+
+
+def complete_presets_and_files(presets: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a preset, or of a file."""
+    names = [CompletionItem(name) for name in presets if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
-def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a label."""
     from allonym.labels import TAXONOMY
 
     prefix = incomplete.upper()
     return [CompletionItem(lab.name, help=lab.description) for lab in TAXONOMY if lab.name.startswith(prefix)]
 
 
-def _parse_pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
+def _complete_operating_points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from allonym.policy import OPERATING_POINTS
+
+    return [CompletionItem(name) for name in OPERATING_POINTS if name.startswith(incomplete)]
+
+
+def _parse_term_lists(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, Path], ...]:
     out = []
     for value in values:
         label, equals, path = value.partition("=")
@@ -43,132 +142,237 @@ def _parse_pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     return tuple(out)
 
 
-policy_option = click.option(
-    "-p",
-    "--policy",
-    default="default",
-    show_default=True,
-    metavar="NAME|FILE",
-    shell_complete=_complete_presets,
-    help="A preset (see: allonym policy list) or a TOML file.",
-)
-
-
-def _parse_point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
+def _parse_operating_point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
     from allonym.policy import check_operating_point
 
     if value is None:
         return None
     try:
-        return check_operating_point(
-            float(value) if value[:1].isdigit() or value[:1] == "." else value, "--operating-point"
-        )
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx=ctx, param=param) from None
+        point: str | float = float(value) if value[:1].isdigit() or value[:1] == "." else value
+    except ValueError:
+        point = value
+    return check_operating_point(point, "--operating-point")
 
 
-def _complete_points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from allonym.policy import OPERATING_POINTS
-
-    return [CompletionItem(name) for name in OPERATING_POINTS if name.startswith(incomplete)]
-
-
-def policy_options(command: F) -> F:
-    """Add the options that choose and narrow a policy.
-
-    The command receives policy, label, dictionary, exclude_terms and operating_point.
-    """
-    for option in reversed(
-        (
-            policy_option,
-            click.option(
-                "--label",
-                multiple=True,
-                metavar="LABEL",
-                shell_complete=_complete_labels,
-                help="Detect only this label and those below it. Repeatable.",
-            ),
-            click.option(
-                "--dictionary",
-                multiple=True,
-                metavar="LABEL=PATH",
-                callback=_parse_pairs,
-                help="File of terms to detect: text with one term per line, or the first column of a CSV. Repeatable.",
-            ),
-            click.option(
-                "--exclude-terms",
-                type=click.Path(exists=True, dir_okay=False, path_type=Path),
-                metavar="PATH",
-                help="File of terms that are never findings, in the format of --dictionary.",
-            ),
-            click.option(
-                "--operating-point",
-                metavar="NAME|NUMBER",
-                callback=_parse_point,
-                shell_complete=_complete_points,
-                help="Threshold of the tagger: high-recall, balanced, high-precision, or the least probability of a "
-                "finding, such as 0.2. Labels with a threshold of their own in the policy keep it.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-key_option = click.option(
-    "--key-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="File with the key of pseudonym, hash, encrypt and other keyed operators: a passphrase or at least 16 bytes. "
+policy_option = option(
+    "-p, --policy NAME|FILE",
+    "A preset (see: allonym policy list) or a TOML file.",
+    default="default",
+    shell_complete=complete_presets,
+)
+key_option = option(
+    "--key-file PATH",
+    "File with the key of pseudonym, hash, encrypt and other keyed operators: a passphrase or at least 16 bytes. "
     "Or set ALLONYM_KEY.",
+    type=FILE,
 )
-
-format_option = click.option(
-    "--format", "format", metavar="NAME", help="Format of standard input, or of a file with an unusual suffix."
-)
-field_option = click.option(
-    "--field",
+format_option = option("--format NAME", "Format of standard input, or of a file with an unusual suffix.")
+field_option = option(
+    "--field NAME",
+    "Column or dotted path of the text, such as review or user.name. Repeatable; by default all text.",
     multiple=True,
-    metavar="NAME",
-    help="Column or dotted path of the text, such as review or user.name. Repeatable; by default all text.",
+)
+workers_option = option(
+    "--workers",
+    "Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
+    type=POSITIVE,
+    default=1,
 )
 
 
-def chosen_policy(
-    name: str,
-    label: tuple[str, ...] = (),
-    dictionary: tuple[tuple[str, Path], ...] = (),
-    exclude_terms: Path | None = None,
-    operating_point: str | float | None = None,
-) -> Policy:
-    """Return the policy that the options of :func:`policy_options` describe.
+def runner_option(note: str) -> Declaration:
+    """Declare --runner; ``note`` ends its help."""
+    return option(
+        "--runner",
+        "Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one started for this "
+        f"run. {note}",
+        type=click.Choice(("processes", "ray")),
+        default="processes",
+    )
 
-    Raises:
-        PolicyError, UnknownNameError: the policy, a label or a list is not valid.
-    """
-    from allonym.policy import Policy, TermList, read_terms
 
-    policy = Policy.load(name)
-    taxonomy = policy.taxonomy
-    if label:
-        requested_labels = [taxonomy.get(label_name.upper(), "--label").name for label_name in label]
-        all_labels = tuple(
-            dict.fromkeys(d for label_name in requested_labels for d in taxonomy.descendants(label_name))
-        )
-        still = tuple(
-            e for e in policy.exclude if not any(taxonomy.within(label_name, e) for label_name in requested_labels)
-        )
-        policy = policy.with_(labels=all_labels, every=False, exclude=still)
-    if dictionary:
-        lists = [
-            TermList(taxonomy.get(label_name, "--dictionary").name, read_terms(path)) for label_name, path in dictionary
-        ]
-        policy = policy.with_(dictionary=(*policy.dictionary, *lists))
-    if exclude_terms is not None:
-        policy = policy.with_(exclusions=(*policy.exclusions, TermList("*", read_terms(exclude_terms))))
-    if operating_point is not None:
-        policy = policy.with_(operating_points=MappingProxyType({**policy.operating_points, "*": operating_point}))
-    return policy
+def choose_ray_workers(workers: int) -> int | None:
+    """Return the number of workers for Ray: None if it is not named, for one per processor."""
+    source = click.get_current_context().get_parameter_source("workers")
+    return None if source is ParameterSource.DEFAULT else workers
+
+
+class TextFields(NamedTuple):
+    """The texts of a file: its fields and its format."""
+
+    field: tuple[str, ...] = field_option
+    format: str | None = format_option
+
+    def read_documents(
+        self, source: str | Path, *, named: bool = True, policy: str | Policy = "default"
+    ) -> Iterator[Document]:
+        """Read the documents of a file, a folder, or standard input (``-``) as a run would."""
+        from allonym.files import read_documents
+
+        if source == "-":
+            print_stdin_note()
+        yield from read_documents(source, fields=self.field, format=self.format, named=named, policy=policy)
+
+
+class PolicyChoice(NamedTuple):
+    """A policy, and what narrows or extends it."""
+
+    policy: str = policy_option
+    label: tuple[str, ...] = option(
+        "--label LABEL",
+        "Detect only this label and those below it. Repeatable.",
+        multiple=True,
+        shell_complete=complete_labels,
+    )
+    dictionary: tuple[tuple[str, Path], ...] = option(
+        "--dictionary LABEL=PATH",
+        "File of terms to detect: text with one term per line, or the first column of a CSV. Repeatable.",
+        multiple=True,
+        callback=_parse_term_lists,
+    )
+    exclude_terms: Path | None = option(
+        "--exclude-terms PATH", "File of terms that are never findings, in the format of --dictionary.", type=FILE
+    )
+    operating_point: str | float | None = option(
+        "--operating-point NAME|NUMBER",
+        "Threshold of the tagger: high-recall, balanced, high-precision, or the least probability of a finding, such "
+        "as 0.2. Labels with a threshold of their own in the policy keep it.",
+        callback=_parse_operating_point,
+        shell_complete=_complete_operating_points,
+    )
+
+    def load_policy(self) -> Policy:
+        """Load the policy with its changes.
+
+        Raises:
+            PolicyError, UnknownNameError: the policy, a label or a list is not valid.
+        """
+        from allonym.policy import Policy, TermList, read_terms
+
+        policy = Policy.load(self.policy)
+        taxonomy = policy.taxonomy
+        if self.label:
+            roots = [taxonomy.get(name.upper(), "--label").name for name in self.label]
+            labels = tuple(dict.fromkeys(below for root in roots for below in taxonomy.descendants(root)))
+            still = tuple(e for e in policy.exclude if not any(taxonomy.within(root, e) for root in roots))
+            policy = policy.with_(labels=labels, every=False, exclude=still)
+        if self.dictionary:
+            lists = (TermList(taxonomy.get(name, "--dictionary").name, read_terms(p)) for name, p in self.dictionary)
+            policy = policy.with_(dictionary=(*policy.dictionary, *lists))
+        if self.exclude_terms is not None:
+            policy = policy.with_(exclusions=(*policy.exclusions, TermList("*", read_terms(self.exclude_terms))))
+        if (point := self.operating_point) is not None:
+            policy = policy.with_(operating_points=MappingProxyType({**policy.operating_points, "*": point}))
+        return policy
+
+
+class SecretChoice(NamedTuple):
+    """Where the secret of a vault is; the names of the options begin with ``prefix``."""
+
+    file: Path | None = None
+    environment: str | None = None
+    keyring: str | None = None
+    prefix: str = ""
+
+    @property
+    def has_secret_option(self) -> bool:
+        """Whether an option names a secret."""
+        return any(source is not None for source in self[:3])
+
+    def read_secret(self) -> Secret | None:
+        """Read the secret, or return None if there is none; without a prefix, ALLONYM_VAULT_KEY is the default.
+
+        Raises:
+            UsageError: two secrets are named, or the secret is missing or too short.
+        """
+        from allonym.vault import secret_from_environment, secret_from_file, secret_from_keyring
+
+        if sum(source is not None for source in self[:3]) > 1:
+            names = ", ".join(f"--{self.prefix}secret-{end}" for end in ("file", "env", "keyring"))
+            raise UsageError(f"only one of {names} can be given")
+        if self.file is not None:
+            return secret_from_file(self.file)
+        if self.keyring is not None:
+            return secret_from_keyring(self.keyring)
+        if self.environment is None:
+            return None if self.prefix else secret_from_environment()
+        secret = secret_from_environment(self.environment)
+        if secret is None:
+            raise UsageError(f"the environment variable {self.environment} is empty or not set")
+        return secret
+
+    def open_vault(self, where: str) -> Vault:
+        """Open a vault with the secret.
+
+        Raises:
+            UsageError: no secret is named.
+            VaultError, WrongKey: there is no such vault, or the secret does not open it.
+        """
+        from allonym.vault import Vault
+
+        secret = self.read_secret()
+        if secret is None:
+            raise UsageError("the vault's secret is required: --secret-file, --secret-keyring or ALLONYM_VAULT_KEY")
+        return Vault.open(where, secret)
+
+
+class VaultChoice(NamedTuple):
+    """A vault, if one is named, and a scope in it."""
+
+    where: str | None
+    scope: str
+    secret: SecretChoice
+
+    def open_vault(self) -> Vault | None:
+        """Open the vault, if one is named. Raises as :meth:`SecretChoice.open_vault`."""
+        return self.secret.open_vault(self.where) if self.where else None
+
+
+def _declare_secret(prefix: str, what: str, otherwise: str) -> tuple[Declaration, ...]:
+    return (
+        option(
+            f"--{prefix}secret-file PATH", f"{what}, in a file: a passphrase or random bytes, at least 16.", type=FILE
+        ),
+        option(f"--{prefix}secret-env NAME", f"{what}, in an environment variable.{otherwise}"),
+        option(f"--{prefix}secret-keyring SERVICE/NAME", f"{what}, in the keyring of the operating system."),
+    )
+
+
+def other_secret_options(prefix: str, what: str, otherwise: str) -> Declaration:
+    """Add the options for a second secret, ``--to-secret-file`` ... The command receives it as ``to_secret`` ..."""
+
+    def make_choice(**values: Any) -> SecretChoice:
+        return SecretChoice(*values.values())._replace(prefix=f"{prefix}-")
+
+    return group_options(f"{prefix}_secret", make_choice, *_declare_secret(f"{prefix}-", what, otherwise))
+
+
+def _choose_secret(secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> SecretChoice:
+    return SecretChoice(secret_file, secret_env, secret_keyring)
+
+
+def _choose_vault(vault: str | None, scope: str, **secret: Any) -> VaultChoice:
+    for name, value in secret.items():
+        if vault is None and value is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} requires --vault")
+    return VaultChoice(vault, scope, _choose_secret(**secret))
+
+
+_SECRET = _declare_secret("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")
+secret_options = group_options("secret", _choose_secret, *_SECRET)
+vault_options = group_options(
+    "vault",
+    _choose_vault,
+    option("--vault PATH|URL", "Vault that stores originals with their replacements; see: allonym vault."),
+    option(
+        "--scope NAME",
+        "Project or release. Replacements agree within a scope and differ between scopes.",
+        default="",
+    ),
+    *_SECRET,
+)
+policy_options = group_options("choice", PolicyChoice)
+text_options = group_options("texts", TextFields)
 
 
 def read_key(path: Path | None) -> bytes | str | None:
@@ -179,7 +383,7 @@ def read_key(path: Path | None) -> bytes | str | None:
     Raises:
         UsageError: the key is too short.
     """
-    import os
+    from allonym.keys import MIN_KEY_BYTES
 
     if path is not None:
         data, where = path.read_bytes(), str(path)
@@ -194,113 +398,6 @@ def read_key(path: Path | None) -> bytes | str | None:
         line = ""
     if line and line.isprintable():
         key = line
-    from allonym.keys import MIN_KEY_BYTES
-
     if (size := len(key.encode() if isinstance(key, str) else key)) < MIN_KEY_BYTES:
         raise UsageError(f"{where}: a key needs at least {MIN_KEY_BYTES} bytes, got {size}")
     return key
-
-
-def secret_options(command: F) -> F:
-    """Add the options for a vault's secret. The command receives secret_file, secret_env and secret_keyring."""
-    return _secret_options("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")(command)
-
-
-def other_secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
-    """Add the same options for a second secret; ``prefix`` stands in front of their names."""
-    return _secret_options(f"{prefix}-", what, otherwise)
-
-
-def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
-    def add_options(command: F) -> F:
-        for option in reversed(
-            (
-                click.option(
-                    f"--{prefix}secret-file",
-                    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-                    metavar="PATH",
-                    help=f"{what}, in a file: a passphrase or random bytes, at least 16.",
-                ),
-                click.option(
-                    f"--{prefix}secret-env",
-                    metavar="NAME",
-                    help=f"{what}, in an environment variable.{otherwise}",
-                ),
-                click.option(
-                    f"--{prefix}secret-keyring",
-                    metavar="SERVICE/NAME",
-                    help=f"{what}, in the keyring of the operating system.",
-                ),
-            )
-        ):
-            command = option(command)
-        return command
-
-    return add_options
-
-
-def vault_options(command: F) -> F:
-    """Add the options that choose a vault and a scope in it.
-
-    The command receives vault, scope, secret_file, secret_env and secret_keyring.
-    """
-    command = secret_options(command)
-    for option in reversed(
-        (
-            click.option(
-                "--vault",
-                metavar="PATH|URL",
-                help="Vault that stores originals with their replacements; see: allonym vault.",
-            ),
-            click.option(
-                "--scope",
-                default="",
-                metavar="NAME",
-                help="Project or release. Replacements agree within a scope and differ between scopes.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def read_vault_secret(
-    file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
-) -> Secret | None:
-    """Return the secret that an option of :func:`secret_options` names, or None.
-
-    Without a prefix, the secret in ALLONYM_VAULT_KEY is the default.
-
-    Raises:
-        UsageError: two secrets are named, or the secret is missing or too short.
-    """
-    from allonym.vault import secret_from_environment, secret_from_file, secret_from_keyring
-
-    if sum(source is not None for source in (file, environment, keyring)) > 1:
-        names = ", ".join(f"--{prefix}secret-{end}" for end in ("file", "env", "keyring"))
-        raise UsageError(f"only one of {names} can be given")
-    if file is not None:
-        return secret_from_file(file)
-    if keyring is not None:
-        return secret_from_keyring(keyring)
-    if environment is not None:
-        secret = secret_from_environment(environment)
-        if secret is None:
-            raise UsageError(f"the environment variable {environment} is empty or not set")
-        return secret
-    return None if prefix else secret_from_environment()
-
-
-def open_vault(vault: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> Vault:
-    """Open the vault that the options name.
-
-    Raises:
-        UsageError: no secret is named.
-        VaultError, WrongKey: there is no such vault, or the secret does not open it.
-    """
-    from allonym.vault import Vault
-
-    secret = read_vault_secret(secret_file, secret_env, secret_keyring)
-    if secret is None:
-        raise UsageError("the vault's secret is required: --secret-file, --secret-keyring or ALLONYM_VAULT_KEY")
-    return Vault.open(vault, secret)

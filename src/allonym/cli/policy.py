@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import _complete_presets
-from allonym.cli.terminal import json_line, print_heading, print_table
+from allonym.cli.options import complete_presets, flag
+from allonym.cli.terminal import format_json_line, print_heading, print_labelled_values, print_table
 
 if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
@@ -28,7 +28,7 @@ def policy() -> None:
 
 
 @policy.command("list", short_help="List the presets.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@flag("--json", "One JSON object per line.", name="as_json")
 def list_(as_json: bool) -> None:
     """List the presets.
 
@@ -41,16 +41,15 @@ def list_(as_json: bool) -> None:
     loaded = [(name, Policy.load(name)) for name in presets()]
     if as_json:
         for name, preset in loaded:
-            row = {"name": name, "description": preset.description}
-            click.echo(json_line(row))
+            click.echo(format_json_line({"name": name, "description": preset.description}))
         return
     print_table(["policy", "description"], [(name, preset.description) for name, preset in loaded], wrap=1)
 
 
 @policy.command(short_help="Show a policy with all that it extends.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
-@click.option("--all", "every", is_flag=True, help="Show a row for every label, not only where the operator changes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole policy as one JSON object.")
+@click.argument("name", metavar="NAME|FILE", shell_complete=complete_presets)
+@flag("--all", "Show a row for every label, not only where the operator changes.", name="every")
+@flag("--json", "Print the whole policy as one JSON object.", name="as_json")
 def show(name: str, every: bool, as_json: bool) -> None:
     """Show a policy, a preset or a file, with all that it extends.
 
@@ -63,15 +62,15 @@ def show(name: str, every: bool, as_json: bool) -> None:
     """
     from allonym.policy import Policy
 
-    loaded_policy = Policy.load(name)
+    policy = Policy.load(name)
     if as_json:
-        click.echo(json.dumps(_list_settings(loaded_policy), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_describe_policy(policy), indent=2, ensure_ascii=False))
         return
-    _print_policy(loaded_policy, every=every)
+    _print_policy(policy, every=every)
 
 
 @policy.command(short_help="Check a policy and summarise it.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
+@click.argument("name", metavar="NAME|FILE", shell_complete=complete_presets)
 def check(name: str) -> None:
     """Check a policy: read it, build all its detectors, and summarise it. The exit code is 2 if it has an error.
 
@@ -84,10 +83,10 @@ def check(name: str) -> None:
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
 
-    loaded_policy = Policy.load(name)
-    sample = Document("", "", {loaded_policy.subject: "somebody"} if loaded_policy.subject else {})
-    anonymize(sample, loaded_policy.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
-    _print_policy(loaded_policy, every=False)
+    policy = Policy.load(name)
+    sample = Document("", "", {policy.subject: "somebody"} if policy.subject else {})
+    anonymize(sample, policy.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
+    _print_policy(policy, every=False)
     click.secho("ok", fg="green", err=True)
 
 
@@ -104,111 +103,73 @@ def schema() -> None:
     click.echo(json.dumps(policy_schema(), indent=2, ensure_ascii=False))
 
 
-def _print_policy(loaded_policy: Policy, *, every: bool) -> None:
-    looked = [lab.name for lab in loaded_policy.taxonomy if loaded_policy.looks_for(lab.name)]
-    print_heading(loaded_policy.name)
-    if loaded_policy.description:
-        click.echo(loaded_policy.description)
+def _print_policy(policy: Policy, *, every: bool) -> None:
+    labels = [label.name for label in policy.taxonomy if policy.looks_for(label.name)]
+    print_heading(policy.name)
+    if policy.description:
+        click.echo(policy.description)
     click.echo()
-    facts: list[tuple[str, str]] = [
-        ("language", loaded_policy.language),
-        ("threshold", f"{loaded_policy.threshold:g}"),
-        ("detectors", ", ".join(loaded_policy.detectors)),
-    ]
-    if "tagger" in loaded_policy.detectors:
-        points = (f"{point} for {label}" for label, point in loaded_policy.operating_points.items() if label != "*")
-        facts.append(
-            ("operating point", ", ".join([str(loaded_policy.operating_points.get("*", "high-recall")), *points]))
-        )
-    facts += [
-        (name, ", ".join(f"{k}={json.dumps(v)}" for k, v in t.items()))
-        for name, t in _describe_detectors(loaded_policy).items()
-    ]
-    if loaded_policy.countries:
-        facts.append(("countries", ", ".join(loaded_policy.countries)))
-    facts.append(("looks for", f"{len(looked)} of {len(loaded_policy.taxonomy)} labels"))
-    if loaded_policy.exclude:
-        facts.append(("leaves alone", ", ".join(loaded_policy.exclude)))
-    facts.append(
-        (
-            "tags",
-            loaded_policy.style.format(label="LABEL", n=1)
-            + (f", named as in {loaded_policy.names}" if loaded_policy.names else ""),
-        )
-    )
-    if keyed := _list_keyed_operators(loaded_policy, looked):
-        facts.append(("needs a key", f"for {', '.join(keyed)}; or a vault"))
-    if loaded_policy.subject or loaded_policy.consistent != "scope":
-        facts.append(
-            (
-                "consistent",
-                f"by {loaded_policy.consistent}"
-                + (f", subject from {loaded_policy.subject}" if loaded_policy.subject else ""),
-            )
-        )
-    if loaded_policy.images != "remove":
-        facts.append(("images", loaded_policy.images))
-    if loaded_policy.ocr:
-        facts.append(("OCR", loaded_policy.ocr))
-    if loaded_policy.llm["url"]:
-        facts.append(("language model", f"{loaded_policy.llm['model']} at {loaded_policy.llm['url']}"))
-    for title, lists in (("dictionary", loaded_policy.dictionary), ("exclusions", loaded_policy.exclusions)):
-        facts += [(title, _describe_lists(lists))] if lists else []
-    if loaded_policy.metadata:
-        facts.append(("metadata", "; ".join(f"{lab} from {', '.join(k)}" for lab, k in loaded_policy.metadata.items())))
-    if loaded_policy.patterns:
-        facts.append(("patterns", ", ".join(p.name for p in loaded_policy.patterns)))
-    width = max(len(k) for k, _ in facts)
-    for key, value in facts:
-        click.echo(f"{click.style(key.ljust(width), dim=True)}  {value}")
+    print_labelled_values([(name, fact) for name, fact in _list_settings(policy, labels) if fact is not None])
     click.echo()
-    print_table(
-        ["label", "operator", "options", "threshold"],
-        _list_rules(loaded_policy, looked, every=every),
-        right=(3,),
-        wrap=2,
-    )
+    head = ["label", "operator", "options", "threshold"]
+    print_table(head, _list_rules(policy, labels, every=every), right=(3,), wrap=2)
 
 
-def _describe_detectors(loaded_policy: Policy) -> dict[str, dict[str, Any]]:
-    """Return the options of the detectors, ready for JSON."""
+def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | None]]:
+    """Return names and values of all settings but the rules; None where a policy sets nothing."""
+    from allonym.serial import to_plain
 
-    def convert_value(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {k: convert_value(v) for k, v in value.items()}
-        return list(value) if isinstance(value, tuple) else value
+    points = [f"{point} for {label}" for label, point in policy.operating_points.items() if label != "*"]
+    usual_point = str(policy.operating_points.get("*", "high-recall"))
+    keyed = ", ".join(_list_keyed_operators(policy, labels))
+    subject = f", subject from {policy.subject}" if policy.subject else ""
+    return [
+        ("language", policy.language),
+        ("threshold", f"{policy.threshold:g}"),
+        ("detectors", ", ".join(policy.detectors)),
+        ("operating point", ", ".join([usual_point, *points]) if "tagger" in policy.detectors else None),
+        *(
+            (name, ", ".join(f"{key}={json.dumps(value)}" for key, value in table.items()))
+            for name, table in to_plain(policy.tables).items()
+        ),
+        ("countries", ", ".join(policy.countries) or None),
+        ("looks for", f"{len(labels)} of {len(policy.taxonomy)} labels"),
+        ("leaves alone", ", ".join(policy.exclude) or None),
+        ("tags", policy.style.format(label="LABEL", n=1) + (f", named as in {policy.names}" if policy.names else "")),
+        ("needs a key", f"for {keyed}; or a vault" if keyed else None),
+        ("consistent", f"by {policy.consistent}{subject}" if subject or policy.consistent != "scope" else None),
+        ("images", policy.images if policy.images != "remove" else None),
+        ("OCR", policy.ocr or None),
+        ("language model", f"{policy.llm['model']} at {policy.llm['url']}" if policy.llm["url"] else None),
+        ("dictionary", _count_terms(policy.dictionary) or None),
+        ("exclusions", _count_terms(policy.exclusions) or None),
+        ("metadata", "; ".join(f"{label} from {', '.join(k)}" for label, k in policy.metadata.items()) or None),
+        ("patterns", ", ".join(pattern.name for pattern in policy.patterns) or None),
+    ]
 
-    return {name: convert_value(table) for name, table in loaded_policy.tables.items()}
 
-
-def _list_keyed_operators(loaded_policy: Policy, looked: list[str]) -> list[str]:
+def _list_keyed_operators(policy: Policy, labels: list[str]) -> list[str]:
     from allonym.replace.mention import get_operator, get_operator_traits
 
-    return sorted(
-        {op for op in (loaded_policy.rule(n).operator for n in looked) if get_operator_traits(get_operator(op)).keyed}
-    )
+    operators = {policy.rule(label).operator for label in labels}
+    return sorted(name for name in operators if get_operator_traits(get_operator(name)).keyed)
 
 
-def _describe_lists(lists: Iterable[TermList]) -> str:
+def _count_terms(lists: Iterable[TermList]) -> str:
     return ", ".join(
         f"{len(terms.terms)} terms for {'any label' if terms.label == '*' else terms.label}" for terms in lists
     )
 
 
-def _list_rules(loaded_policy: Policy, looked: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
+def _list_rules(policy: Policy, labels: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
     """Return a row for each selected label whose operator differs from its parent's, or at the top from the default."""
-    rows = [] if every else [("everything else", *_describe_rule(loaded_policy.default, loaded_policy.threshold))]
-    for name in looked:
-        description = _describe_rule(loaded_policy.rule(name), loaded_policy.threshold_for(name))
-        above = loaded_policy.taxonomy.lineage(name)[1:2]
-        usual = (
-            _describe_rule(loaded_policy.rule(above[0]), loaded_policy.threshold_for(above[0]))
-            if above
-            else rows[0][1:]
-            if rows
-            else None
-        )
-        if every or description != usual:
+    usual = None if every else _describe_rule(policy.default, policy.threshold)
+    rows = [] if usual is None else [("everything else", *usual)]
+    for name in labels:
+        description = _describe_rule(policy.rule(name), policy.threshold_for(name))
+        above = policy.taxonomy.lineage(name)[1:2]
+        parent = _describe_rule(policy.rule(above[0]), policy.threshold_for(above[0])) if above else usual
+        if every or description != parent:
             rows.append((name, *description))
     return rows
 
@@ -218,37 +179,29 @@ def _describe_rule(rule: Rule, threshold: float) -> tuple[str, str, str]:
     return rule.operator, options, f"{threshold:.2f}"
 
 
-def _list_settings(loaded_policy: Policy) -> dict[str, Any]:
+def _describe_policy(policy: Policy) -> dict[str, Any]:
+    """Return the whole policy, ready for JSON; terms are counted."""
+    from allonym.serial import to_plain
+
     def convert_rule(rule: Rule) -> dict[str, Any]:
         return {"operator": rule.operator, "options": dict(rule.options)}
 
     def count_terms(lists: Iterable[TermList]) -> list[Mapping[str, object]]:
         return [{"label": t.label, "terms": len(t.terms)} for t in lists]
 
+    settings = "name description language threshold detectors operating_points tables subject consistent images ocr"
     return {
-        "name": loaded_policy.name,
-        "description": loaded_policy.description,
-        "language": loaded_policy.language,
-        "threshold": loaded_policy.threshold,
-        "detectors": list(loaded_policy.detectors),
-        "operating_points": dict(loaded_policy.operating_points),
-        "tables": _describe_detectors(loaded_policy),
-        "subject": loaded_policy.subject,
-        "consistent": loaded_policy.consistent,
-        "images": loaded_policy.images,
-        "ocr": loaded_policy.ocr,
-        "llm": {name: dict(v) if isinstance(v, Mapping) else v for name, v in loaded_policy.llm.items()},
-        "countries": list(loaded_policy.countries),
-        "tag": {"style": loaded_policy.style, "names": loaded_policy.names},
-        "default": convert_rule(loaded_policy.default),
+        **{name: to_plain(getattr(policy, name)) for name in (*settings.split(), "llm", "countries")},
+        "tag": {"style": policy.style, "names": policy.names},
+        "default": convert_rule(policy.default),
         "labels": {
-            lab.name: {**convert_rule(loaded_policy.rule(lab.name)), "threshold": loaded_policy.threshold_for(lab.name)}
-            for lab in loaded_policy.taxonomy
-            if loaded_policy.looks_for(lab.name)
+            label.name: {**convert_rule(policy.rule(label.name)), "threshold": policy.threshold_for(label.name)}
+            for label in policy.taxonomy
+            if policy.looks_for(label.name)
         },
-        "dictionary": count_terms(loaded_policy.dictionary),
-        "exclusions": count_terms(loaded_policy.exclusions),
-        "metadata": {k: list(v) for k, v in loaded_policy.metadata.items()},
-        "patterns": [p.name for p in loaded_policy.patterns],
-        "fingerprint": loaded_policy.fingerprint(),
+        "dictionary": count_terms(policy.dictionary),
+        "exclusions": count_terms(policy.exclusions),
+        "metadata": {k: list(v) for k, v in policy.metadata.items()},
+        "patterns": [p.name for p in policy.patterns],
+        "fingerprint": policy.fingerprint(),
     }

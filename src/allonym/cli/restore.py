@@ -5,49 +5,38 @@ from __future__ import annotations
 import codecs
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import click
 
-from allonym.cli.options import key_option, open_vault, read_key, vault_options
-from allonym.cli.reading import decode_text, print_terminal_note, stdin_bytes
-from allonym.cli.terminal import print_note, write_output
+from allonym.cli import options
+from allonym.cli.options import FILE, flag, option
+from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, write_output
 from allonym.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from allonym.restore import Restored
-    from allonym.vault import Vault
-
-_PLAN = "Plan of this text, as `allonym anonymize --plans PATH --originals` writes it."
 
 
 @click.command(short_help="Restore the originals of an anonymised text.")
 @click.argument("source", metavar="FILE|FOLDER|-")
-@click.option("--plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="PATH", help=_PLAN)
-@key_option
-@vault_options
-@click.option(
-    "-o",
-    "--output",
+@option("--plan PATH", "Plan of this text, as `allonym anonymize --plans PATH --originals` writes it.", type=FILE)
+@options.key_option
+@options.vault_options
+@option(
+    "-o, --output TARGET",
+    "File to write; by default standard output. For a folder, a folder.",
     type=click.Path(path_type=Path),
-    metavar="TARGET",
-    help="File to write; by default standard output. For a folder, a folder.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace an existing TARGET.")
-@click.option("--actor", metavar="NAME", help="With --vault: name for the audit log; by default your login.")
-@click.option("--stream", is_flag=True, help="Write text as soon as it is decided, while more arrives; counts nothing.")
-@click.option("--explain", is_flag=True, help="List each restored mention with its rule, on standard error.")
+@flag("--overwrite", "Replace an existing TARGET.")
+@option("--actor NAME", "With --vault: name for the audit log; by default your login.")
+@flag("--stream", "Write text as soon as it is decided, while more arrives; counts nothing.")
+@flag("--explain", "List each restored mention with its rule, on standard error.")
 def restore(
     source: str,
     plan: Path | None,
     key_file: Path | None,
-    vault: str | None,
-    scope: str,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
+    vault: options.VaultChoice,
     output: Path | None,
     overwrite: bool,
     actor: str | None,
@@ -67,69 +56,58 @@ def restore(
       allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
       my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
-    from allonym.files.restoring import check_plain, read_only_plan
-    from allonym.restore import restore as bring_back
+    from allonym.files.restoring import check_plain_text_name, list_files_to_restore, read_single_plan, restore_files
+    from allonym.restore import restore as restore_text
     from allonym.restore import restore_stream
 
-    key = read_key(key_file)
-    if plan is None and vault is None and key is None:
+    keys: dict[str, Any] = {"key": options.read_key(key_file), "scope": vault.scope}
+    if plan is None and vault.where is None and keys["key"] is None:
         raise UsageError("--plan, --vault or --key-file is required (or ALLONYM_KEY)")
     if stream and explain:
         raise UsageError("--explain needs the whole text and cannot be combined with --stream")
-    if vault is None:
-        _check_without_vault(secret_file, secret_env, secret_keyring, actor)
-    user = _get_login() if actor is None else actor
+    if vault.where is None and actor is not None:
+        raise UsageError("--actor requires --vault")
+    keys["actor"] = _get_login_name() if actor is None else actor
     if Path(source).is_dir():
         if plan is not None or stream or explain:
             raise UsageError("--plan, --stream and --explain are for one text, not for a folder")
-        files = _list_files(source, output, overwrite)
-        keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
-        try:
-            _restore_folder(files, keeper, key, scope, user)
-        finally:
-            if keeper is not None:
-                keeper.close()
+        if output is None:
+            raise UsageError(f"{source} is a folder: -o FOLDER is required")
+        files = list_files_to_restore(source, output, overwrite=overwrite)
+        with vault.open_vault() or nullcontext() as keeper:
+            summary = restore_files(files, vault=keeper, **keys)
+        message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
+        _report_restoring(summary.notes, summary.unknown, message)
+        print_note(message, label="restored:")
         return
     if output is not None and output.is_dir():
         raise UsageError(f"{output} is a folder; the TARGET of one text is a file")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
     if source != "-":
-        check_plain(source)
-    loaded_plan = read_only_plan(plan) if plan is not None else None
-    keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
-    try:
+        check_plain_text_name(source)
+    keys["plan"] = None if plan is None else read_single_plan(plan)
+    with vault.open_vault() or nullcontext() as keeper:
         if stream:
-            arriving = _read_stream(source)
-            _write_stream(
-                restore_stream(arriving, plan=loaded_plan, vault=keeper, key=key, scope=scope, actor=user), output
-            )
+            _write_pieces(restore_stream(_read_stream(source), vault=keeper, **keys), output)
             return
-        text = decode_text(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
-        result = bring_back(text, plan=loaded_plan, vault=keeper, key=key, scope=scope, actor=user)
-    finally:
-        if keeper is not None:
-            keeper.close()
-    if output is None:
-        write_output(result.text)
-    else:
-        output.write_bytes(result.text.encode("utf-8"))
-    if explain:
-        _print_explanation(result)
-    for note_text in result.notes:
-        print_note(note_text)
-    if result.unknown:
-        raise DataError(f"{result.restored} replacements restored, {result.unknown} not")
+        text = decode_text(read_stdin() if source == "-" else Path(source).read_bytes(), source)
+        result = restore_text(text, vault=keeper, **keys)
+    _write_pieces([result.text], output)
+    for mention in result.found if explain else ():  # offsets, label and rule, without text
+        click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
+    _report_restoring(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")
 
 
-def _check_without_vault(file: Path | None, environment: str | None, keyring: str | None, actor: str | None) -> None:
-    names = ("secret-file", "secret-env", "secret-keyring", "actor")
-    for name, value in zip(names, (file, environment, keyring, actor), strict=True):
-        if value is not None:
-            raise UsageError(f"--{name} requires --vault")
+def _report_restoring(notes: Iterable[str], unknown: int, message: str) -> None:
+    """Print the notes, and raise if replacements could not be restored."""
+    for text in notes:
+        print_note(text)
+    if unknown:
+        raise DataError(message)
 
 
-def _get_login() -> str:
+def _get_login_name() -> str:
     """Return the login name, or nothing if the system does not know it."""
     import getpass
 
@@ -137,36 +115,6 @@ def _get_login() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return ""
-
-
-def _list_files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
-    """Return the files of a folder with their targets."""
-    from allonym.files.restoring import list_files_to_restore
-
-    if output is None:
-        raise UsageError(f"{source} is a folder: -o FOLDER is required")
-    return list_files_to_restore(source, output, overwrite=overwrite)
-
-
-def _restore_folder(
-    files: Sequence[tuple[Path, Path]], vault: Vault | None, key: bytes | str | None, scope: str, actor: str
-) -> None:
-    """Restore all files with one index, and print a summary."""
-    from allonym.files.restoring import restore_files
-
-    summary = restore_files(files, vault=vault, key=key, scope=scope, actor=actor)
-    for note_text in summary.notes:
-        print_note(note_text)
-    message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
-    if summary.unknown:
-        raise DataError(message)
-    print_note(message, label="restored:")
-
-
-def _print_explanation(result: Restored) -> None:
-    """Print offsets, label and rule of each restored mention, without text."""
-    for mention in result.found:
-        click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
 
 
 def _read_stream(source: str) -> Iterator[str]:
@@ -177,7 +125,7 @@ def _read_stream(source: str) -> Iterator[str]:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     if source == "-":
-        print_terminal_note()
+        print_stdin_note()
     first = True
     with sys.stdin.buffer if source == "-" else Path(source).open("rb") as file:
         while True:
@@ -193,11 +141,10 @@ def _read_stream(source: str) -> Iterator[str]:
                 return
 
 
-def _write_stream(pieces: Iterator[str], output: Path | None) -> None:
-    if output is None:
+def _write_pieces(pieces: Iterable[str], output: Path | None) -> None:
+    with nullcontext() if output is None else output.open("wb") as file:
         for piece in pieces:
-            write_output(piece)
-        return
-    with output.open("wb") as file:
-        for piece in pieces:
-            file.write(piece.encode("utf-8"))
+            if file is None:
+                write_output(piece)
+            else:
+                file.write(piece.encode("utf-8"))

@@ -1,14 +1,23 @@
-"""``allonym serve``: the HTTP API and the workbench."""
+"""``allonym serve`` and ``allonym gateway``: the HTTP API with the workbench, and an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
+import logging
+import os
 from dataclasses import fields
-from typing import Any
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from allonym.cli.options import FILE, SecretChoice, flag, option, read_key
 from allonym.cli.terminal import print_note
-from allonym.errors import MissingExtra
+from allonym.errors import UsageError, require_extra
+
+if TYPE_CHECKING:
+    from allonym.server.gateway import Settings
+    from allonym.vault import Vault
 
 
 def _add_setting_options(command: Any) -> Any:
@@ -29,7 +38,7 @@ def _add_setting_options(command: Any) -> Any:
 
 
 @click.command(short_help="Serve the HTTP API and the workbench.")
-@click.option("--config", type=click.Path(dir_okay=False), help="TOML file with settings.  [env: ALLONYM_CONFIG]")
+@option("--config", "TOML file with settings.  [env: ALLONYM_CONFIG]", type=click.Path(dir_okay=False))
 @_add_setting_options
 def serve(config: str | None, **options: Any) -> None:
     """Serve the HTTP API and the workbench, by default for this machine only.
@@ -45,12 +54,89 @@ def serve(config: str | None, **options: Any) -> None:
     """
     from allonym.server.settings import load
 
-    chosen: dict[str, Any] = {name: None if value == () else value for name, value in options.items()}
-    settings = load(config, **chosen)
-    try:
+    settings = load(config, **{name: None if value == () else value for name, value in options.items()})
+    with require_extra("allonym serve", "server"):
         from allonym.server.running import run
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "allonym":
-            raise
-        raise MissingExtra("allonym serve", "server") from None
-    run(settings, lambda line: print_note(line))
+    run(settings, print_note)
+
+
+@click.command(short_help="Run an OpenAI-compatible endpoint that protects requests.")
+@option("--upstream URL", "Base URL of the endpoint to forward to, such as https://api.openai.com/v1.")
+@option("--config FILE.toml", "TOML file with settings; options and ALLONYM_GATEWAY_* take precedence.", type=FILE)
+@option("--host NAME", "Address to listen on. Addresses other than loopback require clients with keys.")
+@option("--port N", "Port to listen on; 0: any free one.", type=click.IntRange(0, 65535))
+@option("--policy NAME|FILE", "Policy of requests that name none.  [default: reversible]")
+@option(
+    "--policies NAME|FILE", "Policy that clients may choose by the header X-Allonym-Policy. Repeatable.", multiple=True
+)
+@option("--vault PATH|URL", "Vault for the placeholders of conversations; see: allonym vault.")
+@option("--secret-file PATH", "File with the vault's secret. By default ALLONYM_VAULT_KEY.")
+@option("--key-file PATH", "File with the key of keyed operators. By default the vault's key.")
+@option("--explain/--no-explain", "Explain placeholders to the model.  [default: explain]", default=None)
+@option("--media KIND", "Content to send unchanged: image, audio or file. Repeatable.", multiple=True)
+@flag("--new-key", "Print a new client key with its digest, and exit.")
+def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
+    """Run an OpenAI-compatible endpoint that anonymises requests to a language model and restores its answers.
+
+    Programs only change their base URL. Content that cannot be protected is not sent.
+
+    \b
+    Examples:
+      allonym gateway --upstream https://api.openai.com/v1
+      allonym gateway --config gateway.toml
+    """
+    with require_extra("the gateway", "gateway"):
+        import uvicorn
+
+        from allonym.server.gateway import create_app, load
+        from allonym.server.gateway.settings import digest_client_key
+        from allonym.server.listening import listen
+    if new_key:
+        key = "agw_" + token_urlsafe(32)
+        click.echo(f'key: {key}\nkey_sha256 = "{digest_client_key(key)}"')
+        return
+    settings = load(config, **options)
+    vault = _open_vault(settings)
+    key_file = _check_setting_file(settings.key_file, "key_file")
+    try:
+        app = create_app(settings, vault=vault, key=read_key(key_file))
+        with listen(settings.host, settings.port) as place:
+            _configure_request_log()
+            shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+            address = f"http://{shown}:{place.getsockname()[1]}/v1"
+            print_note(f"{address} protects what goes to {settings.upstream}", label="gateway:")
+            how = uvicorn.Config(
+                app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30
+            )
+            uvicorn.Server(how).run(sockets=[place])
+    finally:
+        if vault is not None:
+            vault.close()
+
+
+def _open_vault(settings: Settings) -> Vault | None:
+    if not settings.vault:
+        if settings.secret_file:
+            raise UsageError("secret_file requires vault")
+        return None
+    file = _check_setting_file(settings.secret_file, "secret_file")
+    if file is None and not os.environ.get("ALLONYM_VAULT_KEY"):
+        raise UsageError("the vault's secret is required: secret_file or ALLONYM_VAULT_KEY")
+    return SecretChoice(file).open_vault(settings.vault)
+
+
+def _check_setting_file(path: str | None, setting: str) -> Path | None:
+    """Return the file that a setting names, if it names one. Raises :class:`UsageError` if there is none."""
+    if path and not Path(path).is_file():
+        raise UsageError(f"setting {setting}: there is no file {path}")
+    return Path(path) if path else None
+
+
+def _configure_request_log() -> None:
+    """Log one line per request to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("allonym.gateway")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False

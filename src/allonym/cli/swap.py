@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from allonym.cli.options import field_option, format_option, key_option, read_key
-from allonym.cli.progress import show_stages
-from allonym.cli.terminal import print_note, print_table
-from allonym.errors import DataError, UsageError
+from allonym.cli import options
+from allonym.cli.options import COUNT, FILE, NEW_FILE, PATH, POSITIVE, TextFields, flag, option
+from allonym.cli.outputs import check_not_inputs, check_report_suffix, open_stages_folder, render_page
+from allonym.cli.terminal import print_note, print_table, show_stage_bars
+from allonym.errors import UsageError
 
 if TYPE_CHECKING:
-    from allonym.files.state import State
     from allonym.swap import Release, Releases, Run
     from allonym.swap.run import Result
-
-_OUT = click.Path(dir_okay=False, path_type=Path)
 
 
 def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from allonym.swap.settings import presets
 
-    names = [CompletionItem(n) for n in presets() if n.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+    return options.complete_presets_and_files(presets(), incomplete)
 
 
-def _parse_states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
+def _parse_entity_states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
     """Parse ``Organization=swap,Date=fixed``; a name without a state is swapped."""
     out = {}
     for part in (value or "").split(","):
@@ -49,126 +45,84 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
         raise click.BadParameter("numbers such as 1e6,1e12 are required", ctx=ctx, param=param) from None
 
 
+_SETTINGS = {
+    "section": "read.section",
+    "swap_size": "search.size",
+    "full": "search.full",
+    "clusters": "mixture.clusters",
+    "family": "mixture.family",
+    "embedder": "embed.name",
+    "population": "search.population",
+    "draws": "search.draws",
+    "intruder": "check.intruders",
+}
+"""Options that set a key of the settings; the other choices are the rule that chooses a release."""
+
+
 @click.command(short_help="Exchange entities between the documents of a corpus.")
 @click.argument("source", metavar="CORPUS")
-@click.option("-o", "--output", metavar="OUT", help="File or folder for the release, in the format of CORPUS.")
-@click.option(
-    "--protect", required=True, metavar="KEY", help="Metadata field to protect, such as company, author or hospital."
-)
-@click.option(
-    "--report",
-    type=_OUT,
-    metavar="FILE",
-    help="Write a report with plots, tables and texts side by side, as one HTML page.",
-)
-@click.option("--no-texts", is_flag=True, help="With --report and --json: leave out the texts of chunks.")
-@click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Write every number, as JSON.")
-@click.option("--plan", type=_OUT, metavar="FILE", help="Write the plan of each document, as JSON lines.")
-@click.option(
-    "--originals",
-    is_flag=True,
-    help="With --plan: include the originals, so that `allonym restore` can undo the edits.",
-)
-@click.option(
-    "-s",
-    "--settings",
-    "--preset",
-    "settings",
+@option("-o, --output OUT", "File or folder for the release, in the format of CORPUS.")
+@option("--protect KEY", "Metadata field to protect, such as company, author or hospital.", required=True)
+@option("--report FILE", "Write a report with plots, tables and texts side by side, as one HTML page.", type=NEW_FILE)
+@flag("--no-texts", "With --report and --json: leave out the texts of chunks.")
+@option("--json FILE", "Write every number, as JSON.", name="as_json", type=NEW_FILE)
+@option("--plan FILE", "Write the plan of each document, as JSON lines.", type=NEW_FILE)
+@flag("--originals", "With --plan: include the originals, so that `allonym restore` can undo the edits.")
+@option(
+    "-s, --settings, --preset NAME|FILE",
+    "Settings: default, p1 (the paper's protocol), earnings, or a TOML file.",
+    name="settings",
     default="default",
-    show_default=True,
-    metavar="NAME|FILE",
     shell_complete=_complete_presets,
-    help="Settings: default, p1 (the paper's protocol), earnings, or a TOML file.",
 )
-@click.option(
-    "-p", "--policy", default="swap", show_default=True, metavar="NAME|FILE",
-    help="Policy for detection, for direct identifiers, and for entities that cannot be exchanged.",
-)  # fmt: skip
-@field_option
-@format_option
-@click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Table with a row per document: a column id or file, and the column KEY.")  # fmt: skip
-@click.option(
-    "--section", metavar="NAME", help="Section of the documents to use: all, or presentation (of earnings calls)."
+@option(
+    "-p, --policy NAME|FILE",
+    "Policy for detection, for direct identifiers, and for entities that cannot be exchanged.",
+    default="swap",
 )
-@click.option("--rest", type=click.Choice(["drop", "anonymize"]), default="drop", show_default=True,
-              help="Treatment of text outside the section.")  # fmt: skip
-@click.option("--categories", callback=_parse_states, metavar="NAME=STATE,...",
-              help="States of categories: swap, fixed, change or free, e.g. Person=fixed.")  # fmt: skip
-@click.option("--swap-size", type=click.IntRange(1), metavar="N", help="Exchange all subsets of N categories together.")
-@click.option("--clusters", type=click.IntRange(0), metavar="K", help="Number of mixture components; 0: chosen by BIC.")
-@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Distribution of the components.")
-@click.option("--embedder", metavar="NAME", help="Source of embeddings: encoder, lsa, sentence-transformers or openai.")
-@click.option(
-    "--population", callback=_parse_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12."
+@options.text_options
+@option("--metadata FILE", "Table with a row per document: a column id or file, and the column KEY.", type=FILE)
+@option("--section NAME", "Section of the documents to use: all, or presentation (of earnings calls).")
+@option("--rest", "Treatment of text outside the section.", type=click.Choice(["drop", "anonymize"]), default="drop")
+@option(
+    "--categories NAME=STATE,...",
+    "States of categories: swap, fixed, change or free, e.g. Person=fixed.",
+    callback=_parse_entity_states,
 )
-@click.option(
-    "--draws", type=click.IntRange(1), metavar="M", help="Random sequences of exchanges per set of categories."
-)
-@click.option("--risk-cap", type=float, metavar="R", help="Choose the most useful release with at most this risk.")
-@click.option(
-    "--utility-floor", type=float, metavar="U", help="Choose the least risky release with at least this utility."
-)
-@click.option(
-    "--slope",
-    type=float,
-    metavar="A",
-    help="Choose the release where a line risk = A * utility + b touches the frontier.",
-)
-@click.option(
-    "--offset", type=float, metavar="B", help="With --slope: fix b of the line, and choose the release nearest to it."
-)
-@click.option(
-    "--check/--no-check", default=True, show_default=True, help="Let intruders guess KEY before and after the exchange."
-)
-@click.option(
-    "--intruder", multiple=True, metavar="NAME", help="Intruder for --check: entities, words or llm. Repeatable."
-)
-@click.option("--background", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="Further texts with KEY for the intruders to learn from.")  # fmt: skip
-@click.option("--label", metavar="KEY", help="Metadata field to predict, such as sector, as a measure of utility.")
-@click.option(
-    "--grid", is_flag=True, help="Show how the chosen release depends on thresholds, clusters, family and weights."
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the exchanges.")
-@key_option
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True,
-    help="Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
-)  # fmt: skip
-@click.option(
-    "--runner", type=click.Choice(("processes", "ray")), default="processes", show_default=True,
-    help="Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one "
-    "started for this run. The output is the same.",
-)  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and the one that would be chosen.")
-@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
-@click.option("--overwrite", is_flag=True, help="Replace existing outputs.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress, notes or summary.")
+@option("--swap-size N", "Exchange all subsets of N categories together.", type=POSITIVE)
+@option("--clusters K", "Number of mixture components; 0: chosen by BIC.", type=COUNT)
+@option("--family", "Distribution of the components.", type=click.Choice(["pkbd", "spcauchy", "auto"]))
+@option("--embedder NAME", "Source of embeddings: encoder, lsa, sentence-transformers or openai.")
+@option("--population N,...", "Population sizes for the risk, e.g. 1e6,1e12.", callback=_parse_sizes)
+@option("--draws M", "Random sequences of exchanges per set of categories.", type=POSITIVE)
+@option("--risk-cap R", "Choose the most useful release with at most this risk.", type=float)
+@option("--utility-floor U", "Choose the least risky release with at least this utility.", type=float)
+@option("--slope A", "Choose the release where a line risk = A * utility + b touches the frontier.", type=float)
+@option("--offset B", "With --slope: fix b of the line, and choose the release nearest to it.", type=float)
+@option("--check/--no-check", "Let intruders guess KEY before and after the exchange.", default=True)
+@option("--intruder NAME", "Intruder for --check: entities, words or llm. Repeatable.", multiple=True)
+@option("--background PATH", "Further texts with KEY for the intruders to learn from.", type=PATH)
+@option("--label KEY", "Metadata field to predict, such as sector, as a measure of utility.")
+@flag("--grid", "Show how the chosen release depends on thresholds, clusters, family and weights.")
+@option("--seed", "Seed of the exchanges.", type=COUNT, default=0)
+@options.key_option
+@options.workers_option
+@options.runner_option("The output is the same.")
+@flag("--dry-run", "Write nothing; show the releases and the one that would be chosen.")
+@flag("--resume", "Continue an interrupted run of the same command.")
+@flag("--overwrite", "Replace existing outputs.")
+@flag("--quiet, -q", "Show no progress, notes or summary.")
 def swap(
     source: str,
     output: str | None,
     protect: str,
     settings: str,
     policy: str,
-    field: tuple[str, ...],
-    format: str | None,
+    texts: TextFields,
     metadata: Path | None,
-    section: str | None,
     rest: str,
     categories: dict[str, str],
-    swap_size: int | None,
-    clusters: int | None,
-    family: str | None,
-    embedder: str | None,
-    population: tuple[float, ...],
-    draws: int | None,
-    risk_cap: float | None,
-    utility_floor: float | None,
-    slope: float | None,
-    offset: float | None,
     check: bool,
-    intruder: tuple[str, ...],
     background: Path | None,
     label: str | None,
     grid: bool,
@@ -185,6 +139,7 @@ def swap(
     resume: bool,
     overwrite: bool,
     quiet: bool,
+    **choices: Any,
 ) -> None:
     """Exchange named entities between the documents of CORPUS, so that KEY cannot be inferred from a text.
 
@@ -210,123 +165,92 @@ def swap(
         raise click.UsageError("--no-texts requires --report or --json")
     if originals and plan is None:
         raise click.UsageError("--originals requires --plan")
-    if offset is not None and slope is None:
+    if choices["offset"] is not None and choices["slope"] is None:
         raise click.UsageError("--offset requires --slope")
     if source == "-":
         raise click.UsageError("CORPUS must be a file or a folder, not standard input")
-    if (intruder or background) and not check:
+    if (choices["intruder"] or background) and not check:
         raise click.UsageError("--intruder and --background require --check")
+    from allonym.report import swap_page
     from allonym.swap import Run
     from allonym.swap.categories import parse_categories
     from allonym.swap.run import STAGES
     from allonym.swap.settings import Settings
 
-    options = {
-        "read.section": section,
-        "search.size": swap_size,
-        "search.full": None if swap_size is None else False,
-        "mixture.clusters": clusters,
-        "mixture.family": family,
-        "embed.name": embedder,
-        "search.population": population or None,
-        "search.draws": draws,
-        "check.intruders": () if not check else intruder or None,
-    }
-    changes: dict[str, object] = {name: value for name, value in options.items() if value is not None}
+    if not check:
+        choices["intruder"] = ()
+    elif not choices["intruder"]:
+        del choices["intruder"]
+    choices["full"] = None if choices["swap_size"] is None else False
+    choices["population"] = choices["population"] or None
+    named = {name: value for name, value in choices.items() if value is not None}
+    changes: dict[str, object] = {path: named[name] for name, path in _SETTINGS.items() if name in named}
     if categories:
         changes |= {f"categories.{name}": state for name, state in parse_categories(categories).items()}
-    rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
     run = Run(
         source=source,
         protect=protect,
         settings=Settings.load(settings).with_(changes),
         policy=policy,
-        reading={"fields": field or None, "format": format, "metadata": metadata, "rest": rest},
-        rule={name: value for name, value in rule.items() if value is not None},
-        key=read_key(key_file),
+        reading={"fields": texts.field or None, "format": texts.format, "metadata": metadata, "rest": rest},
+        rule={name: value for name, value in named.items() if name not in _SETTINGS},
+        key=options.read_key(key_file),
         seed=seed,
         workers=workers,
     )
-    _check_early(run, report)
+    _check_before_work(run, report)
     if dry_run:
-        run = _place_run(run, runner)
-        with show_stages(STAGES, enabled=not quiet) as advance:
+        run = _attach_workers(run, runner)
+        with show_stage_bars(STAGES, enabled=not quiet) as advance:
             releases = run.search(None, advance)
-        _show_releases(releases, *run.best(releases))
+        _print_releases(releases, *run.best(releases))
         print_note("nothing was written", label="dry run:")
         return
     target = None if output is None else Path(output)
     inputs = [path for path in (metadata, background, key_file) if path is not None]
     inputs += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
-    _check_outputs(source, target, outputs, format, inputs, overwrite=overwrite)
-    state = _open_state(target or outputs[0], resume=resume, overwrite=overwrite)
-    try:
-        run = _place_run(run, runner)
-        with show_stages(STAGES, enabled=not quiet) as advance:
-            result = run.whole(
-                run.search(state.folder, advance, label=label),
-                background=background,
-                label=label,
-                grid=grid,
-                texts=not no_texts,
-                state=state.folder,
-                advance=advance,
-            )
-    except KeyboardInterrupt:
-        print_note("interrupted; run the same command with --resume to continue", label="error:")
-        raise click.exceptions.Exit(130) from None
-    except (UsageError, DataError):
-        if any(state.folder.glob("*.json")):
-            print_note(
-                f"the exchanges are kept in {state.folder}; --resume continues from there, also with another rule"
-            )
-        else:
-            state.clear()
-        raise
-    beside = {}
-    if as_json is not None:
-        beside[as_json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    if report is not None:
-        beside[report] = _render_report(result.values, report)
-    run.write(result.releases, result.made, target, plans=plan, originals=originals, beside=beside, overwrite=overwrite)
-    state.clear()
+    _check_outputs(source, target, outputs, texts.format, inputs, overwrite=overwrite)
+    note = "the exchanges are kept in {}; --resume continues from there, also with another rule"
+    with open_stages_folder(target or outputs[0], "swap", note, resume=resume, overwrite=overwrite) as state:
+        run = _attach_workers(run, runner)
+        with show_stage_bars(STAGES, enabled=not quiet) as advance:
+            releases = run.search(state, advance, label=label)
+            more: dict[str, Any] = {"background": background, "label": label, "grid": grid, "texts": not no_texts}
+            result = run.whole(releases, state=state, advance=advance, **more)
+        beside = {}
+        if as_json is not None:
+            beside[as_json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        if report is not None:
+            beside[report] = render_page(swap_page(result.values), report)
+        files: dict[str, Any] = {"plans": plan, "originals": originals, "beside": beside, "overwrite": overwrite}
+        run.write(result.releases, result.made, target, **files)
     if not quiet:
-        _show_result(result, [path for path in (target, *outputs) if path is not None])
+        _print_result(result, [path for path in (target, *outputs) if path is not None])
         if with_texts := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
             print_note(
                 f"original texts are in {' and '.join(with_texts)}: protect them as the corpus, or use --no-texts"
             )
 
 
-def _place_run(run: Run, runner: str) -> Run:
+def _attach_workers(run: Run, runner: str) -> Run:
     """Return the run with the runner's workers, which stay until the command ends."""
     if runner == "processes":
         return run
     from allonym.scale import swap_workers
 
-    context = click.get_current_context()
-    is_set = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
-    return replace(run, spread=context.with_resource(swap_workers(run.workers if is_set else None)))
+    workers = swap_workers(options.choose_ray_workers(run.workers))
+    return replace(run, spread=click.get_current_context().with_resource(workers))
 
 
-def _check_early(run: Run, report: Path | None) -> None:
+def _check_before_work(run: Run, report: Path | None) -> None:
     """Raise errors that would otherwise come up only after the work."""
     from allonym.intruder import open_intruder
-    from allonym.report import FORMATS
     from allonym.swap.embedding import embedders
 
     embedders.get(run.settings.embed.name, "--embedder")
     for name in run.settings.check.intruders:
         open_intruder(name, **run.intruder_options().get(name, {}))
-    if report is not None and report.suffix.lower() not in FORMATS:
-        raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {report.suffix or 'no ending'}")
-
-
-def _render_report(values: Mapping[str, Any], path: Path) -> str:
-    """Return the report, in the format of the file's suffix."""
-    from allonym import report
-
-    return report.render(report.swap_page(values), report.FORMATS.get(path.suffix.lower(), "html"))
+    check_report_suffix(report)
 
 
 def _check_outputs(
@@ -339,33 +263,17 @@ def _check_outputs(
     overwrite: bool,
 ) -> None:
     """Raise if an output exists, is named twice, or is or lies in an input of the run."""
-    from allonym.files.items import check_free, check_separate, list_items
+    from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
 
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
         raise UsageError(f"there is no file or folder {source}")
-    protected = {path.resolve() for path in (Path(source), *inputs)}
-    for path in (*outputs, *(item.target for item in items if item.target is not None)):
-        if protected & {path.resolve(), *path.resolve().parents}:
-            raise UsageError(f"{path} is, or lies in, an input of the run, which is never changed")
-    check_separate(items, outputs)
-    check_free([item.target for item in items], outputs, overwrite)
+    check_not_inputs((*outputs, *(item.target for item in items if item.target is not None)), (Path(source), *inputs))
+    check_outputs_distinct(items, outputs)
+    check_targets_free([item.target for item in items], outputs, overwrite)
 
 
-def _open_state(target: Path, *, resume: bool, overwrite: bool) -> State:
-    """Return the folder of finished stages, hidden beside the first output."""
-    from allonym.files.state import State
-
-    target = target.absolute()  # the name of .
-    folder = target.with_name(f".{target.name}.allonym-swap")
-    if folder.exists() and not resume:
-        if not overwrite:
-            raise UsageError(f"an unfinished run lies at {folder}: --resume continues it, --overwrite begins again")
-        State(folder).clear()
-    return State(folder)
-
-
-def _show_releases(releases: Releases, best: Release, why: str) -> None:
+def _print_releases(releases: Releases, best: Release, why: str) -> None:
     """Show the releases of the frontier and the chosen one as a table, and why it was chosen."""
     sizes = releases.settings.search.population
     head = ["", "categories", "swaps", "chunks", "share", "utility", "cosine", *(f"risk {n:g}" for n in sizes)]
@@ -375,26 +283,19 @@ def _show_releases(releases: Releases, best: Release, why: str) -> None:
     for r in releases.releases:
         if r.index not in front and r != best and r.index != last[r.categories]:
             continue
-        rows.append(
-            [
-                "chosen" if r == best else "frontier" if r.index in front else "",
-                " + ".join(r.categories),
-                f"{r.swaps:,}",
-                f"{r.changed.value:,.0f}",
-                f"{r.share.value:.1%}",
-                f"{r.utility.value:.4f}",
-                f"{r.cosine.value:.3f}",
-                *(f"{releases.risk(r, n).value:.4f}" for n in sizes),
-            ]
-        )
-    print_table(head, rows, right=tuple(range(2, len(head))))
+        mark = "chosen" if r == best else "frontier" if r.index in front else ""
+        counts = (f"{r.swaps:,}", f"{r.changed.value:,.0f}", f"{r.share.value:.1%}")
+        utility = (f"{r.utility.value:.4f}", f"{r.cosine.value:.3f}")
+        risks = (f"{releases.risk(r, n).value:.4f}" for n in sizes)
+        rows.append([mark, " + ".join(r.categories), *counts, *utility, *risks])
+    print_table(head, rows, right=range(2, len(head)))
     click.echo()
     click.echo(why)
     for warning in releases.warnings:
         print_note(warning)
 
 
-def _show_result(result: Result, paths: Sequence[Path]) -> None:
+def _print_result(result: Result, paths: Sequence[Path]) -> None:
     """Show the run in a few lines, on standard error."""
     releases, corpus, numbers = result.releases, result.made, result.made.numbers
     chunks, population = len(releases.corpus.chunks), releases.population

@@ -1,17 +1,29 @@
-"""Output of the commands: plain aligned text in a pipe, the same with some colour on a terminal."""
+"""The terminal: aligned text and notes, input that is decoded, and the progress of long runs.
+
+Output in a pipe is plain text; a terminal gets the same with some colour. Progress is shown on standard error, only
+where that is a terminal, and only after a moment.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from allonym.errors import DataError
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+PATIENCE = 0.3  # seconds before a bar appears
 
 # Control characters become visible pictures, so that a text can neither steer the terminal nor break a table.
 _VISIBLE = {c: 0x2400 + c for c in range(32)} | {127: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -20,7 +32,7 @@ _VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _LINES = {c: p for c, p in _VISIBLE.items() if c not in (9, 10)}
 
 
-def on_terminal(*, stderr: bool = False) -> bool:
+def is_terminal(*, stderr: bool = False) -> bool:
     """Tell whether standard output (or standard error) is a terminal."""
     return (sys.stderr if stderr else sys.stdout).isatty()
 
@@ -44,8 +56,8 @@ def write_output(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def json_line(value: object) -> str:
-    """Print one line of JSON; characters that the output can encode are not escaped."""
+def format_json_line(value: object) -> str:
+    """Return a value as one line of JSON; characters that the output can encode are not escaped."""
     line = json.dumps(value, ensure_ascii=False)
     return line if line.isascii() or not any("\ud800" <= c <= "\udfff" for c in line) else json.dumps(value)
 
@@ -57,9 +69,27 @@ def print_note(text: str, *, label: str = "note:") -> None:
     click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
+def report_failure(message: str, code: int = 1) -> click.exceptions.Exit:
+    """Print an error, and return the exception that ends the command with an exit code."""
+    print_note(message, label="error:")
+    return click.exceptions.Exit(code)
+
+
+def report_interrupt(*, resumable: bool = True) -> click.exceptions.Exit:
+    """Print that the user has interrupted the run, and return the exception that ends the command."""
+    return report_failure(f"interrupted{'; run the same command with --resume to continue' if resumable else ''}", 130)
+
+
 def print_heading(text: str) -> None:
     """Print a heading above a block."""
     click.secho(text, bold=True)
+
+
+def print_labelled_values(rows: Sequence[tuple[str, object]], indent: str = "") -> None:
+    """Print names, dimmed, and their values."""
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        click.echo(f"{indent}{click.style(name.ljust(width), dim=True)}  {value}")
 
 
 def print_table(
@@ -71,19 +101,14 @@ def print_table(
         right: the columns that stand flush right, from 0.
     """
     shown = [[escape_controls(str(cell)) for cell in row] for row in rows]
-    if on_terminal():
+    if is_terminal():
         from rich.table import Table
         from rich.text import Text
 
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for i, name in enumerate(head):
-            grid.add_column(
-                name,
-                justify="right" if i in right else "left",
-                no_wrap=i != wrap,
-                overflow="fold",
-                style="dim" if i == wrap else "",
-            )
+            style, justify = "dim" if i == wrap else "", "right" if i in right else "left"
+            grid.add_column(name, justify=justify, no_wrap=i != wrap, overflow="fold", style=style)  # type: ignore[arg-type]
         for row in shown:
             grid.add_row(*(Text(cell) for cell in row))
         make_console().print(grid)
@@ -92,3 +117,104 @@ def print_table(
     for row in (list(head), *shown):
         cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         click.echo("  ".join(cells).rstrip())
+
+
+def print_stdin_note() -> None:
+    """Note that standard input is read from a terminal, where the program would seem to hang."""
+    if sys.stdin.isatty():
+        print_note("reading from the terminal; Ctrl-D ends the text")
+
+
+def read_stdin() -> bytes:
+    """Read all of standard input."""
+    print_stdin_note()
+    return sys.stdin.buffer.read()
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """Decode UTF-8, dropping a byte order mark and keeping line ends.
+
+    Raises:
+        DataError: the data is not UTF-8; the message names the byte's position.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} is not UTF-8: byte {error.start} does not fit") from None
+
+
+@contextmanager
+def show_byte_progress(*, enabled: bool) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Yield a function (bytes done, all bytes) that draws the bar, or None if it is not enabled or not possible."""
+    with _show_bars({}, _make_byte_columns, enabled) as advance:
+        yield None if advance is None else lambda count, total: advance("", count, total)
+
+
+@contextmanager
+def show_stage_bars(names: Mapping[str, str], *, enabled: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield a function (stage, done, total) that draws one bar per stage, or None if not enabled or not possible.
+
+    ``names`` maps stages to the names that are shown.
+    """
+    with _show_bars(names, _make_stage_columns, enabled) as advance:
+        yield advance
+
+
+@contextmanager
+def show_stage_bar(name: str, *, enabled: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function (done, total) that draws a bar with this name, or None if not enabled or not possible."""
+    with show_stage_bars({}, enabled=enabled) as advance:
+        yield None if advance is None else lambda count, total: advance(name, count, total)
+
+
+@contextmanager
+def _show_bars(
+    names: Mapping[str, str], make_columns: Callable[[], Iterable[ProgressColumn]], enabled: bool
+) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    if not (enabled and is_terminal(stderr=True)):
+        yield None
+        return
+    from rich.progress import Progress
+
+    began = time.monotonic()
+    bars = Progress(*make_columns(), console=make_console(stderr=True), transient=True)
+    tasks: dict[str, Any] = {}
+
+    def advance_stage(stage: str, count: int, total: int | None) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(names.get(stage, stage), total=total)
+        if not bars.live.is_started and time.monotonic() - began > PATIENCE:
+            bars.start()
+        bars.update(tasks[stage], completed=count, total=total)
+
+    try:
+        yield advance_stage
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def _make_stage_columns() -> Iterable[ProgressColumn]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    return TextColumn("{task.description:<10}"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn()
+
+
+def _make_byte_columns() -> Iterable[ProgressColumn]:
+    from rich import filesize
+    from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    def format_amount(n: float) -> str:
+        return filesize.decimal(int(n))
+
+    class Amount(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(format_amount(task.completed) + (f" of {format_amount(task.total)}" if task.total else ""))
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{format_amount(speed)}/s" if speed else "", style="dim")
+
+    return BarColumn(bar_width=30), TaskProgressColumn(), Amount(), Rate(), TimeRemainingColumn(compact=True)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import open_vault, other_secret_options, read_vault_secret, secret_options
-from allonym.cli.terminal import json_line, print_note, print_table
+from allonym.cli import options
+from allonym.cli.options import FILE, NEW_FILE, POSITIVE, SecretChoice, flag, option, other_secret_options
+from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
 
 if TYPE_CHECKING:
-    from allonym.vault import Secret, VaultInfo
-
-F = TypeVar("F", bound=Callable[..., Any])
-_FILE = click.Path(dir_okay=False, path_type=Path)
+    from allonym.vault import Secret, Vault, VaultInfo
 
 _where = click.argument("where", metavar="VAULT")
-_actor = click.option("--actor", default="", metavar="NAME", help="Name for the audit log.")
-_new_file = click.option(
-    "--new-secret-file",
-    type=_FILE,
-    metavar="PATH",
-    help="Write a new random secret to this file, which must not exist. Only you can read it.",
+_actor = option("--actor NAME", "Name for the audit log.", default="")
+_new_file = option(
+    "--new-secret-file PATH",
+    "Write a new random secret to this file, which must not exist. Only you can read it.",
+    type=NEW_FILE,
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+_json = flag("--json", "Print JSON instead of a table.", name="as_json")
 
 
 @click.group(short_help="Manage the encrypted store of originals.")
@@ -47,18 +44,10 @@ def vault() -> None:
 @vault.command(short_help="Create a vault.")
 @_where
 @_new_file
-@secret_options
-@click.option("--keep-days", type=click.IntRange(1), metavar="N", help="Let entries expire after this number of days.")
+@options.secret_options
+@option("--keep-days N", "Let entries expire after this number of days.", type=POSITIVE)
 @_actor
-def init(
-    where: str,
-    new_secret_file: Path | None,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    keep_days: int | None,
-    actor: str,
-) -> None:
+def init(where: str, new_secret_file: Path | None, secret: SecretChoice, keep_days: int | None, actor: str) -> None:
     """Create a vault. If its secret is lost, so are its contents.
 
     \b
@@ -67,26 +56,21 @@ def init(
     """
     from allonym.vault import Vault
 
-    secret = _make_or_read_secret(new_secret_file, secret_file, secret_env, secret_keyring)
+    vault_secret = _make_or_read_secret(new_secret_file, secret)
     try:
-        Vault.create(where, secret, keep_days=keep_days, actor=actor).close()
+        Vault.create(where, vault_secret, keep_days=keep_days, actor=actor).close()
     except BaseException:
         if new_secret_file is not None:
             new_secret_file.unlink(missing_ok=True)
         raise
-    if new_secret_file is not None:
-        print_note(
-            f"the secret is in {new_secret_file}; keep it apart from the vault, and make a copy of it", label="made:"
-        )
+    _note_new_secret(new_secret_file)
 
 
 @vault.command(short_help="Count the contents of a vault.")
 @_where
-@secret_options
+@options.secret_options
 @_json
-def info(
-    where: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None, as_json: bool
-) -> None:
+def info(where: str, secret: SecretChoice, as_json: bool) -> None:
     """Count the contents of a vault, without showing values. The secret is optional; with it, scopes have names.
 
     With the secret, the column "shared" counts replacements of several entities, which can be restored only with the
@@ -100,24 +84,21 @@ def info(
     from allonym.restore import Restorer
     from allonym.vault import Vault
 
-    secret = read_vault_secret(secret_file, secret_env, secret_keyring)
-    with Vault.open(where, secret) as opened:
+    with Vault.open(where, secret.read_secret()) as opened:
         contents = opened.info()
         shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in contents.scopes}
     if as_json:
-        click.echo(json_line(_describe_contents(contents, shared)))
+        click.echo(format_json_line(_describe_contents(contents, shared)))
         return
-    retention = f"{contents.keep_days} days" if contents.keep_days else "until purged"
-    print_table(
-        ["vault", "value"],
-        [
-            ("where", contents.where),
-            ("schema", contents.schema),
-            ("created", f"{contents.created:%Y-%m-%d %H:%M} UTC"),
-            ("opens with", {"random": "random bytes", "passphrase": "a passphrase"}[contents.key]),
-            ("kept", retention),
-        ],
-    )
+    key = {"random": "random bytes", "passphrase": "a passphrase"}[contents.key]
+    facts = [
+        ("where", contents.where),
+        ("schema", contents.schema),
+        ("created", f"{contents.created:%Y-%m-%d %H:%M} UTC"),
+        ("opens with", key),
+        ("kept", f"{contents.keep_days} days" if contents.keep_days else "until purged"),
+    ]
+    print_table(["vault", "value"], facts)
     if contents.scopes:
         click.echo()
         rows = [
@@ -129,22 +110,13 @@ def info(
 
 @vault.command(short_help="Change the secret of a vault.")
 @_where
-@secret_options
+@options.secret_options
 @_new_file
 @other_secret_options("to", "The new secret", "")
-@click.option("--data", is_flag=True, help="Also change the data key, and encrypt everything again.")
+@flag("--data", "Also change the data key, and encrypt everything again.")
 @_actor
 def rotate(
-    where: str,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    new_secret_file: Path | None,
-    to_secret_file: Path | None,
-    to_secret_env: str | None,
-    to_secret_keyring: str | None,
-    data: bool,
-    actor: str,
+    where: str, secret: SecretChoice, new_secret_file: Path | None, to_secret: SecretChoice, data: bool, actor: str
 ) -> None:
     """Change the secret of a vault. The old secret no longer opens it; anonymised texts can still be restored.
 
@@ -155,34 +127,22 @@ def rotate(
     Example:
       allonym vault rotate letters.vault --secret-file letters.key --new-secret-file letters-2.key
     """
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
+    with secret.open_vault(where) as opened:
         # The new secret is safe on disk before it is in force, and stays there whatever happens.
-        new = _make_or_read_secret(new_secret_file, to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
-        opened.rotate(new, data=data, actor=actor)
-    if new_secret_file is not None:
-        print_note(
-            f"the secret is in {new_secret_file}; keep it apart from the vault, and make a copy of it", label="made:"
-        )
+        opened.rotate(_make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
+    _note_new_secret(new_secret_file)
 
 
 @vault.command(short_help="Delete entries permanently.")
 @_where
-@secret_options
-@click.option("--scope", metavar="NAME", help="Delete only from this scope; without other options, the whole scope.")
-@click.option("--subject", metavar="NAME", help="Delete entries that concern only this subject.")
-@click.option("--expired", is_flag=True, help="Delete expired entries.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@options.secret_options
+@option("--scope NAME", "Delete only from this scope; without other options, the whole scope.")
+@option("--subject NAME", "Delete entries that concern only this subject.")
+@flag("--expired", "Delete expired entries.")
+@flag("--yes, -y", "Do not ask for confirmation.")
 @_actor
 def purge(
-    where: str,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    scope: str | None,
-    subject: str | None,
-    expired: bool,
-    yes: bool,
-    actor: str,
+    where: str, secret: SecretChoice, scope: str | None, subject: str | None, expired: bool, yes: bool, actor: str
 ) -> None:
     """Delete entries permanently, and check that no trace is left. Their replacements can no longer be restored.
 
@@ -193,31 +153,23 @@ def purge(
       allonym vault purge letters.vault --expired --yes
       allonym vault purge letters.vault --subject patient-17
     """
-    from allonym.vault.records import scope_names
-
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
+    with secret.open_vault(where) as opened:
         if subject == "" or (scope is None and subject is None and not expired):
             raise UsageError("--scope, --subject or --expired is required")
         if subject is not None and expired:
             raise UsageError("--subject and --expired cannot be combined")
-        scopes = [scope_info.name for scope_info in opened.info().scopes]
+        scopes = _list_scopes(opened)
         if not yes:
-            what = (
-                "all expired entries"
-                if expired
-                else "all entries of this subject"
-                if subject is not None
-                else "this whole scope"
-            )
+            what = "all entries of this subject" if subject is not None else "this whole scope"
+            what = "all expired entries" if expired else what
             click.confirm(f"Permanently delete {what} from {where}?", abort=True, err=True)
         # Purge even if nothing matches: an earlier purge may have left traces, which this one removes.
         summary = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
-    if scope is not None and scope not in scopes:
-        raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
+    _check_scope(where, scope, scopes)
     if subject is not None and not summary.subjects:
         raise VaultError("nothing of this subject is in the vault" + (f" in scope {scope!r}" if scope else ""))
     counts = (
-        f"{summary.known} originals, {summary.assigned} choices, {summary.subjects} subjects, {summary.scopes} scopes"
+        f"originals {summary.known}, choices {summary.assigned}, subjects {summary.subjects}, scopes {summary.scopes}"
     )
     trace = "no trace left in its files" if summary.checked == "files" else "none left in its tables"
     print_note(f"{counts}; {trace}", label="deleted:")
@@ -225,57 +177,34 @@ def purge(
 
 @vault.command(short_help="Write a vault to one encrypted file.")
 @_where
-@click.argument("file", metavar="FILE", type=_FILE)
-@secret_options
+@click.argument("file", metavar="FILE", type=NEW_FILE)
+@options.secret_options
 @other_secret_options("to", "The file's secret", " By default the vault's own.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
+@flag("--overwrite", "Replace an existing FILE.")
 @_actor
-def export(
-    where: str,
-    file: Path,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    to_secret_file: Path | None,
-    to_secret_env: str | None,
-    to_secret_keyring: str | None,
-    overwrite: bool,
-    actor: str,
-) -> None:
+def export(where: str, file: Path, secret: SecretChoice, to_secret: SecretChoice, overwrite: bool, actor: str) -> None:
     """Write a whole vault to one encrypted file, to move it or as a backup.
 
     \b
     Example:
       allonym vault export letters.vault letters.export --secret-file letters.key
     """
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
-        secret = read_vault_secret(to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
-        secret = secret or read_vault_secret(secret_file, secret_env, secret_keyring)
-        assert secret is not None  # the vault is open
-        _check_apart(file, secret_file, to_secret_file)
-        count = opened.export(file, secret, overwrite=overwrite, actor=actor)
+    with secret.open_vault(where) as opened:
+        file_secret = to_secret.read_secret() or secret.read_secret()
+        assert file_secret is not None  # the vault is open
+        _check_not_secret(file, secret.file, to_secret.file)
+        count = opened.export(file, file_secret, overwrite=overwrite, actor=actor)
     print_note(f"{count} rows in {file}", label="written:")
 
 
 @vault.command(short_help="Write digests of the originals, to check a model's outputs.")
 @_where
-@click.option(
-    "-o", "--output", required=True, type=_FILE, metavar="FILE", help="File for the digests. Only you can read it."
-)
-@secret_options
-@click.option("--scope", metavar="NAME", help="Only the originals of this scope.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
+@option("-o, --output FILE", "File for the digests. Only you can read it.", required=True, type=NEW_FILE)
+@options.secret_options
+@option("--scope NAME", "Only the originals of this scope.")
+@flag("--overwrite", "Replace an existing FILE.")
 @_actor
-def digests(
-    where: str,
-    output: Path,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    scope: str | None,
-    overwrite: bool,
-    actor: str,
-) -> None:
+def digests(where: str, output: Path, secret: SecretChoice, scope: str | None, overwrite: bool, actor: str) -> None:
     """Write keyed digests of all originals and their variants, with their key, for `allonym evaluate generations`.
 
     The file contains no text and does not open the vault, but whoever has it can test whether a name is in the vault.
@@ -284,40 +213,38 @@ def digests(
     Example:
       allonym vault digests letters.vault --secret-file letters.key -o letters.digests
     """
-    from allonym.vault.records import scope_names
-
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
-        scopes = [scope_info.name for scope_info in opened.info().scopes]
-        if scope is not None and scope not in scopes:
-            raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
-        _check_apart(output, secret_file)
+    with secret.open_vault(where) as opened:
+        _check_scope(where, scope, _list_scopes(opened))
+        _check_not_secret(output, secret.file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
     print_note(f"digests of {count:,} originals in {output}; whoever has it can test names", label="written:")
 
 
-def _check_apart(file: Path, *secrets: Path | None) -> None:
+def _list_scopes(opened: Vault) -> list[str]:
+    return [scope.name for scope in opened.info().scopes]
+
+
+def _check_scope(where: str, scope: str | None, scopes: list[str]) -> None:
+    from allonym.vault.records import format_scope_names
+
+    if scope is not None and scope not in scopes:
+        raise VaultError(f"{where} has no scope {scope!r}; it has: {format_scope_names(scopes)}")
+
+
+def _check_not_secret(file: Path, *secrets: Path | None) -> None:
     if any(secret is not None and secret.resolve() == file.resolve() for secret in secrets):
         raise UsageError(f"{file} contains the secret and is not overwritten")
 
 
 @vault.command("import", short_help="Import the export of another vault.")
 @_where
-@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@secret_options
+@click.argument("file", metavar="FILE", type=FILE)
+@options.secret_options
 @other_secret_options("from", "The file's secret", " By default the vault's own.")
-@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Import a scope under another name. Repeatable.")
+@option("--rename OLD=NEW", "Import a scope under another name. Repeatable.", multiple=True)
 @_actor
 def import_(
-    where: str,
-    file: Path,
-    secret_file: Path | None,
-    secret_env: str | None,
-    secret_keyring: str | None,
-    from_secret_file: Path | None,
-    from_secret_env: str | None,
-    from_secret_keyring: str | None,
-    rename: tuple[str, ...],
-    actor: str,
+    where: str, file: Path, secret: SecretChoice, from_secret: SecretChoice, rename: tuple[str, ...], actor: str
 ) -> None:
     """Import the export of another vault: all of it, or nothing if there is an error.
 
@@ -334,11 +261,10 @@ def import_(
         if not equals:
             raise UsageError(f"--rename needs OLD=NEW, got {pair!r}")
         names[old] = new
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
-        secret = read_vault_secret(from_secret_file, from_secret_env, from_secret_keyring, prefix="from-")
-        secret = secret or read_vault_secret(secret_file, secret_env, secret_keyring)
-        assert secret is not None  # the vault is open
-        summary = opened.import_(file, secret, rename=names, actor=actor)
+    with secret.open_vault(where) as opened:
+        file_secret = from_secret.read_secret() or secret.read_secret()
+        assert file_secret is not None  # the vault is open
+        summary = opened.import_(file, file_secret, rename=names, actor=actor)
     print_note(
         f"{summary.known} originals and {summary.assigned} choices; {summary.same} existed already", label="imported:"
     )
@@ -352,40 +278,31 @@ def import_(
 
 @vault.command(short_help="Show the audit log.")
 @_where
-@secret_options
+@options.secret_options
 @_json
-def audit(
-    where: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None, as_json: bool
-) -> None:
+def audit(where: str, secret: SecretChoice, as_json: bool) -> None:
     """Show the audit log, after checking its integrity. It contains no text, no subject and no replacement.
 
     \b
     Example:
       allonym vault audit letters.vault --secret-file letters.key
     """
-    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
+    with secret.open_vault(where) as opened:
         lines = opened.audit()
     if as_json:
         for entry in lines:
             row = {"number": entry.number, "time": entry.time.isoformat(), "action": entry.action, "scope": entry.scope}
-            click.echo(json_line({**row, "actor": entry.actor, "counts": dict(entry.counts)}))
+            click.echo(format_json_line({**row, "actor": entry.actor, "counts": dict(entry.counts)}))
         return
-    rows = [
-        (
-            f"{entry.time:%Y-%m-%d %H:%M:%S}",
-            entry.action,
-            entry.scope or "-",
-            entry.actor or "-",
-            ", ".join(f"{name} {count}" for name, count in entry.counts.items()) or "-",
-        )
-        for entry in lines
-    ]
+    rows = []
+    for entry in lines:
+        counts = ", ".join(f"{name} {count}" for name, count in entry.counts.items())
+        named = (text or "-" for text in (entry.scope, entry.actor, counts))
+        rows.append((f"{entry.time:%Y-%m-%d %H:%M:%S}", entry.action, *named))
     print_table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
 
 
-def _make_or_read_secret(
-    new_file: Path | None, file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
-) -> Secret:
+def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     """Return a new secret, written to its file, or the one that the options name.
 
     Raises:
@@ -394,14 +311,15 @@ def _make_or_read_secret(
     from allonym.vault import new_secret, read_secret
 
     if new_file is None:
-        secret = read_vault_secret(file, environment, keyring, prefix=prefix)
+        secret = choice.read_secret()
         if secret is None:
-            either = "" if prefix else ", or ALLONYM_VAULT_KEY"
-            raise UsageError(f"a secret is required: --new-secret-file, --{prefix}secret-file or -keyring{either}")
+            either = "" if choice.prefix else ", or ALLONYM_VAULT_KEY"
+            names = f"--new-secret-file, --{choice.prefix}secret-file or -keyring{either}"
+            raise UsageError(f"a secret is required: {names}")
         return secret
-    if file is not None or environment is not None or keyring is not None:
+    if choice.has_secret_option:
         raise UsageError(
-            f"--new-secret-file makes a secret and --{prefix}secret-... names one; they cannot be combined"
+            f"--new-secret-file makes a secret and --{choice.prefix}secret-... names one; they cannot be combined"
         )
     line = new_secret()
     try:
@@ -415,16 +333,18 @@ def _make_or_read_secret(
     return read_secret(line, str(new_file))
 
 
+def _note_new_secret(file: Path | None) -> None:
+    if file is not None:
+        print_note(f"the secret is in {file}; keep it apart from the vault, and make a copy of it", label="made:")
+
+
 def _describe_contents(contents: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
+    """Return the contents, ready for JSON."""
+    counts = ("known", "assigned", "subjects", "expired")
     scopes = [
-        {"scope": o.name, "known": o.known, "assigned": o.assigned, "subjects": o.subjects, "expired": o.expired}
-        | {"shared": shared.get(o.name)}
+        {"scope": o.name, **{name: getattr(o, name) for name in counts}, "shared": shared.get(o.name)}
         for o in contents.scopes
     ]
-    top = {
-        "where": contents.where,
-        "schema": contents.schema,
-        "created": contents.created.isoformat(),
-        "key": contents.key,
-    }
+    created = contents.created.isoformat()
+    top = {"where": contents.where, "schema": contents.schema, "created": created, "key": contents.key}
     return {**top, "keep_days": contents.keep_days, "scopes": scopes}

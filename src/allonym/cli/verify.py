@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import chosen_policy, key_option, policy_options, read_key
-from allonym.cli.terminal import print_note, print_table
+from allonym.cli import options
+from allonym.cli.options import FILE, option
+from allonym.cli.terminal import print_note, print_table, report_failure
 from allonym.errors import DataError, PlanMismatch, UsageError
 
 if TYPE_CHECKING:
@@ -17,30 +18,19 @@ if TYPE_CHECKING:
     from allonym.plan import Plan
     from allonym.policy import Policy
 
-_IN = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command(short_help="Check a PDF or office file for covered text.")
-@click.argument("safe", type=_IN, metavar="SAFE")
-@click.option("--original", type=_IN, metavar="SOURCE", help="The original of SAFE; the policy is applied to it again.")
-@click.option(
-    "--plans",
-    type=_IN,
-    metavar="PATH",
-    help="Plans by `allonym anonymize --plans`; without --original, they must contain the originals.",
+@click.argument("safe", type=FILE, metavar="SAFE")
+@option("--original SOURCE", "The original of SAFE; the policy is applied to it again.", type=FILE)
+@option(
+    "--plans PATH",
+    "Plans by `allonym anonymize --plans`; without --original, they must contain the originals.",
+    type=FILE,
 )
-@policy_options
-@key_option
+@options.policy_options
+@options.key_option
 def verify(
-    safe: Path,
-    original: Path | None,
-    plans: Path | None,
-    policy: str,
-    label: tuple[str, ...],
-    dictionary: tuple[tuple[str, Path], ...],
-    exclude_terms: Path | None,
-    operating_point: str | float | None,
-    key_file: Path | None,
+    safe: Path, original: Path | None, plans: Path | None, choice: options.PolicyChoice, key_file: Path | None
 ) -> None:
     """Check that SAFE, a PDF, DOCX or XLSX, no longer contains covered text, using independent readers.
 
@@ -55,24 +45,23 @@ def verify(
       allonym verify letter-safe.pdf --plans plans.jsonl
     """
     from allonym.files import format_of
-    from allonym.files.verify import VIEWS, find_leftovers
+    from allonym.files.verify import VIEWS, find_leftovers_in_file
 
     name = format_of(safe.name)[0].name
     if name not in VIEWS:
         raise UsageError(f"verify reads {', '.join(VIEWS)}; {safe} is {name}, whose text can be searched as it is")
     if original is None and plans is None:
         raise click.UsageError("--original or --plans is required, to know the covered text")
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
-    document = None if original is None else _read_document(original, chosen)
+    policy = choice.load_policy()
+    document = None if original is None else _read_document(original, policy)
     plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
-    covered, expected = _find_covered(document, plan, chosen, read_key(key_file))
+    covered, expected = _find_covered_texts(document, plan, policy, options.read_key(key_file))
     texts = [text for _, text in covered]
-    leftovers = find_leftovers(safe.read_bytes(), name, texts, expected)
+    leftovers = find_leftovers_in_file(safe.read_bytes(), name, texts, expected)
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
     if kinds:
         print_table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
-        print_note(f"{safe} still contains {len(leftovers)} of {len(texts)} covered texts", label="error:")
-        raise click.exceptions.Exit(1)
+        raise report_failure(f"{safe} still contains {len(leftovers)} of {len(texts)} covered texts")
     print_note(f"{safe} contains none of {len(texts)} covered texts", label="verified:")
 
 
@@ -99,11 +88,11 @@ def _read_plan(path: Path, names: set[str]) -> Plan:
     if len(rows) > 1:
         rows = [(r, plan) for r, plan in rows if {Path(str(r.get(k, ""))).name for k in ("file", "id")} & names]
     if len(rows) != 1:
-        raise PlanMismatch(f"{path} must hold one plan of this file, got {len(rows)}")
+        raise PlanMismatch(f"{path} contains {len(rows)} plans of this file; one is required")
     return rows[0][1]
 
 
-def _find_covered(
+def _find_covered_texts(
     document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
 ) -> tuple[list[tuple[str, str]], str]:
     """Return (label, text) of the covered texts, each once, and the text that may occur in the result."""

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from allonym import registry
 from allonym.detect import Detector
-from allonym.detect.disguise import find_regions, fold_lookalikes
-from allonym.detect.turns import with_turns
+from allonym.detect.disguise import find_disguised_regions, fold_lookalikes
+from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError
 from allonym.policy import Policy
@@ -31,20 +31,20 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     Raises:
         DataError: a detector failed. The message names the type of its error only, since the error may quote the text.
     """
-    document = with_turns(document)
+    document = add_turns(document)
     folded = fold_lookalikes(document.text)
     plain = document if folded is document.text else replace(document, text=folded)
     detectors = build_detectors(policy)
     candidates = [span for detector in detectors for span in _run_detector(detector, plain)]
     scores: dict[tuple[int, int, str], float] | None = None
     readers = [detector for detector in detectors if getattr(detector, "reads_disguise", True)]
-    for offset, first, last, view in find_regions(folded):
+    for offset, first, last, view in find_disguised_regions(folded):
         scores = scores or {(s.start, s.end, s.label): s.score for s in candidates}
         unmasked = Document(document.id, view.text, document.meta)
         for detector in readers:
             for span in _run_detector(detector, unmasked):
                 if first <= span.start and span.end <= last:
-                    start, end = (offset + border for border in view.original(span.start, span.end))
+                    start, end = (offset + border for border in view.locate_original(span.start, span.end))
                     if scores.get((start, end, span.label), -1.0) < span.score:
                         candidates.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     return candidates

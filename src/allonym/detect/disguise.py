@@ -1,7 +1,7 @@
 """Disguise: identifiers that a person recognises and a pattern does not.
 
 :func:`fold_lookalikes` changes characters one for one, so offsets stay (full-width digits, no-break spaces, dashes,
-digits of other scripts, look-alike letters). :func:`unmask` undoes what changes lengths (invisible characters,
+digits of other scripts, look-alike letters). :func:`undo_disguise` undoes what changes lengths (invisible characters,
 entities and escapes, ``[at]`` and ``[dot]``, broken lines) and returns a :class:`View` that maps spans back. Both
 return at once where a cheap test finds no disguise."""
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from allonym.checksums.general import luhn
 from allonym.detect.scan import compile_pattern, encode_text, find_matches
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.document import merge_intervals
 
 # The characters of other alphabets that look like ASCII ones.
@@ -84,7 +84,7 @@ def fold_lookalikes(text: str) -> str:
     Greek) fold only in tokens that hold ASCII letters, digits or ``@`` and whose other letters all look like ASCII
     ones, so a text in those alphabets stays as it is.
 
-    >>> fold("４１１１–1111")
+    >>> fold_lookalikes("４１１１–1111")
     '4111-1111'
     """
     if text.isascii():
@@ -147,7 +147,7 @@ class View:
     text: str = field(repr=False)
     _layers: tuple[Layer, ...] = field(repr=False)
 
-    def original(self, start: int, end: int) -> tuple[int, int]:
+    def locate_original(self, start: int, end: int) -> tuple[int, int]:
         """The smallest span of the disguised text that holds the characters ``start:end`` of the view.
 
         It includes disguise between these characters, but none around them. ``start < end`` is required.
@@ -201,11 +201,11 @@ _CHARACTERS = compile_pattern(
     rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)"
 )
 _WORDS = compile_pattern(rf"{_BRACKETED}|({_HXXP})|((?-i)@|\bdot\b)")
-TOP_DOMAINS = word_list("top_domains")
+TOP_DOMAINS = read_word_list("top_domains")
 """Common top-level domains, in lower case."""
 
 
-def unmask(text: str) -> View | None:
+def undo_disguise(text: str) -> View | None:
     """Undo the disguise that changes the length of a text; None where there is none.
 
     The text must be folded (:func:`fold_lookalikes`). The view's spans then also hold for the text before folding.
@@ -213,7 +213,7 @@ def unmask(text: str) -> View | None:
     if _ANY.search(encode_text(text)) is None:
         return None
     layers: list[Layer] = []
-    for step in (_decode_characters, _decode_characters, _decode_signs, _join_spaced, _join_broken_lines):
+    for step in (_decode_characters, _decode_characters, _decode_signs, _join_spaced_addresses, _join_broken_lines):
         if changes := step(text):
             text, layer = apply_changes(text, changes)
             layers.append(layer)
@@ -224,7 +224,7 @@ _REGION = 512  # characters around a disguise that are looked at with it
 _EDGE = 64  # characters at a region's ends in which a finding may be a cut one
 
 
-def find_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
+def find_disguised_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
     """Find the disguised regions of a folded text.
 
     Yields:
@@ -232,14 +232,14 @@ def find_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
         because it is not near a cut, and the view. A short text is one region, so that its context stays together.
     """
     if len(text) <= 8 * _REGION:
-        view = unmask(text)
+        view = undo_disguise(text)
         if view is not None:
             yield 0, 0, len(view.text), view
         return
     around = ((max(0, a - _REGION), min(len(text), b + _REGION)) for ((a, b), *_) in find_matches(_ANY, text))
     for start, end in merge_intervals(around):
         a = max(text.rfind(" ", max(0, start - _EDGE), start) + 1, start - _EDGE, 0)
-        view = unmask(text[a:end])
+        view = undo_disguise(text[a:end])
         if view is not None:
             last = len(view.text) if end == len(text) else len(view.text) - _EDGE
             yield a, 0 if a == 0 else _EDGE, last, view
@@ -274,7 +274,7 @@ def _decode_characters(text: str) -> list[Change]:
                 changes.append((*entity, shown))
         elif escape[0] >= 0:
             raw = text[slice(*escape)]
-            shown = _fold_visible(raw[1] if len(raw) == 2 else chr(int(raw[2:], 16)))
+            shown = _fold_decoded_characters(raw[1] if len(raw) == 2 else chr(int(raw[2:], 16)))
             if shown is not None:
                 changes.append((*escape, shown))
         elif percent[0] >= 0:
@@ -285,7 +285,7 @@ def _decode_characters(text: str) -> list[Change]:
     return changes
 
 
-def _fold_visible(shown: str) -> str | None:
+def _fold_decoded_characters(shown: str) -> str | None:
     """Fold decoded characters; None where they are control characters or half of a surrogate pair."""
     if any(unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\t\n" for c in shown):
         return None
@@ -299,7 +299,7 @@ def _decode_entity(raw: str) -> str | None:
     from html import unescape
 
     shown = unescape(raw)
-    return None if shown == raw or "\ufffd" in shown else _fold_visible(shown)
+    return None if shown == raw or "\ufffd" in shown else _fold_decoded_characters(shown)
 
 
 def _decode_percents(text: str, start: int, end: int) -> list[Change]:
@@ -310,7 +310,7 @@ def _decode_percents(text: str, start: int, end: int) -> list[Change]:
     changes: list[Change] = []
     for char in shown:
         size = 3 * len(char.encode("utf-8"))
-        plain = _fold_visible(char)
+        plain = _fold_decoded_characters(char)
         if plain is not None and char not in "\t\n":
             changes.append((start, start + size, plain))
         start += size
@@ -345,7 +345,7 @@ _AT = compile_pattern(rf"({_AROUND_AT})")
 _LETTERS = compile_pattern(r"(?:^|\s)([\w.](?: [\w.\-]){1,64} @(?: [\w.\-]){3,64})")
 
 
-def _join_spaced(text: str) -> list[Change]:
+def _join_spaced_addresses(text: str) -> list[Change]:
     """Drop blanks inside a mail address: ``jane @ example . com``, ``j a n e @ e x a m p l e . c o m``."""
     if " @" not in text and "@ " not in text:
         return []
@@ -390,7 +390,7 @@ def _join_broken_lines(text: str) -> list[Change]:
         if (
             before == "@"
             or gap == "="
-            or (gap == "-" and "@" in _cut_tail(text, start) and "." in _cut_head(text, end))
+            or (gap == "-" and "@" in _find_last_word(text, start) and "." in _find_first_word(text, end))
         ):
             changes.append((start, end, ""))
         elif before.isdigit() and text[end].isdigit() and _is_one_number(text, start, end):
@@ -398,14 +398,12 @@ def _join_broken_lines(text: str) -> list[Change]:
     return changes
 
 
-def _cut_tail(text: str, end: int) -> str:
-    words = text[max(0, end - _BEFORE) : end].split()
-    return words[-1] if words else ""
+def _find_last_word(text: str, end: int) -> str:
+    return "".join(text[max(0, end - _BEFORE) : end].split()[-1:])
 
 
-def _cut_head(text: str, start: int) -> str:
-    words = text[start : start + _AFTER].split(None, 1)
-    return words[0] if words else ""
+def _find_first_word(text: str, start: int) -> str:
+    return "".join(text[start : start + _AFTER].split(None, 1)[:1])
 
 
 def _is_one_number(text: str, start: int, end: int) -> bool:

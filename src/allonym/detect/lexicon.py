@@ -5,7 +5,7 @@ under a word of the document are compared, so the cost does not grow with the nu
 whole words, ignoring diacritics, line breaks, runs of blanks, and (except for short and ambiguous words) case. Letters
 such as ``ł`` and ``ü`` equal each of their spellings (:mod:`allonym.text.fold`).
 
-The exclusion list is the opposite: terms that are never covered, see :func:`filter_excluded`.
+The exclusion list is the opposite: terms that are never covered, see :func:`split_by_exclusions`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 
 from allonym.detect import Detector
 from allonym.detect.disguise import Change, View, apply_changes, fold_lookalikes
-from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
-from allonym.detect.words import word_list
+from allonym.detect.scan import MANY, compile_vocabulary, find_matches, find_occurrences
+from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
@@ -31,12 +30,12 @@ from allonym.text.words import WORD
 _SCORE = 0.95
 _MAX_GAP = 8  # code points that may stand between two words of a term
 
-AMBIGUOUS = word_list("ambiguous_names")
-TITLES = word_list("titles")
-PARTICLES = word_list("name_particles")
-_SUFFIXES = word_list("name_suffixes")
-_LEGAL = word_list("legal_forms")
-_LOOSE = word_list("loose_forms")
+AMBIGUOUS = read_word_list("ambiguous_names")
+TITLES = read_word_list("titles")
+PARTICLES = read_word_list("name_particles")
+_SUFFIXES = read_word_list("name_suffixes")
+_LEGAL = read_word_list("legal_forms")
+_LOOSE = read_word_list("loose_forms")
 
 
 class _Bases(dict[int, str]):
@@ -55,7 +54,7 @@ _BLANKS = {i: " " for i in range(128) if not chr(i).isalnum()}
 _BASES.update(_BLANKS)
 
 
-def keep_words(text: str) -> str:
+def fold_in_place(text: str) -> str:
     """The folded text in lower case, of the same length, with base letters, digits and blanks only."""
     return text.lower().translate(_BLANKS) if text.isascii() else text.translate(_BASES).lower()
 
@@ -94,7 +93,7 @@ class Reading:
 
     Attributes:
         text: the text after the changes.
-        plain: the same as :func:`keep_words`.
+        plain: the same as :func:`fold_in_place`.
         view: the way back; None where nothing is changed.
         changed: the words that hold a change.
     """
@@ -105,12 +104,12 @@ class Reading:
     changed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, text: str, changes: Sequence[Change]) -> Reading:
-        """Make the reading of a text after some changes."""
+    def from_changes(cls, text: str, changes: Sequence[Change]) -> Reading:
+        """The reading of a text after some changes."""
         if not changes:
-            return cls(text, keep_words(text))
+            return cls(text, fold_in_place(text))
         text, layer = apply_changes(text, changes)
-        plain = keep_words(text)
+        plain = fold_in_place(text)
         words: set[str] = set()
         for start, end in zip(layer.starts, layer.ends, strict=True):
             stop = plain.find(" ", end)
@@ -118,15 +117,15 @@ class Reading:
         return cls(text, plain, View(text, (layer,)), frozenset(words))
 
 
-def read_spellings(text: str) -> tuple[Reading, ...]:
+def make_readings(text: str) -> tuple[Reading, ...]:
     """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
     if text.isascii():
-        return (Reading(text, keep_words(text)),)
+        return (Reading(text, fold_in_place(text)),)
     first = [(*m.span(), _strip_marks(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
     second = [(*m.span(), _strip_marks(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
-    readings = [Reading.of(text, first)]
+    readings = [Reading.from_changes(text, first)]
     if second != first:
-        readings.append(Reading.of(text, second))
+        readings.append(Reading.from_changes(text, second))
     return tuple(readings)
 
 
@@ -149,12 +148,12 @@ def _clean_term(raw: str) -> str:
 def _split_words(raw: str) -> list[str]:
     """The words by which a term is compared; none where the term is too short to be looked for."""
     text = _clean_term(raw)
-    return keep_words(text).split() if len(text.strip()) > 1 else []
+    return fold_in_place(text).split() if len(text.strip()) > 1 else []
 
 
 def _parse_term(raw: str, kind: Kind) -> _Term:
     text = _clean_term(raw).strip()
-    plain = keep_words(text)
+    plain = fold_in_place(text)
     places = [m.span() for m in WORD.finditer(plain)]
     words = tuple(plain[a:b] for a, b in places)
     single = len(words) == 1
@@ -174,10 +173,8 @@ class Index:
     """Terms by their rarest word, in both spellings. They are taken apart only when that word is met."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
-        rows = [
-            *rows,
-            *((spell_out(raw), kind) for raw, kind in rows if _clean_term(spell_out(raw)) != _clean_term(raw)),
-        ]
+        differing = [(spell_out(raw), kind) for raw, kind in rows if _clean_term(spell_out(raw)) != _clean_term(raw)]
+        rows = [*rows, *differing]
         counts = Counter(word for raw, _ in rows for word in _split_words(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
         for row in rows:
@@ -196,15 +193,12 @@ class Index:
             terms = self._terms[word] = [_parse_term(*row) for row in (rows if isinstance(rows, list) else [rows])]
         return terms
 
-    def find(self, readings: Sequence[Reading]) -> Iterator[Span]:
-        """Find all occurrences of all terms in a text, given its readings."""
-        spans = self._find_in_reading(readings[0], None)
-        if len(readings) == 1:
-            return spans
-        spans = chain(
-            spans, *(self._find_in_reading(r, r.changed) for r in readings[1:])
-        )  # the first has what holds no change
-        return iter(dict.fromkeys(spans))
+    def find(self, readings: Sequence[Reading]) -> list[Span]:
+        """Find all occurrences of all terms in a text, given its readings, each once."""
+        spans = list(self._find_in_reading(readings[0], None))
+        for reading in readings[1:]:  # the first has what holds no change
+            spans += self._find_in_reading(reading, reading.changed)
+        return list(dict.fromkeys(spans))
 
     def _find_in_reading(self, reading: Reading, changed: frozenset[str] | None) -> Iterator[Span]:
         """The occurrences in one reading; ``changed``: of those terms only that have one of these words."""
@@ -215,7 +209,7 @@ class Index:
             for term in terms[word]:
                 span = _match_term(term, term.words.index(word), position, reading.text, reading.plain)
                 if span is not None and reading.view is not None:
-                    start, end = reading.view.original(span.start, span.end)
+                    start, end = reading.view.locate_original(span.start, span.end)
                     span = replace(span, start=start, end=end)
                 if span is not None:
                     yield span
@@ -228,7 +222,7 @@ def _find_positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int
             for start, end in find_occurrences(words, plain):
                 yield plain[start:end], start
             return
-        for ((start, end),) in find_matches(compile_words(words, "(?: |$)"), plain):
+        for ((start, end),) in find_matches(compile_vocabulary(words, "(?: |$)"), plain):
             word = plain[start:end].rstrip(" ")
             if not start or plain[start - 1] == " ":
                 yield word, start
@@ -237,12 +231,10 @@ def _find_positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int
         size = len(word)
         position = plain.find(word)
         while position >= 0:
-            if (not position or plain[position - 1] == " ") and plain[position + size : position + size + 1] in (
-                "",
-                " ",
-            ):
+            end = position + size
+            if (not position or plain[position - 1] == " ") and plain[end : end + 1] in ("", " "):
                 yield word, position
-            position = plain.find(word, position + size)
+            position = plain.find(word, end)
 
 
 def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) -> Span | None:
@@ -279,7 +271,7 @@ def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) 
 
 
 @lru_cache(maxsize=16)
-def _build_dictionary(policy: Policy) -> Index | None:
+def _build_dictionary_index(policy: Policy) -> Index | None:
     rows: list[_Row] = []
     for listed in policy.dictionary:
         policy.taxonomy.get(listed.label, "dictionary")
@@ -299,56 +291,61 @@ def _build_document_index(policy: Policy, named: tuple[tuple[str, tuple[str, ...
     rows: dict[tuple[str, str], _Row] = {}
     for label, names in named:
         for name in names:
-            for form, kind in _list_variants(name, label, policy):
+            for form, kind in _list_name_variants(name, label, policy):
                 if _split_words(form):
                     rows.setdefault((form, label), (form, kind))
     return Index(tuple(rows.values()))
 
 
-def _list_variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
+def _list_name_variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
     """The name as listed, and the shorter forms by which a text may mention its bearer."""
     forms: list[tuple[str, float, bool]] = [(name, _SCORE, False)]
     if policy.taxonomy.within(label, "PERSON"):
         forms += list_person_forms(name)
     elif policy.taxonomy.within(label, "ORGANIZATION"):
-        forms += _company_forms(name)
+        forms += _list_company_forms(name)
     for form, score, capital in forms:
         yield form, Kind(label, score, "lexicon:metadata", capital)
 
 
 def list_person_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+    """The shorter forms of a person's name, each with its score and whether it must begin with a capital."""
     family, comma, right = name.partition(",")
-    if comma and right.strip() and not all(keep_letters(w) in _SUFFIXES for w in right.replace(",", " ").split()):
+    if (
+        comma
+        and right.strip()
+        and not all(extract_letters_and_digits(w) in _SUFFIXES for w in right.replace(",", " ").split())
+    ):
         name = f"{right} {family}"
     words = [w.strip(",") for w in name.replace(",", " ").split()]
-    while words and keep_letters(words[0]) in TITLES:
+    while words and extract_letters_and_digits(words[0]) in TITLES:
         words.pop(0)
-    while words and keep_letters(words[-1]) in _SUFFIXES:
+    while words and extract_letters_and_digits(words[-1]) in _SUFFIXES:
         words.pop()
     if len(words) < 2:
         return
     yield " ".join(words), _SCORE, False
     last = len(words) - 1
-    while last > 1 and keep_letters(words[last - 1]) in PARTICLES:
+    while last > 1 and extract_letters_and_digits(words[last - 1]) in PARTICLES:
         last -= 1
     if last > 1:
         yield " ".join((words[0], *words[last:])), _SCORE, False
     if last < len(words) - 1:
         yield " ".join(words[last:]), 0.85, False
-    if len(keep_letters(words[-1])) > 1:
+    if len(extract_letters_and_digits(words[-1])) > 1:
         yield words[-1], 0.8, True
-    if len(keep_letters(words[0])) > 1 and keep_letters(words[0]) not in PARTICLES:
+    if len(extract_letters_and_digits(words[0])) > 1 and extract_letters_and_digits(words[0]) not in PARTICLES:
         yield words[0], 0.7, True
 
 
-def _company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+def _list_company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
     words = name.split()
     if len(words) > 1 and words[0].lower() == "the":
         words.pop(0)
         yield " ".join(words), 0.9, False
     for endings in (_LEGAL, _LEGAL | _LOOSE):
         before = len(words)
-        while len(words) > 1 and keep_letters(words[-1]) in endings:
+        while len(words) > 1 and extract_letters_and_digits(words[-1]) in endings:
             words.pop()
         while len(words) > 1 and words[-1] in ("&", "and"):
             words.pop()
@@ -356,18 +353,18 @@ def _company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
             yield " ".join(words).rstrip(","), 0.85, len(words) == 1
 
 
-def keep_letters(word: str) -> str:
+def extract_letters_and_digits(word: str) -> str:
+    """The letters and digits of a word, in lower case."""
     return "".join(c for c in word.lower() if c.isalnum())
 
 
-def _read_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    out: list[tuple[str, tuple[str, ...]]] = []
-    for label, keys in policy.metadata.items():
-        if policy.looks_for(label):
-            names = tuple(n for key in keys for n in _list_strings(document.meta.get(key), key))
-            if names:
-                out.append((label, names))
-    return tuple(out)
+def _read_listed_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    names = {
+        label: tuple(name for key in keys for name in _list_strings(document.meta.get(key), key))
+        for label, keys in policy.metadata.items()
+        if policy.looks_for(label)
+    }
+    return tuple((label, listed) for label, listed in names.items() if listed)
 
 
 def _list_strings(value: object, key: str) -> Iterator[str]:
@@ -392,14 +389,14 @@ def build_detector(policy: Policy) -> Detector:
     Raises:
         PolicyError: a term of the dictionary is too short; the message gives its number.
     """
-    dictionary = _build_dictionary(policy)
+    dictionary = _build_dictionary_index(policy)
 
     def find_terms(document: Document) -> Iterable[Span]:
-        named = _read_names(document, policy) if policy.metadata and document.meta else ()
+        named = _read_listed_names(document, policy) if policy.metadata and document.meta else ()
         if dictionary is None and not named:
             return ()
-        readings = read_spellings(document.text)
-        spans = list(dictionary.find(readings)) if dictionary is not None else []
+        readings = make_readings(document.text)
+        spans = dictionary.find(readings) if dictionary is not None else []
         if named:
             spans += _build_document_index(policy, named).find(readings)
         return spans
@@ -414,7 +411,7 @@ def _read_exclusions(policy: Policy) -> dict[str, frozenset[str]]:
         if listed.label != "*":
             policy.taxonomy.get(listed.label, "exclusions")
         for i, raw in enumerate(listed.terms, 1):
-            names = _spell_name(raw)
+            names = _list_spellings(raw)
             if not names[0]:
                 raise PolicyError(
                     f"exclusions.{listed.label}: term {i} of {len(listed.terms)} must hold a letter or a digit"
@@ -423,18 +420,18 @@ def _read_exclusions(policy: Policy) -> dict[str, frozenset[str]]:
     return {label: frozenset(terms) for label, terms in out.items()}
 
 
-def _spell_name(text: str) -> list[str]:
+def _list_spellings(text: str) -> list[str]:
     """A name in its one or two spellings, without case, diacritics, punctuation and possessive."""
     names: dict[str, None] = {}
     for spelling in (text, spell_out(text)):
         folded = _clean_term(spelling).strip()
         if folded.endswith(("'s", "'S")):
             folded = folded[:-2]
-        names[" ".join(keep_words(folded).split())] = None
+        names[" ".join(fold_in_place(folded).split())] = None
     return list(names)
 
 
-def filter_excluded(
+def split_by_exclusions(
     document: Document, spans: Iterable[Span], policy: Policy
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Split findings into those to keep and those that the policy's exclusion list rules out.
@@ -452,7 +449,7 @@ def filter_excluded(
     dropped: list[Span] = []
     everywhere = excluded.get("*", frozenset())
     for span in spans:
-        names = _spell_name(document.text[span.start : span.end])
+        names = _list_spellings(document.text[span.start : span.end])
         terms = (everywhere, *(excluded.get(label, frozenset()) for label in policy.taxonomy.lineage(span.label)))
         out = any(not some.isdisjoint(names) for some in terms)
         (dropped if out else remaining).append(span)

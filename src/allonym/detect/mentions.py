@@ -1,12 +1,13 @@
 """Further mentions of names that a document has given away once.
 
-:func:`repeat_names` follows what the tagger found: a name found somewhere is found everywhere in the document. A single
-word is followed only where the tagger saw a name in most of its mentions; elsewhere it is an ordinary word ("Apple" and
-"an apple"). Where a text has no capitals, as speech recognisers write, parts of people's names are followed too.
+:func:`find_repeated_names` follows the tagger's findings: a name found in one place is found everywhere in the
+document. A single word is followed only where the tagger saw a name in most of its mentions; elsewhere it is an
+ordinary word ("Apple" and "an apple"). Where a text has no capitals, as speech recognisers write, parts of people's
+names are followed too.
 
-:func:`echo_names` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a name in
-the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower case,
-outside of an address or the like, is an ordinary word and is not followed.
+:func:`find_name_parts` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a name
+in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
+case, outside of an address or the like, is an ordinary word and is not followed.
 """
 
 from __future__ import annotations
@@ -16,27 +17,26 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from allonym.detect.lexicon import PARTICLES, TITLES, keep_letters
-from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
-from allonym.detect.words import word_list
-from allonym.document import Interval, Span, merge_intervals
+from allonym.detect.lexicon import PARTICLES, TITLES, extract_letters_and_digits
+from allonym.detect.scan import MANY, compile_vocabulary, find_matches, find_occurrences
+from allonym.detect.words import read_word_list
+from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
 
-REPEAT_SCORE = 0.6
-ECHO_SCORE = 0.6
+REPEAT_SCORE = ECHO_SCORE = 0.6
 _REPEATED_SCORE = 0.6  # that a finding of the tagger needs to be followed
 _ECHOED_SCORE = 0.7  # that a person needs to be followed
 _NAME_SHARE = 0.5  # of a word's mentions that must be names
 _REPEATED_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 _SHORTEST = 3  # characters of a name that is followed
 _FEW = 2_000_000  # names times characters up to which the names are best counted one by one
-_STOP = word_list("no_names")
+_STOP = read_word_list("no_names")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
 _LEFT = re.compile(r"(?:(?:[^\W\d_][\w'’\-]*|[^\W\d_]\.) ){1,3}\Z")
 _RIGHT = re.compile(r" ([^\W\d_][\w'’\-]+)")
 
 
-def repeat_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
+def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find mentions of the tagged names (score 0.6 and up) that no span of ``covered`` touches.
 
     Args:
@@ -55,33 +55,25 @@ def repeat_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], tax
         for name in (surface,) if has_capitals else (surface, *parts):
             if _is_distinctive(name):
                 names.setdefault(name, Counter())[span.label] += 1
-    counts = count_occurrences(names, text)
-    names = {name: labels for name, labels in names.items() if counts[name] > labels.total()}
+    occurrences = count_occurrences(names, text)
+    names = {name: labels for name, labels in names.items() if occurrences[name] > labels.total()}
     if not names:
         return []
-    merged = merge_intervals((s.start, s.end) for s in covered)
-    starts = [start for start, _ in merged]
-    mentions: Counter[str] = Counter()
-    tagged_mentions: Counter[str] = Counter()
-    free: list[Interval] = []
-    for start, end in _find_words(list(names), text):
-        name = text[start:end]
-        mentions[name] += 1
-        i = bisect_right(starts, end - 1) - 1
-        if i >= 0 and merged[i][1] > start:
-            tagged_mentions[name] += 1
-        else:
-            free.append((start, end))
+    reach = Reach((s.start, s.end) for s in covered)
+    mentions = list(_find_words(list(names), text))
+    free = [mention for mention in mentions if not reach.touches(*mention)]
+    counts = Counter(text[start:end] for start, end in mentions)
+    free_counts = Counter(text[start:end] for start, end in free)
     repeats = []
     for start, end in free:
         name = text[start:end]
-        if " " in name or tagged_mentions[name] >= _NAME_SHARE * mentions[name]:
+        if " " in name or counts[name] - free_counts[name] >= _NAME_SHARE * counts[name]:
             label = min(names[name], key=lambda label: (-names[name][label], label))
             repeats.append(Span(start, end, label, REPEAT_SCORE, "tagger:repeat"))
     return repeats
 
 
-def echo_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+def find_name_parts(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find mentions of the names in the PERSON spans of ``spans`` (score 0.7 and up) that no span covers yet."""
     seeds = [s for s in spans if s.score >= _ECHOED_SCORE and taxonomy.within(s.label, "PERSON")]
     stems = _find_stems(text, seeds)
@@ -96,7 +88,7 @@ def echo_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Spa
         if not _is_inside(covered, starts, start):
             word = text[start:end]
             if word[0].isupper():
-                mentions.setdefault(_find_stem(word, stems), []).append((start, end))
+                mentions.setdefault(_reduce_plural(word, stems), []).append((start, end))
             else:
                 ordinary_words.add(word)
     echoes = {
@@ -132,7 +124,7 @@ def _find_words(words: Sequence[str], text: str, tail: str = "", endings: Sequen
     if sum(map(len, words)) > MANY:
         hits: Iterable[Interval] = find_occurrences(words, text, endings)
     else:
-        hits = (groups[0] for groups in find_matches(compile_words(words, tail, whole_words=True), text))
+        hits = (groups[0] for groups in find_matches(compile_vocabulary(words, tail, whole_words=True), text))
     for start, end in hits:
         if not (start and text[start - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
             yield start, end
@@ -158,7 +150,7 @@ def _find_stems(text: str, seeds: Sequence[Span]) -> set[str]:
     return stems
 
 
-def _find_stem(word: str, stems: set[str]) -> str:
+def _reduce_plural(word: str, stems: set[str]) -> str:
     """The stem of a capitalised word that may end in ``s`` or ``es``."""
     if word in stems:
         return word
@@ -171,7 +163,7 @@ def _is_name(word: str) -> bool:
     lower = word.lower()
     stem = lower.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
     ordinary = lower in _STOP or lower in PARTICLES or stem in _STOP
-    return word[0].isupper() and not ordinary and keep_letters(word) not in TITLES
+    return word[0].isupper() and not ordinary and extract_letters_and_digits(word) not in TITLES
 
 
 def _is_inside(covered: Sequence[Interval], starts: Sequence[int], position: int) -> bool:

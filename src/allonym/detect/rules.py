@@ -68,31 +68,20 @@ class _Compiled:
         self.source = f"rules:{rule.name}"
 
     @cached_property
-    def find(self) -> re2._Regexp:
+    def compiled_pattern(self) -> re2._Regexp:
         return scan.compile_pattern(self.rule.pattern)
 
     @cached_property
-    def has_group(self) -> bool:
-        return bool(self.find.groups)
-
-    @cached_property
-    def check(self) -> Callable[[str], bool] | None:
+    def validator(self) -> Callable[[str], bool] | None:
         return get_validator(self.rule.validator) if self.rule.validator else None
 
     @cached_property
-    def context(self) -> re2._Regexp | None:
+    def context_pattern(self) -> re2._Regexp | None:
         return scan.compile_pattern(build_words_pattern(self.rule.context)) if self.rule.context else None
 
     @cached_property
-    def unless(self) -> re2._Regexp | None:
+    def exclusion_pattern(self) -> re2._Regexp | None:
         return scan.compile_pattern(build_words_pattern(self.rule.unless)) if self.rule.unless else None
-
-
-def _make_options() -> re2.Options:
-    options = re2.Options()
-    options.max_mem = _SET_MEMORY
-    options.log_errors = False
-    return options
 
 
 def build_words_pattern(words: Sequence[str]) -> str:
@@ -108,57 +97,27 @@ def build_words_pattern(words: Sequence[str]) -> str:
     return "(?i)(?:" + "|".join(parts) + ")"
 
 
-class _Set:
-    """Patterns that are searched together; the caller gives each a number."""
-
-    def __init__(self) -> None:
-        self._set = re2.Set.SearchSet(_make_options())
-        self._numbers: list[int] = []
-
-    def add(self, pattern: str, number: int) -> None:
-        self._set.Add(pattern.encode("utf-8"))
-        self._numbers.append(number)
-
-    def compile(self) -> _Set:
-        # The set answers "nothing" also where it ran out of memory. The empty pattern matches always, so that an
-        # answer without it is known for a failure, and every pattern then counts as present.
-        self._set.Add(b"")
-        self._set.Compile()
-        return self
-
-    def find_matching_patterns(self, data: bytes | memoryview) -> list[int]:
-        """The numbers of the patterns that match somewhere in ``data``; all numbers where the set ran out of memory."""
-        matched = self._set.Match(data)
-        if matched is None:
-            return self._numbers
-        if len(matched) == 1:
-            return []
-        end = len(self._numbers)
-        return [self._numbers[i] for i in matched if i < end]
-
-
 class Ruleset:
     """The rules that a policy can use, compiled."""
 
     def __init__(self, rules: Iterable[PatternRule], thresholds: Callable[[str], float]) -> None:
-        used = [
-            rule
-            for rule in rules
-            if max(rule.score, rule.context_score if rule.context else 0.0) >= thresholds(rule.label)
-        ]
         contexts: dict[tuple[str, ...], int] = {}
-        self._contexts = _Set()
-        sets: dict[int, _Set] = {}
+        self._contexts = scan.PatternSet(memory=_SET_MEMORY)
+        sets: dict[int, scan.PatternSet] = {}
         self._rules: list[_Compiled] = []
-        for number, rule in enumerate(used):
+        for rule in rules:
+            threshold = thresholds(rule.label)
+            if max(rule.score, rule.context_score if rule.context else 0.0) < threshold:
+                continue
+            patterns = sets.setdefault(_SETS.get(rule.family, 0), scan.PatternSet(memory=_SET_MEMORY))
             try:
-                sets.setdefault(_SETS.get(rule.family, 0), _Set()).add(rule.pattern, number)
+                patterns.add(rule.pattern, len(self._rules))
             except re2.error:
                 raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax") from None
             if rule.context and rule.context not in contexts:
                 contexts[rule.context] = len(contexts)
                 self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
-            self._rules.append(_Compiled(rule, thresholds(rule.label), contexts.get(rule.context, -1)))
+            self._rules.append(_Compiled(rule, threshold, contexts.get(rule.context, -1)))
         self._sets = [pattern_set.compile() for pattern_set in sets.values()]
         self._contexts.compile()
 
@@ -182,7 +141,7 @@ class Ruleset:
         for compiled, start, end in hits:
             if places is not None:
                 start, end = places[start], places[end]
-            span = _judge_hit(compiled, text, start, end)
+            span = _make_hit_span(compiled, text, start, end)
             if span is not None:
                 key = (start, end, span.label)
                 rival = best.get(key)
@@ -190,7 +149,7 @@ class Ruleset:
                     best[key] = span
         return list(best.values())
 
-    def _select_present(self, data: bytes | memoryview) -> list[_Compiled]:
+    def _select_matching_rules(self, data: bytes | memoryview) -> list[_Compiled]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
         present = [self._rules[i] for present in self._sets for i in present.find_matching_patterns(data)]
         if any(compiled.gated for compiled in present):
@@ -202,15 +161,15 @@ class Ruleset:
         size = len(data)
         hits: list[tuple[_Compiled, int, int]] = []
         if size <= WINDOW + AFTER:
-            for compiled in self._select_present(data):
+            for compiled in self._select_matching_rules(data):
                 _locate_matches(compiled, data, 0, size, size, hits)
             return hits
         ranges: dict[_Compiled, list[list[int]]] = {}
         view = memoryview(data)
         start = 0
         while start < size:
-            end = _cut_window(data, start + WINDOW)
-            for compiled in self._select_present(view[max(0, start - BEFORE) : end + AFTER]):
+            end = _find_cut_position(data, start + WINDOW)
+            for compiled in self._select_matching_rules(view[max(0, start - BEFORE) : end + AFTER]):
                 places = ranges.setdefault(compiled, [])
                 # A pattern may look on to its range's end from each place, so that ranges must not grow with the text.
                 if places and places[-1][1] == start and end - places[-1][0] <= 4 * WINDOW:
@@ -226,7 +185,7 @@ class Ruleset:
         return hits
 
 
-def _cut_window(data: bytes, position: int) -> int:
+def _find_cut_position(data: bytes, position: int) -> int:
     """A position at or shortly before ``position`` that cuts no word, so that each window starts with a word."""
     if position >= len(data):
         return len(data)
@@ -243,9 +202,9 @@ def _locate_matches(
 ) -> int:
     """Append the matches of one pattern that start in ``start:end`` to ``hits``; return where the search stopped."""
     limit = min(size, end + AFTER)
-    find = compiled.find
+    find = compiled.compiled_pattern
     position = start
-    if not compiled.has_group:
+    if not find.groups:
         for match in find.finditer(data, start, limit):
             a, b = match.span()
             if a >= end and end < size:
@@ -284,35 +243,33 @@ def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]])
     return out
 
 
-def _judge_hit(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
+def _make_hit_span(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
     rule = compiled.rule
     if rule.boundary != "none":
-        if rule.boundary != "right" and start and _is_joined(text[start - 1], text[start]):
+        if rule.boundary != "right" and start and _are_both_alphanumeric(text[start - 1], text[start]):
             return None
-        if rule.boundary != "left" and end < len(text) and _is_joined(text[end - 1], text[end]):
+        if rule.boundary != "left" and end < len(text) and _are_both_alphanumeric(text[end - 1], text[end]):
             return None
     score, source = rule.score, compiled.source
-    if compiled.context is not None or compiled.unless is not None:
+    if compiled.context_pattern is not None or compiled.exclusion_pattern is not None:
         nearby = _cut_context(text, start, end, rule.window)
-        if compiled.unless is not None and compiled.unless.search(nearby):
+        if compiled.exclusion_pattern is not None and compiled.exclusion_pattern.search(nearby):
             return None
-        if compiled.context is not None and rule.context_score > score:
-            word = compiled.context.search(nearby)
+        if compiled.context_pattern is not None and rule.context_score > score:
+            word = compiled.context_pattern.search(nearby)
             if word:
-                score = rule.context_score
-                source = (
-                    f"{source}+context({_name_context_word(word.group().decode('utf-8', 'replace'), rule.context)})"
-                )
+                name = _find_context_word(word.group().decode("utf-8", "replace"), rule.context)
+                score, source = rule.context_score, f"{source}+context({name})"
     if score < compiled.threshold:
         return None
-    if compiled.check is not None:  # last, since a validator may cost more than all the rest
-        if not compiled.check(text[start:end]):
+    if compiled.validator is not None:  # last, since a validator may cost more than all the rest
+        if not compiled.validator(text[start:end]):
             return None
         source += "+valid"
     return Span(start, end, rule.label, score, source)
 
 
-def _is_joined(a: str, b: str) -> bool:
+def _are_both_alphanumeric(a: str, b: str) -> bool:
     return a.isalnum() and b.isalnum()
 
 
@@ -328,7 +285,7 @@ def _cut_context(text: str, start: int, end: int, window: tuple[int, int]) -> by
     return f"{text[a:start]}\n{text[end:b]}".encode("utf-8", "surrogatepass")
 
 
-def _name_context_word(word: str, words: Sequence[str]) -> str:
+def _find_context_word(word: str, words: Sequence[str]) -> str:
     folded = " ".join(word.lower().replace("-", " ").replace("_", " ").split())
     if folded in words:
         return folded

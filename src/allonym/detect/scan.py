@@ -9,36 +9,77 @@ import re2
 
 from allonym.text.words import WORD
 
-Found = tuple[tuple[int, int], ...]
+Groups = tuple[tuple[int, int], ...]
+"""The whole match and its groups, each as (start, end)."""
+
+
+def _make_options(**values: int) -> re2.Options:
+    options = re2.Options()
+    for name, value in {"log_errors": False, **values}.items():
+        setattr(options, name, value)
+    return options
 
 
 @cache
 def compile_pattern(pattern: str) -> re2._Regexp:
     """Compile a pattern for texts of :func:`encode_text`. Bad syntax raises ``re2.error`` and is not logged."""
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern.encode("utf-8"), options)
+    return re2.compile(pattern.encode("utf-8"), _make_options())
 
 
-def compile_words(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
+class PatternSet:
+    """Patterns that are looked for together, in one pass. They are numbered from 0, or by the caller.
+
+    Args:
+        patterns: for texts of :func:`encode_text`; further ones are added until :meth:`compile`.
+        memory: bytes that the set may take.
+    """
+
+    def __init__(self, patterns: Iterable[str] = (), memory: int = 8 << 20) -> None:
+        self._set = re2.Set.SearchSet(_make_options(max_mem=memory))
+        self._numbers: list[int] = []
+        for number, pattern in enumerate(patterns):
+            self.add(pattern, number)
+
+    def add(self, pattern: str, number: int) -> None:
+        """Add a pattern; bad syntax raises ``re2.error``."""
+        self._set.Add(pattern.encode("utf-8"))
+        self._numbers.append(number)
+
+    def compile(self) -> PatternSet:
+        """Make the set ready for use."""
+        # The set answers "nothing" also where it ran out of memory. The empty pattern matches always, so that an
+        # answer without it is known for a failure, and every pattern then counts as present.
+        self._set.Add(b"")
+        self._set.Compile()
+        return self
+
+    def find_matching_patterns(self, data: bytes | memoryview) -> list[int]:
+        """The numbers of the patterns that match somewhere in ``data``; all numbers where the set ran out of memory."""
+        matched = self._set.Match(data)
+        if matched is None:
+            return self._numbers
+        if len(matched) == 1:
+            return []
+        end = len(self._numbers)
+        return [self._numbers[i] for i in matched if i < end]
+
+
+def compile_vocabulary(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
     """Compile a pattern for the longest of some words, followed by ``tail``.
 
     No cache keeps it, since the words may come from a document. With ``whole_words`` it skips words inside others, as
     far as RE2's word boundaries can tell: they know ASCII only.
     """
-    options = re2.Options()
-    options.log_errors = False
-    options.longest_match = True
-    options.max_mem = 64 << 20
-    alone = re2.Filter()
+    options = _make_options(longest_match=True, max_mem=64 << 20)
+    uncached = re2.Filter()
     escaped = []
     for word in words:
         start_boundary = r"\b" if whole_words and word[0].isascii() and word[0].isalnum() else ""
         right = r"\b" if whole_words and word[-1].isascii() and word[-1].isalnum() else ""
         escaped.append(f"{start_boundary}{re2.escape(word)}{tail}{right}")
-    alone.Add("|".join(escaped).encode("utf-8", "surrogatepass"), options)
-    alone.Compile()
-    return alone.re(0)
+    uncached.Add(encode_text("|".join(escaped)), options)
+    uncached.Compile()
+    return uncached.re(0)
 
 
 MANY = 100_000
@@ -74,7 +115,7 @@ def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def find_matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Found]:
+def find_matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Groups]:
     """Yield all matches from left to right: for each group, first the whole match, its (start, end) in code points.
 
     A group that took no part is (-1, -1). ``data`` is ``encode_text(text)`` where the caller has it already.

@@ -8,11 +8,8 @@ with capitals, so texts without capitals yield nothing here.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-
-import re2
 
 from allonym.detect import Detector
 from allonym.detect.lexicon import (
@@ -21,17 +18,17 @@ from allonym.detect.lexicon import (
     TITLES,
     Index,
     Kind,
-    keep_letters,
+    extract_letters_and_digits,
     list_person_forms,
-    read_spellings,
+    make_readings,
 )
-from allonym.detect.scan import compile_pattern, encode_text, find_matches
-from allonym.detect.words import word_list
-from allonym.document import Document, Interval, Span
+from allonym.detect.scan import PatternSet, compile_pattern, encode_text, find_matches
+from allonym.detect.words import read_word_list
+from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
 
-_ROLES = word_list("roles")
-_STOP = word_list("no_names")
+_ROLES = read_word_list("roles")
+_STOP = read_word_list("no_names")
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
 # Wide but small classes: all letters by their properties make automata a hundred times the size.
@@ -69,6 +66,7 @@ _AFTER_NAME = (
     r"|[.,!?;]|\s*\n|$)?"
 )
 _ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_CONTINUATIONS = "calling|speaking|here|from|with|again|over at|on behalf|filling".split("|")
 _INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
 _GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
 _UNCAPPED = compile_pattern(
@@ -87,48 +85,43 @@ _LISTED = re.compile(r"[^\W\d_][\w.'’\-]*(?:,? [^\W\d_][\w.'’\-]*)+(?![\w@])
 _SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) )([a-z][a-z\-]{2,})\b")
 
 
+_CUES = (
+    rf"\b{_TITLE}{_BEGIN}",
+    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
+    rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
+    _UNCAPPED.pattern.decode("utf-8"),
+    rf"{_HEAD}{_BEGIN}",
+    _SMALL_TITLE.pattern.decode("utf-8"),
+)
+"""Patterns of the kinds of hotword, in the order of :func:`_find_announced_names`."""
+
+
 @cache
-def _compile_cues() -> re2.Set:
-    """Compile the set that tells in one pass which kinds of hotword, in the order of :func:`_find_announced`, occur."""
-    cues = re2.Set.SearchSet()
-    for cue in (
-        rf"\b{_TITLE}{_BEGIN}",
-        rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_BEGIN}",
-        rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
-        rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
-        rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
-        _UNCAPPED.pattern.decode("utf-8"),
-        rf"{_HEAD}{_BEGIN}",
-        _SMALL_TITLE.pattern.decode("utf-8"),
-    ):
-        cues.Add(cue.encode("utf-8"))
-    cues.Compile()
-    return cues
+def _compile_cues() -> PatternSet:
+    return PatternSet(_CUES).compile()
 
 
 def build_detector(policy: Policy) -> Detector:
     """Build the detector for a policy; it finds nothing where the policy does not look for PERSON."""
     if not policy.looks_for("PERSON"):
-        return _find_nothing
+        return lambda document: ()
     cues = _compile_cues()
 
     def find_names(document: Document) -> Iterable[Span]:
         text = document.text
         data = encode_text(text)
-        present = cues.Match(data)
-        spans = list(_find_announced(text, data, present)) if present else []
+        present = cues.find_matching_patterns(data)
+        spans = list(_find_announced_names(text, data, present)) if present else []
         if document.turns:
-            spans += _find_speakers(document)
+            spans += _find_speaker_names(document)
         return spans
 
     return find_names
 
 
-def _find_nothing(document: Document) -> Iterable[Span]:
-    return ()
-
-
-def _find_speakers(document: Document) -> Iterator[Span]:
+def _find_speaker_names(document: Document) -> Iterator[Span]:
     text = document.text
     names: dict[str, None] = {}
     labels: list[Interval] = []
@@ -145,13 +138,12 @@ def _find_speakers(document: Document) -> Iterator[Span]:
             labels.append((start + place[0], start + place[1]))
             if place[1] - place[0] <= _LONGEST_NAME:
                 names[label[slice(*place)]] = None
-    labels = sorted(set(labels))
-    for start, end in labels:
+    for start, end in sorted(set(labels)):
         yield Span(start, end, "PERSON", 0.9, "speakers:label")
     if names:
-        for span in _index_mentions(tuple(sorted(names))).find(read_spellings(text)):
-            i = bisect_right(labels, (span.start, len(text))) - 1
-            if (i < 0 or span.start >= labels[i][1]) and _is_mention(text, span):
+        reach = Reach(labels)
+        for span in _index_mentions(tuple(sorted(names))).find(make_readings(text)):
+            if not reach.touches(span.start, span.start + 1) and _is_mention(text, span):
                 yield span
 
 
@@ -167,7 +159,7 @@ def _locate_name(label: str) -> Interval | None:
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
     if not words or all(_is_role(m[0]) for m in words):
         return None
-    while len(words) > 1 and keep_letters(words[0][0]) in TITLES:
+    while len(words) > 1 and extract_letters_and_digits(words[0][0]) in TITLES:
         words.pop(0)
     return words[0].start(), words[-1].end()
 
@@ -183,7 +175,7 @@ def _index_mentions(names: tuple[str, ...]) -> Index:
     for name in names:
         forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in list_person_forms(name))]
         for form, score, _ in forms:
-            bare = keep_letters(form)
+            bare = extract_letters_and_digits(form)
             if len(bare) > 2 and not (
                 " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
             ):
@@ -200,7 +192,7 @@ def _is_mention(text: str, span: Span) -> bool:
     return not opens or text[span.end : span.end + 1] in (",", "!", "?", ".")
 
 
-def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
+def _find_announced_names(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
     if 0 in present:
         for _, name in find_matches(_TITLED, text, data):
             yield from _trim_name(text, name, 0.8, "speakers:title")
@@ -208,22 +200,12 @@ def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[
         for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
             strong = "name" in text[slice(*cue)].lower()
             source = "speakers:introduction" if strong else "speakers:hotword"
-            single = strong or _ends_name_surely(text, name[1])
+            single = strong or _is_name_end(text, name[1])
             yield from _trim_name(text, name, 0.8 if strong else 0.7, source, single=single)
     if 2 in present:
         for _, cue, name, after in find_matches(_INTRODUCED, text, data):
             continuation = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
-            sure = continuation in (
-                "calling",
-                "speaking",
-                "here",
-                "from",
-                "with",
-                "again",
-                "over at",
-                "on behalf",
-                "filling",
-            )
+            sure = continuation in _CONTINUATIONS
             single = sure and text[slice(*cue)].lower() != "it is"
             yield from _trim_name(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
     if 3 in present:
@@ -241,14 +223,14 @@ def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[
     if 6 in present:
         for _, (start, end) in find_matches(_HEADER, text, data):
             for listed in _LISTED.finditer(text, start, end):
-                yield from _split_header(text, listed.start(), listed.end())
+                yield from _find_header_names(text, listed.start(), listed.end())
     if 7 in present:
         for _, (start, end) in find_matches(_SMALL_TITLE, text, data):
             if text[start:end] not in _STOP:
                 yield Span(start, end, "PERSON", 0.65, "speakers:title")
 
 
-def _split_header(text: str, start: int, end: int) -> Iterator[Span]:
+def _find_header_names(text: str, start: int, end: int) -> Iterator[Span]:
     """Find the names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
     inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
     for part in [text[start:end]] if inverted else text[start:end].split(", "):
@@ -258,13 +240,9 @@ def _split_header(text: str, start: int, end: int) -> Iterator[Span]:
         start += len(part) + 2
 
 
-def _ends_name_surely(text: str, end: int) -> bool:
-    return text[end : end + 1] in (".", ",", "?", "!", "'", "\n", "") or text[end : end + 6] in (
-        " with ",
-        " from ",
-        " about",
-        " pleas",
-    )
+def _is_name_end(text: str, end: int) -> bool:
+    ends = end == len(text) or text.startswith((".", ",", "?", "!", "'", "\n"), end)
+    return ends or text.startswith((" with ", " from ", " about", " pleas"), end)
 
 
 def _trim_name(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:

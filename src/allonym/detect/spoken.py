@@ -11,13 +11,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-import re2
-
 from allonym.checksums.algorithms import has_luhn_digit
 from allonym.detect import Detector
 from allonym.detect.disguise import TOP_DOMAINS
-from allonym.detect.scan import compile_pattern, encode_text, find_matches
-from allonym.detect.words import word_list
+from allonym.detect.scan import PatternSet, compile_pattern, encode_text, find_matches
+from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.policy import Policy
 
@@ -38,36 +36,26 @@ _GAP = r"(?:[ ,.\-]{1,2})"
 _FIRST = rf"(?:{_UNIT}|[0-9]{{1,4}}\b)"
 _LATER = rf"(?:{_UNIT}|[0-9]{{1,4}}\b|(?:for|too?|won|ate|{'|'.join(_TEENS)})\b)"
 
-_ALPHABET_WORDS = word_list("spelling_alphabet")
-_ACRONYMS = word_list("acronyms")
-_NO_HOST = word_list("no_host")
-_NO_MAILBOX = _NO_HOST | word_list("no_mailbox")
+_ALPHABET_WORDS = read_word_list("spelling_alphabet")
+_ACRONYMS = read_word_list("acronyms")
+_NO_HOST = read_word_list("no_host")
+_NO_MAILBOX = _NO_HOST | read_word_list("no_mailbox")
 _JOINTS = frozenset("dot period point underscore dash hyphen minus plus".split())
 
-_SURE_TOP = word_list("sure_top_domains")
+_SURE_TOP = read_word_list("sure_top_domains")
 _TOP = "|".join(sorted(_SURE_TOP))
 _AS_IN = r"(?:[A-Za-z],? (?:(?i:as in|like|for)|is for|as for) (?:the )?[A-Za-z]+)"
 
 _SURE = rf"(?:{_UNIT}|[0-9]{{1,4}}\b)"
 _CUES = (
-    "|".join(
-        (
-            r"\b[A-Za-z]-[A-Za-z0-9]-[A-Za-z0-9]\b",
-            r"\b[A-Z] [A-Z0-9] [A-Z0-9]\b|\b[a-z] [a-z0-9] [a-z0-9] [a-z0-9]\b",
-            r"\b[A-Z]\. ?[A-Z]\. ?[A-Z]\b",
-            r"\b[A-Z], [A-Z], [A-Z], [A-Z]\b",
-            rf"\b[A-Z]\. (?:[0-9]|(?i:{_DIGIT})\b)",
-            r"\b[A-Za-z],? (?i:as in) |\b[A-Z] (?:is )?(?:for|like) [A-Z]",
-        )
-    ),
+    r"\b[A-Za-z]-[A-Za-z0-9]-[A-Za-z0-9]\b|\b[A-Z] [A-Z0-9] [A-Z0-9]\b|\b[a-z] [a-z0-9] [a-z0-9] [a-z0-9]\b"
+    rf"|\b[A-Z]\. ?[A-Z]\. ?[A-Z]\b|\b[A-Z], [A-Z], [A-Z], [A-Z]\b|\b[A-Z]\. (?:[0-9]|(?i:{_DIGIT})\b)"
+    r"|\b[A-Za-z],? (?i:as in) |\b[A-Z] (?:is )?(?:for|like) [A-Z]",
     rf"(?i)\b{_UNIT}{_GAP}{_LATER}{_GAP}{_SURE}|\b(?:[0-9]{{1,4}}|for|too?){_GAP}{_UNIT}{_GAP}{_UNIT}",
-    "|".join(
-        (
-            rf"(?i:\bdot (?:{_TOP})\b)|(?i:\bw ?w ?w dot )|(?i:@[a-z0-9\-]+ dot )|(?i: dot [a-z]+ at [a-z]+ dot )",
-            r"\s@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]",
-        )
-    ),
+    rf"(?i:\bdot (?:{_TOP})\b)|(?i:\bw ?w ?w dot )|(?i:@[a-z0-9\-]+ dot )|(?i: dot [a-z]+ at [a-z]+ dot )"
+    r"|\s@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]",
 )
+"""Patterns of the kinds of speech: spelled words, numbers, addresses."""
 _HYPHENED = compile_pattern(r"\b([A-Za-z](?:-[A-Za-z0-9])+-[A-Za-z0-9])\b")
 _SPACED = compile_pattern(r"\b([A-Z](?: [A-Z0-9])+ [A-Z0-9]|[a-z](?: [a-z0-9]){3,}|[A-Z](?:, [A-Z]){3,})\b")
 _DOTTED = compile_pattern(r"\b([A-Z]\.(?: ?[A-Z]\.)+ ?[A-Z]\b\.?)( [A-Z][\pL'\-]+)?")
@@ -86,32 +74,27 @@ _TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 
 
 @cache
-def _compile_cues() -> re2.Set:
-    """Compile the set that tells in one pass which kinds of speech, in the order of ``_CUES``, a text may hold."""
-    cues = re2.Set.SearchSet()
-    for cue in _CUES:
-        cues.Add(cue.encode("utf-8"))
-    cues.Compile()
-    return cues
+def _compile_cues() -> PatternSet:
+    return PatternSet(_CUES).compile()
 
 
 def build_detector(policy: Policy) -> Detector:
     """Build the detector for a policy; it finds nothing where the policy looks for none of :data:`LABELS`."""
     enabled = frozenset(label for label in LABELS if label in policy.taxonomy and policy.looks_for(label))
     cues = _compile_cues()
-    finders = (_find_spelled, _find_numbers, _find_addresses)
+    finders = (_find_spelled_words, _find_numbers, _find_addresses)
 
     def find_spoken(document: Document) -> Iterable[Span]:
         text = document.text
         data = encode_text(text)
-        if not enabled or not (present := cues.Match(data)):
+        if not enabled or not (present := cues.find_matching_patterns(data)):
             return ()
         return [s for i in sorted(present) for s in finders[i](text, data) if s.label in enabled]
 
     return find_spoken
 
 
-def _find_spelled(text: str, data: bytes) -> Iterator[Span]:
+def _find_spelled_words(text: str, data: bytes) -> Iterator[Span]:
     for _, (start, end) in find_matches(_HYPHENED, text, data):
         if (text[start - 1 : start] in ("-", "'") and start) or text[end : end + 1] in ("-", "'"):
             continue
@@ -125,9 +108,8 @@ def _find_spelled(text: str, data: bytes) -> Iterator[Span]:
         if _is_spelling(letters, 4 if listed else 3) and (start == 0 or text[start - 1] not in "-'&"):
             named = any(w in text[max(0, start - 60) : start].lower() for w in _SPELLING_WORDS)
             score = 0.8 if named else 0.6 if len(letters) > 3 else 0.45
-            yield Span(
-                start, end, "SPELLED_WORD", score, "spoken:spaced+context(spelling)" if named else "spoken:spaced"
-            )
+            source = "spoken:spaced+context(spelling)" if named else "spoken:spaced"
+            yield Span(start, end, "SPELLED_WORD", score, source)
     for _, (start, end), name in find_matches(_DOTTED, text, data):
         if text[end - 2 : end] == " I" or text[start - 1 : start] == ".":
             continue
@@ -167,9 +149,8 @@ def _find_spelling_alphabet(text: str, start: int, end: int) -> Iterator[Span]:
     if sure and len(pairs) > (sure[0][2].lower() != "as in" and sure[0][3][0].islower()):
         last = pairs[-1].end()
         tail = text[last:end]
-        yield Span(
-            pairs[0].start(), end if "," in tail or len(tail) <= 3 else last, "SPELLED_WORD", 0.8, "spoken:alphabet"
-        )
+        end = end if "," in tail or len(tail) <= 3 else last
+        yield Span(pairs[0].start(), end, "SPELLED_WORD", 0.8, "spoken:alphabet")
 
 
 def _find_numbers(text: str, data: bytes) -> Iterator[Span]:
@@ -239,13 +220,13 @@ def _find_addresses(text: str, data: bytes) -> Iterator[Span]:
         if span is not None:
             yield span
     for _, (start, end) in find_matches(_HALF, text, data):
-        words = _words_before(text, start)
+        words = _find_words_before(text, start)
         first = _find_mailbox_start(words, len(words) - 1)
         if first >= 0 and text[end - 1].lower() != "@":
             yield Span(words[first][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
 
 
-def _words_before(text: str, end: int) -> list[Word]:
+def _find_words_before(text: str, end: int) -> list[Word]:
     """The words before ``end``, at most 160 characters back."""
     floor = max(0, end - 160)
     words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(text, floor, end)]
@@ -299,7 +280,7 @@ def _find_mailbox_start(words: list[Word], last: int) -> int:
 
 
 def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
-    words = _words_before(text, dot)
+    words = _find_words_before(text, dot)
     last = len(words) - 1
     if last >= 0 and (place := words[last][2].find("@")) >= 0 and len(words[last][2]) > place + 1:
         if place:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allonym.detect.lexicon import TITLES, keep_letters
-from allonym.detect.words import word_list
+from allonym.detect.lexicon import TITLES, extract_letters_and_digits
+from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
@@ -34,10 +34,10 @@ _SHORT = frozenset(
     "inc corp co ltd llc plc bros jr sr st mt ft dr dept univ assn intl ave blvd rd jan feb mar apr jun jul aug sep "
     "sept oct nov dec".split()
 )
-_STATES = word_list("us_states")
+_STATES = read_word_list("us_states")
 _ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|my|your|the)\b")
-_FUNCTION = word_list("function_words")
-_CODES = frozenset(name.replace("_", " ") for name in word_list("names_of_numbers"))
+_FUNCTION = read_word_list("function_words")
+_CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _LENGTH = re.compile(
@@ -56,7 +56,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         UsageError: the policy is for a language that the embedded model does not know.
     """
     settings = policy.settings("tagger")
-    folder = Path(str(settings["model"])) if settings.get("model") else ENGLISH
+    folder = Path(settings["model"]) if settings["model"] else ENGLISH
     if folder == ENGLISH and policy.language != "en":
         raise UsageError(
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
@@ -64,16 +64,16 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         )
     if folder == ENGLISH and not any(_find_enabled_label(policy, label) for label in (*LABELS, "PERSON")):
         return lambda document: []
-    model = load_tagger(folder, int(str(settings["threads"])), bool(settings["gpu"]))
+    model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars, sure = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
-    name_parts = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
+    name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
 
     def find_names(document: Document) -> list[Span]:
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
         findings = extract_spans(document.text, tagged, model.labels, bars, sure, turns)
-        selected = _select_identifying(document.text, join_name_parts(document.text, findings, turns))
+        selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
         if name_parts:  # the same words either way
             named = {p for s in selected if s.label == "PERSON" for p in range(s.start, s.end)}
             parts = [p for p in findings if p.label in NAME_PARTS and p.start in named]
@@ -84,14 +84,14 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     return find_names
 
 
-def _select_identifying(text: str, findings: Sequence[Span]) -> list[Span]:
+def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Span]:
     """Drop findings that cannot identify, and correct labels that the words of a finding give away."""
     out: list[Span] = []
     for n, span in enumerate(findings):
         label = span.label
-        start, end = _trim_codes(text, span)
+        start, end = _trim_number_name(text, span)
         surface = text[start:end]
-        if start == end or _is_lone_letter(text, findings, n) or _is_function_words(surface):
+        if start == end or _is_lone_letter(text, findings, n) or _has_only_function_words(surface):
             continue
         if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
@@ -116,14 +116,8 @@ def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float
     sure: dict[str, float] = {}
     for label in model.labels:
         point = policy.operating_point_for(label)
-        rule_threshold = next(
-            (
-                rule.threshold
-                for name in policy.taxonomy.lineage(label)
-                if (rule := policy.rules.get(name)) is not None and rule.threshold is not None
-            ),
-            None,
-        )
+        rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
+        rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
         if rule_threshold is not None:
             out[label] = max(rule_threshold, 0.001)
         elif isinstance(point, str):
@@ -166,7 +160,7 @@ def extract_spans(
     if not entity.any():
         return []
     out: list[Span] = []
-    breaks = _find_breaks(text, tagged.borders, turns)
+    breaks = _find_entity_breaks(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -184,7 +178,7 @@ def extract_spans(
     return out
 
 
-def _find_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
+def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
     """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
     import numpy as np
 
@@ -222,13 +216,14 @@ def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, ins
     while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
         i += 1
     # a word may end with a combining accent
-    while j > i and not any(map(str.isalnum, words[j - 1])) and not _belongs_to_name(words, i, j):
+    while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):
         j -= 1
+    is_name = label in NAME_PARTS
     while (
-        label in NAME_PARTS and i < j - 1 and keep_letters(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-")
+        is_name and i < j - 1 and extract_letters_and_digits(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-")
     ):
         i += 2 if words[i + 1] == "." else 1
-    if label in NAME_PARTS and all(keep_letters(word) in TITLES or word == "." for word in words[i:j]):
+    if is_name and all(extract_letters_and_digits(word) in TITLES or word == "." for word in words[i:j]):
         return []  # a title alone
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
@@ -236,7 +231,7 @@ def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, ins
     return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, SOURCE)]
 
 
-def _belongs_to_name(words: Sequence[str], first: int, last: int) -> bool:
+def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
     """Whether the mark at the end belongs to the word before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
     mark = words[last - 1]
     if mark == ".":
@@ -285,17 +280,16 @@ def _is_lone_letter(text: str, findings: Sequence[Span], n: int) -> bool:
     return not before and not after
 
 
-def _is_function_words(surface: str) -> bool:
+def _has_only_function_words(surface: str) -> bool:
     """Whether a surface consists of function words, which identify nobody."""
-    return all(word.lower() in _FUNCTION for word in find_words(surface)) and (
-        surface.islower() or surface.lower() in ("am", "pm")
-    )
+    is_plain = surface.islower() or surface.lower() in ("am", "pm")
+    return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
 
 
-def _trim_codes(text: str, span: Span) -> tuple[int, int]:
+def _trim_number_name(text: str, span: Span) -> tuple[int, int]:
     """The borders without the name of a kind of number: "IBAN DE89" becomes "DE89", and "VIN" alone is empty."""
-    words = text[span.start : span.end].split(" ")
-    surface = " ".join(words)
+    surface = text[span.start : span.end]
+    words = surface.split(" ")
     if surface.lower() in _CODES and (span.label in _THINGS or surface.isupper()):
         return span.end, span.end
     for n in range(min(4, len(words) - 1), 0, -1):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.document import Document, Turn
 
 _SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
 _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
-_FIELDS = word_list("form_fields")
+_FIELDS = read_word_list("form_fields")
 MIN_TURNS = 2
 MIN_SHARE = 0.6
 
@@ -30,18 +30,15 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
         return ()
     turns = []
-    for i, mark in enumerate(marks):
-        end = marks[i + 1].start() if i + 1 < len(marks) else len(text)
-        start = mark.end()
-        while start < end and text[start] in " \t":
-            start += 1
-        while end > start and text[end - 1] in " \t\r\n":
-            end -= 1
-        turns.append(Turn(start, end, mark.span(1)))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=True):
+        turn = text[mark.end() : end].lstrip(" \t")
+        start = end - len(turn)
+        turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), mark.span(1)))
     return tuple(turns)
 
 
-def with_turns(document: Document) -> Document:
+def add_turns(document: Document) -> Document:
     """Add the turns of each part that is a transcript; a document that has turns already is returned unchanged."""
     text = document.text
     if document.turns or text.count(":") < MIN_TURNS or "\n" not in text:

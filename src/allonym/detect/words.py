@@ -13,6 +13,6 @@ def _read_lists() -> dict[str, str]:
 
 
 @cache
-def word_list(name: str) -> frozenset[str]:
+def read_word_list(name: str) -> frozenset[str]:
     """The words of a list in ``words.toml``."""
     return frozenset(_read_lists()[name].split())

@@ -6,34 +6,28 @@ estimates with intervals. Needs the extra ``evaluate``.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from allonym.errors import MissingExtra
+from allonym.lazy import load_on_use
 from allonym.text.placeholders import Placeholder as Placeholder
 from allonym.text.placeholders import find_placeholders as placeholders  # noqa: F401
 
 if TYPE_CHECKING:
-    from allonym.evaluate.annotated import read_annotated as read_annotated
     from allonym.evaluate.classes import read_label_map as read_label_map
     from allonym.evaluate.classification import Utility as Utility
     from allonym.evaluate.classification import utility_loss as utility_loss
     from allonym.evaluate.construct import Construct as Construct
     from allonym.evaluate.construct import construct_loss as construct_loss
-    from allonym.evaluate.contrast import Contrast as Contrast
-    from allonym.evaluate.contrast import contrasts as contrasts
     from allonym.evaluate.detection import Detection as Detection
     from allonym.evaluate.detection import detection as detection
     from allonym.evaluate.document_risk import DocumentRisk as DocumentRisk
     from allonym.evaluate.document_risk import document_risk as document_risk
     from allonym.evaluate.downstream import Downstream as Downstream
     from allonym.evaluate.downstream import downstream as downstream
-    from allonym.evaluate.finding_files import read_findings as read_findings
     from allonym.evaluate.findings import found_between as found_between
     from allonym.evaluate.findings import found_by as found_by
     from allonym.evaluate.findings import found_in_plans as found_in_plans
+    from allonym.evaluate.findings import read_findings as read_findings
     from allonym.evaluate.finetuned import Training as Training
     from allonym.evaluate.generations import GenerationLeaks as GenerationLeaks
     from allonym.evaluate.generations import generations as generations
@@ -45,13 +39,17 @@ if TYPE_CHECKING:
     from allonym.evaluate.harden import Hardening as Hardening
     from allonym.evaluate.harden import Level as Level
     from allonym.evaluate.harden import harden as harden
+    from allonym.evaluate.information import Contrast as Contrast
     from allonym.evaluate.information import Information as Information
+    from allonym.evaluate.information import contrasts as contrasts
     from allonym.evaluate.information import information_loss as information_loss
     from allonym.evaluate.intruder import Reidentification as Reidentification
     from allonym.evaluate.intruder import reidentification as reidentification
+    from allonym.evaluate.leaks import unigram_bits as unigram_bits
     from allonym.evaluate.leftovers import leftovers as leftovers
     from allonym.evaluate.marking import Mark as Mark
     from allonym.evaluate.marking import Marked as Marked
+    from allonym.evaluate.marking import read_annotated as read_annotated
     from allonym.evaluate.marking import read_marks as read_marks
     from allonym.evaluate.marking import write_marks as write_marks
     from allonym.evaluate.outputs import OutputLeaks as OutputLeaks
@@ -61,8 +59,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.people import Truth as Truth
     from allonym.evaluate.people import people_study as people_study
     from allonym.evaluate.perplexity import perplexity as perplexity
-    from allonym.evaluate.profiles import Subject as Subject
-    from allonym.evaluate.profiles import fictitious_people as fictitious_people
     from allonym.evaluate.reading import Pairs as Pairs
     from allonym.evaluate.reading import read_pairs as read_pairs
     from allonym.evaluate.red_team import RedTeam as RedTeam
@@ -76,6 +72,8 @@ if TYPE_CHECKING:
     from allonym.evaluate.scoring import score_conversation as score_conversation
     from allonym.evaluate.second_reading import SecondReading as SecondReading
     from allonym.evaluate.second_reading import second_reading as second_reading
+    from allonym.evaluate.sheets import Subject as Subject
+    from allonym.evaluate.sheets import fictitious_people as fictitious_people
     from allonym.evaluate.similarity import Similarity as Similarity
     from allonym.evaluate.similarity import similarity as similarity
     from allonym.evaluate.study import Comparison as Comparison
@@ -88,72 +86,39 @@ if TYPE_CHECKING:
     from allonym.evaluate.surface import surface as surface
     from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
     from allonym.evaluate.syntheticity import syntheticity as syntheticity
-    from allonym.evaluate.tab import unigram_bits as unigram_bits
 
-_HOMES: dict[str, tuple[str, ...]] = {
-    "annotated": ("read_annotated",),
-    "classes": ("read_label_map",),
-    "classification": ("Utility", "utility_loss"),
-    "construct": ("Construct", "construct_loss"),
-    "detection": ("Detection", "detection"),
-    "document_risk": ("DocumentRisk", "document_risk"),
-    "downstream": ("Downstream", "downstream"),
-    "finetuned": ("Training",),
-    "findings": ("found_between", "found_by", "found_in_plans"),
-    "generations": ("GenerationLeaks", "generations"),
-    "guessing": ("AttributeGuesses", "PersonGuesses", "attribute_guesses", "person_guesses"),
-    "harden": ("Hardened", "Hardening", "Level", "harden"),
-    "information": ("Information", "information_loss"),
-    "intruder": ("Reidentification", "reidentification"),
-    "contrast": ("Contrast", "contrasts"),
-    "leftovers": ("leftovers",),
-    "marking": ("Mark", "Marked", "read_marks", "write_marks"),
-    "outputs": ("OutputLeaks", "output_leaks"),
-    "people": ("Judgement", "PeopleStudy", "Truth", "people_study"),
-    "perplexity": ("perplexity",),
-    "finding_files": ("read_findings",),
-    "profiles": ("Subject", "fictitious_people"),
-    "reading": ("Pairs", "read_pairs"),
-    "red_team": ("RedTeam", "read_forms", "red_team_sample", "red_team_summary", "write_forms"),
-    "residual": ("ResidualRisk", "residual_risk"),
-    "scoring": ("Scoring", "score_conversation"),
-    "second_reading": ("SecondReading", "second_reading"),
-    "similarity": ("Similarity", "similarity"),
-    "study": ("Comparison", "Evaluation", "compare", "evaluate"),
-    "surface": ("Surface", "ranks_of", "removed", "surface"),
-    "syntheticity": ("Syntheticity", "syntheticity"),
-    "tab": ("unigram_bits",),
+_HOMES = {
+    "classes": "read_label_map",
+    "classification": "Utility utility_loss",
+    "construct": "Construct construct_loss",
+    "detection": "Detection detection",
+    "document_risk": "DocumentRisk document_risk",
+    "downstream": "Downstream downstream",
+    "findings": "found_between found_by found_in_plans read_findings",
+    "finetuned": "Training",
+    "generations": "GenerationLeaks generations",
+    "guessing": "AttributeGuesses PersonGuesses attribute_guesses person_guesses",
+    "harden": "Hardened Hardening Level harden",
+    "information": "Contrast Information contrasts information_loss",
+    "intruder": "Reidentification reidentification",
+    "leaks": "unigram_bits",
+    "leftovers": "leftovers",
+    "marking": "Mark Marked read_annotated read_marks write_marks",
+    "outputs": "OutputLeaks output_leaks",
+    "people": "Judgement PeopleStudy Truth people_study",
+    "perplexity": "perplexity",
+    "reading": "Pairs read_pairs",
+    "red_team": "RedTeam read_forms red_team_sample red_team_summary write_forms",
+    "residual": "ResidualRisk residual_risk",
+    "scoring": "Scoring score_conversation",
+    "second_reading": "SecondReading second_reading",
+    "sheets": "Subject fictitious_people",
+    "similarity": "Similarity similarity",
+    "study": "Comparison Evaluation compare evaluate",
+    "surface": "Surface ranks_of removed surface",
+    "syntheticity": "Syntheticity syntheticity",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
 """The packages of the extra ``evaluate``, as they are imported."""
 
-__all__ = sorted((*_HOME_OF, "Placeholder", "placeholders"))
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'allonym.evaluate' has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"allonym.evaluate.{_HOME_OF[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in NEEDED:
-            raise MissingExtra("measuring", "evaluate") from None
-        raise
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-class _Package(ModuleType):
-    """Keep functions such as ``detection`` reachable although submodules have the same names."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = sorted((*load_on_use(__name__, _HOMES, ("measuring", "evaluate", NEEDED)), "Placeholder", "placeholders"))

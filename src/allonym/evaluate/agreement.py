@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from allonym.evaluate.matching import (
-    Found,
+    Finding,
     Mention,
     find_covering_spans,
     list_overlaps,
@@ -25,8 +25,6 @@ from allonym.evaluate.matching import (
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
-
-__all__ = ["Agreement", "compute_alpha", "compute_kappa", "count_coincidences", "measure_agreement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def compute_alpha(table: Any) -> Any:
 
 def compute_kappa(table: Any) -> Any:
     """Return Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance agreement is complete."""
-    return _compute_kappa(_sum_margins(np.asarray(table, float)))
+    return _compute_kappa_from_margins(_sum_margins(np.asarray(table, float)))
 
 
 def _sum_margins(table: Any) -> Any:
@@ -88,7 +86,7 @@ def _sum_margins(table: Any) -> Any:
     return np.concatenate([diagonal, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
 
 
-def _compute_kappa(margins: Any) -> Any:
+def _compute_kappa_from_margins(margins: Any) -> Any:
     size = margins.shape[-1] // 2
     rows, columns = margins[..., 1 : 1 + size], margins[..., 1 + size :]
     n = rows.sum(axis=-1)
@@ -146,7 +144,7 @@ def measure_agreement(
     drawn = Draws(n, draws=draws, seed=seed)
     pooled = drawn.sums(spans)
     drawn_margins = drawn.sums(margins)
-    by_pair, weight = _compute_kappa(drawn_margins), drawn_margins[:, :, 1 : 1 + size].sum(axis=2)
+    by_pair, weight = _compute_kappa_from_margins(drawn_margins), drawn_margins[:, :, 1 : 1 + size].sum(axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(by_pair * weight, axis=1) / np.where(np.isnan(by_pair), 0, weight).sum(axis=1)
         strict, overlap = pooled[:, 1] / pooled[:, 0], pooled[:, 2] / pooled[:, 0]
@@ -164,7 +162,7 @@ def measure_agreement(
 
 def _count_shared_spans(first: Sequence[Mention], second: Sequence[Mention]) -> tuple[int, int, int]:
     """Count the spans of both, and those that the other has too, strictly and by overlap; F1 is their ratio."""
-    as_found = [Found(m.start, m.end, m.name) for m in second]
+    as_found = [Finding(m.start, m.end, m.name) for m in second]
     exact = {(m.start, m.end, m.name) for m in first} & {(m.start, m.end, m.name) for m in second}
     same = [(i, k) for i, k, _ in list_overlaps(first, as_found) if first[i].name == second[k].name]
     return len(first) + len(second), 2 * len(exact), len({i for i, _ in same}) + len({k for _, k in same})

@@ -8,16 +8,15 @@ its name as a class of its own and is told.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from allonym.errors import DataError, UsageError
+from allonym.errors import UsageError
 from allonym.labels import SCHEMES, TAXONOMY
-from allonym.train.labelmap import default_map
+from allonym.train.labelmap import load_default_map, read_label_lists
 
 Compare = Literal["gold", "group", "exact"]
 COMPARE = ("gold", "group", "exact")
@@ -29,47 +28,42 @@ NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 def find_taxonomy_labels(label: str, source: str = "") -> frozenset[str]:
     """Return the labels of the taxonomy that a label may stand for; empty where it is not known.
 
-    >>> sorted(meaning("EMAIL")), meaning("PERSON"), meaning("zork")
+    >>> sorted(find_taxonomy_labels("EMAIL")), find_taxonomy_labels("PERSON"), find_taxonomy_labels("zork")
     (['EMAIL_ADDRESS'], frozenset({'PERSON'}), frozenset())
     """
     name = label.upper().replace("-", "_").replace(" ", "_")
     if name in TAXONOMY:
         return frozenset({name})
-    if targets := default_map().find_targets(label, source):
+    if targets := load_default_map().find_targets(label, source):
         return targets
     for scheme in SCHEMES:
         if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):
             return frozenset(foreign)
-    bare = _strip_separators(label)
-    return frozenset(_map_bare_names().get(bare) or _find_by_beginning(bare))
+    bare = _fold_name(label)
+    return frozenset(_map_folded_names().get(bare) or _find_label_by_prefix(bare))
 
 
 @cache
-def _map_bare_names() -> dict[str, tuple[str, ...]]:
-    return {_strip_separators(label.name): (label.name,) for label in TAXONOMY}
+def _map_folded_names() -> dict[str, tuple[str, ...]]:
+    return {_fold_name(label.name): (label.name,) for label in TAXONOMY}
 
 
-def _find_by_beginning(bare: str) -> tuple[str, ...]:
+def _find_label_by_prefix(bare: str) -> tuple[str, ...]:
     """Return the only label that begins with this name at a border of its parts, such as EMAIL_ADDRESS for
     ``EMAIL``."""
     matches = [
-        label.name for label in TAXONOMY if any(_strip_separators(head) == bare for head in _list_heads(label.name))
+        label.name for label in TAXONOMY if any(_fold_name(head) == bare for head in _list_name_prefixes(label.name))
     ]
     return tuple(matches) if len(matches) == 1 else ()
 
 
-def _list_heads(name: str) -> Iterable[str]:
+def _list_name_prefixes(name: str) -> Iterable[str]:
     parts = name.split("_")
     return ("_".join(parts[:n]) for n in range(1, len(parts)))
 
 
-def _strip_separators(name: str) -> str:
+def _fold_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def find_top_label(label: str) -> str:
-    """Return the label at the top of the taxonomy above a label."""
-    return TAXONOMY.lineage(label)[-1]
 
 
 def read_label_map(path: Path | str) -> dict[str, tuple[str, ...]]:
@@ -80,14 +74,8 @@ def read_label_map(path: Path | str) -> dict[str, tuple[str, ...]]:
         DataError: it is no such table.
         UnknownNameError: a label that the taxonomy does not have.
     """
-    try:
-        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
-    for name, labels in raw.items():
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise DataError(f"label map {path}, {name}: required is a list of labels, got {type(labels).__name__}")
-    return {n: tuple(TAXONOMY.get(label, f"label map, {n}").name for label in labels) for n, labels in raw.items()}
+    lists = read_label_lists(path)
+    return {n: tuple(TAXONOMY.get(label, f"label map, {n}").name for label in labels) for n, labels in lists.items()}
 
 
 class Classes:
@@ -118,7 +106,7 @@ class Classes:
         self._meant: dict[str, frozenset[str]] = {}
         left_out, unmapped = set(), set()
         for label, source in sorted(set(gold)):
-            meant = self._find_meanings(label, source)
+            meant = self._find_mapped_labels(label, source)
             if label in self._map and not meant:
                 left_out.add(label)
                 continue
@@ -131,24 +119,24 @@ class Classes:
         self.left_out = tuple(sorted(left_out))
         self._of: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def _find_meanings(self, label: str, source: str) -> frozenset[str]:
+    def _find_mapped_labels(self, label: str, source: str) -> frozenset[str]:
         return self._map[label] if label in self._map else find_taxonomy_labels(label, source)
 
-    def find_kind(self, label: str, source: str = "") -> str:
+    def find_identifier_kind(self, label: str, source: str = "") -> str:
         """Return the kind of identifier that a label means: ``direct``, ``quasi`` or ``none``.
 
         Where it may mean several things, what most of them are counts; where nobody knows, quasi.
         """
-        kinds: Counter[str] = Counter(TAXONOMY.get(meaning).kind for meaning in self._find_meanings(label, source))
+        kinds: Counter[str] = Counter(TAXONOMY.get(meaning).kind for meaning in self._find_mapped_labels(label, source))
         return max(("direct", "quasi", "none"), key=lambda kind: kinds[kind]) if kinds else "quasi"
 
     def map_gold(self, label: str, source: str = "") -> str:
         """Return the class of a gold label; empty where it is left out."""
-        meant = self._find_meanings(label, source)
+        meant = self._find_mapped_labels(label, source)
         if label in self._map and not meant:
             return ""
         if self.compare == "group":
-            groups = {find_top_label(meaning) for meaning in meant}
+            groups = {TAXONOMY.get_family(meaning) for meaning in meant}
             return groups.pop() if len(groups) == 1 else label
         return label
 
@@ -168,12 +156,12 @@ class Classes:
             targets = self._meant[name]
             nearness = [
                 far
-                for meaning in self._find_meanings(label, source)
+                for meaning in self._find_mapped_labels(label, source)
                 for step in targets
                 for far in (
                     _count_steps(meaning, step),
                     100 + _count_steps(step, meaning),
-                    _measure_group(self.compare, meaning, name),
+                    _measure_group_distance(self.compare, meaning, name),
                 )
                 if far % 100 < _FAR
             ]
@@ -184,13 +172,13 @@ class Classes:
     def name_class_beyond_gold(self, label: str) -> str:
         """Return the name of a finding's class where no class of the gold fits."""
         if self.compare == "group":
-            groups = {find_top_label(meaning) for meaning in self._find_meanings(label, "")}
+            groups = {TAXONOMY.get_family(meaning) for meaning in self._find_mapped_labels(label, "")}
             return groups.pop() if len(groups) == 1 else label
         return label
 
     def joins_name_parts(self, name: str) -> bool:
         """Whether adjacent first and last names are one mention of this class."""
-        return name not in NAME_PARTS and any(find_top_label(m) == "PERSON" for m in self._meant.get(name, ()))
+        return name not in NAME_PARTS and any(TAXONOMY.get_family(m) == "PERSON" for m in self._meant.get(name, ()))
 
 
 _FAR = 50
@@ -202,5 +190,5 @@ def _count_steps(low: str, high: str) -> int:
     return line.index(high) if high in line else _FAR
 
 
-def _measure_group(compare: Compare, label: str, name: str) -> int:
-    return 1 if compare == "group" and find_top_label(label) == name else _FAR
+def _measure_group_distance(compare: Compare, label: str, name: str) -> int:
+    return 1 if compare == "group" and TAXONOMY.get_family(label) == name else _FAR

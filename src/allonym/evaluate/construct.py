@@ -18,15 +18,13 @@ from functools import cache
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import check_pairs, report_progress
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE, BayesFactor, compare_paired, compare_unpaired
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import Placeholder, find_placeholders
-
-__all__ = ["Construct", "Count", "construct_loss", "count_parts", "open_tagger"]
 
 Tagger = Callable[[str], Sequence[tuple[int, int, str]]]
 """A text to ``(start, end, part)`` of its words, in reading order, parts of Universal Dependencies."""
@@ -109,33 +107,24 @@ def construct_loss(
         UsageError: no such tagger, or a scale of 0 or less.
         MissingExtra: the tagger needs spaCy, which is not installed.
     """
-    n = check_pairs(original, anonymised)
+    n = check_lengths(original, anonymised)
     if not scale > 0 or math.isinf(scale):
         raise UsageError(f"construct loss: a scale above 0 is required, got {scale:g}")
     read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
     pairs: list[tuple[str, list[Placeholder]]] = [(t, []) for t in original]
     pairs += [(t, find_placeholders(t)) for t in anonymised]
-    counts = _count_parts(read, pairs, threads, advance)
+    counts = _count_speech_parts(read, pairs, threads, advance)
     before, after = [f[1] for f in counts[:n]], counts[n:]
     test = compare_unpaired if independent else compare_paired
     rows = []
     for part in (WORDS, *PARTS):
-        b = [_get_part_count(c, part) for c in before]
-        a, m = [_get_part_count(c, part) for c, _ in after], [_get_part_count(c, part) for _, c in after]
+        b = [_read_part_count(c, part) for c in before]
+        a, m = [_read_part_count(c, part) for c, _ in after], [_read_part_count(c, part) for _, c in after]
         if not (any(b) or any(a) or any(m)):
             continue
-        rows.append(
-            Count(
-                part,
-                average(b),
-                average(a),
-                average(m),
-                difference(b, a),
-                difference(b, m),
-                test(b, a, scale=scale),
-                test(b, m, scale=scale),
-            )
-        )
+        factors = (test(b, after_counts, scale=scale) for after_counts in (a, m))
+        means = average(b), average(a), average(m)
+        rows.append(Count(part, *means, difference(b, a), difference(b, m), *factors))
     if not rows:
         missing = none("no text has words", n)
         nothing = BayesFactor(math.nan, math.nan, 0, scale, "no text has words")
@@ -176,7 +165,7 @@ def open_tagger(name: str) -> Tagger:
     return tag_words
 
 
-def count_parts(
+def count_parts_of_speech(
     words: Sequence[tuple[int, int, str]], placeholders: Sequence[Placeholder]
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Count parts of speech, with placeholders as the tagger reads them, and as what they stand for.
@@ -205,7 +194,7 @@ def count_parts(
     return as_read, mapped
 
 
-def _count_parts(
+def _count_speech_parts(
     tagger: Tagger,
     pairs: Sequence[tuple[str, list[Placeholder]]],
     threads: int,
@@ -217,14 +206,14 @@ def _count_parts(
             raise DataError(
                 f"construct loss: the tagger gives parts that are not universal: {', '.join(sorted(wrong))}"
             )
-        return count_parts(words, pair[1])
+        return count_parts_of_speech(words, pair[1])
 
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         counts = pool.map(count_pair, pairs) if pool else map(count_pair, pairs)
         return list(report_progress(counts, advance, len(pairs)))
 
 
-def _get_part_count(counts: Mapping[str, int], part: str) -> float:
+def _read_part_count(counts: Mapping[str, int], part: str) -> float:
     if part != WORDS:
         return float(counts.get(part, 0))
     return float(sum(n for p, n in counts.items() if p != "PUNCT"))

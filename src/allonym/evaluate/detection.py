@@ -16,11 +16,10 @@ import numpy as np
 from allonym.document import Span
 from allonym.errors import DataError
 from allonym.evaluate import leaks as leaking
-from allonym.evaluate import tab as benchmark
 from allonym.evaluate.agreement import Agreement, measure_agreement
 from allonym.evaluate.classes import Classes, Compare, Map
 from allonym.evaluate.findings import found_between
-from allonym.evaluate.leaks import Leaks
+from allonym.evaluate.leaks import Leaks, TabScores, Weights, unigram_bits
 from allonym.evaluate.matching import (
     FOUND,
     FOUND_HIT,
@@ -35,14 +34,11 @@ from allonym.evaluate.matching import (
     classify_findings,
     select_disjoint,
 )
-from allonym.evaluate.pairs import check_pairs
-from allonym.evaluate.tab import TabScores, Weights, unigram_bits
+from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.resampling import Draws
 from allonym.train.records import Mark, Record
-
-__all__ = ["Confusion", "Detection", "Level", "Scores", "detection"]
 
 Ratios = tuple[Any, Any, Any]
 """Precision, recall and F1 of all texts and of each draw, ``(1 + draws, ...)``."""
@@ -170,7 +166,7 @@ def detection(
         DataError: unequal lengths, no texts, a gold that is of another text, or neither findings nor anonymised texts.
         UnknownNameError: a label of the map that the taxonomy does not have.
     """
-    n = check_pairs(original, original if anonymised is None else anonymised, gold)
+    n = check_lengths(original, original if anonymised is None else anonymised, gold)
     for number, (text, record) in enumerate(zip(original, gold, strict=True), 1):
         if record["text"] != text:
             raise DataError(f"text {number}: the gold is of another text")
@@ -178,7 +174,7 @@ def detection(
         if anonymised is None:
             raise DataError("findings or anonymised texts are required to measure detection")
         predicted = found_between(original, anonymised)
-    check_pairs(original, original, predicted)
+    check_lengths(original, original, predicted)
     marked = _Gold(gold, compare, label_map)
     findings = [list(spans) for spans in predicted]
     for number, (text, spans) in enumerate(zip(original, findings, strict=True), 1):
@@ -192,8 +188,8 @@ def detection(
     )
     scale = weights or unigram_bits(language)
     counted = Tally.empty(names)
-    levels = {level: np.zeros((documents, names.any + 1, 4), np.int64) for level in LEVELS}
-    leaks = np.zeros((documents, names.any, 5), np.int64)
+    levels = {level: np.zeros((documents, names.any_row + 1, 4), np.int64) for level in LEVELS}
+    leaks = np.zeros((documents, names.any_row, 5), np.int64)
     masked = np.zeros((documents, 22))
     for i, text in enumerate(original):
         text_tally = Tally.empty(names)
@@ -202,8 +198,8 @@ def detection(
             fitted = classify_findings(text, findings[i], outer, classes, marked.sources[i])
             add_counts(text_tally, text, outer, fitted, names, count_beyond=count_beyond)
             after = None if anonymised is None else anonymised[i]
-            leaks[document[i]] += leaking.count_leaks(text, outer, fitted, names.number, after)
-        masked[document[i]] += benchmark.count_masked(
+            leaks[document[i]] += leaking.count_leaks(text, outer, fitted, names.class_numbers, after)
+        masked[document[i]] += leaking.count_masked(
             text, list(marked.all[i].values()), [(s.start, s.end) for s in findings[i]], scale
         )
         for level in LEVELS:
@@ -220,10 +216,10 @@ def detection(
         annotators=len({annotator for text_tally in marked.all for annotator in text_tally}),
         compare=compare,
         typed=typed,
-        levels={level: _score_level(levels[level], drawn, names, typed, count_beyond) for level in LEVELS},
-        confusion={unit: _make_confusion(table, names) for unit, table in counted.confusion.items()} if typed else {},
+        levels={level: _estimate_level(levels[level], drawn, names, typed, count_beyond) for level in LEVELS},
+        confusion={unit: _build_confusion(table, names) for unit, table in counted.confusion.items()} if typed else {},
         leaks=leaking.estimate_leaks(leaks, drawn, names.gold, after=anonymised is not None),
-        tab=benchmark.estimate_scores(
+        tab=leaking.estimate_tab_scores(
             masked,
             drawn,
             weights="given" if weights else f"bits by frequency in {language} (wordfreq)",
@@ -251,43 +247,39 @@ class _Gold:
             for annotator in annotation
             for mark in annotation[annotator]
         ]
-        counted_labels = [(mark["label"], source) for mark, source in every if mark.get("kind") != "none"]
+        counted_labels = [(mark["label"], source) for mark, source in every if not _is_exempt(mark)]
         self.classes = Classes(counted_labels, compare, label_map)
         self.all: list[dict[str, list[Mention]]] = []
         self.counted: list[dict[str, list[Mention]]] = []
         out: Counter[str] = Counter()
         for annotation, source in zip(raw, self.sources, strict=True):
-            mentions = {
-                annotator: [
-                    (self._make_mention(mark, source), mark.get("kind") == "none") for mark in annotation[annotator]
-                ]
-                for annotator in annotation
+            pairs = {
+                annotator: [(mark, self._make_mention(mark, source)) for mark in annotation[annotator]]
+                for annotator in sorted(annotation)
             }
-            self.all.append(
-                {annotator: [m for m, _ in mentions[annotator] if m.name] for annotator in sorted(mentions)}
-            )
+            self.all.append({name: [m for _, m in marks if m.name] for name, marks in pairs.items()})
             self.counted.append(
-                {annotator: [m for m, no in mentions[annotator] if m.name and not no] for annotator in sorted(mentions)}
+                {name: [m for mark, m in marks if m.name and not _is_exempt(mark)] for name, marks in pairs.items()}
             )
-            out.update(
-                mark["label"]
-                for annotator in annotation
-                for mark, (m, no) in zip(annotation[annotator], mentions[annotator], strict=True)
-                if no or not m.name
-            )
+            out.update(mark["label"] for marks in pairs.values() for mark, m in marks if _is_exempt(mark) or not m.name)
         self.left_out = dict(sorted(out.items()))
         unmapped = Counter(mark["label"] for mark, _ in every if mark["label"] in self.classes.unmapped)
         self.unmapped = dict(sorted(unmapped.items()))
-        self.kinds = _name_source([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
-        self.entities = _name_source([bool(mark.get("entity")) for mark, _ in every], "surface")
+        self.kinds = _choose_source_name([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
+        self.entities = _choose_source_name([bool(mark.get("entity")) for mark, _ in every], "surface")
 
     def _make_mention(self, mark: Mark, source: str) -> Mention:
         name = self.classes.map_gold(mark["label"], source)
-        kind = mark.get("kind") or self.classes.find_kind(mark["label"], source)
+        kind = mark.get("kind") or self.classes.find_identifier_kind(mark["label"], source)
         return Mention(mark["start"], mark["end"], name, mark.get("entity", ""), kind)
 
 
-def _name_source(from_gold: Sequence[bool], otherwise: str) -> str:
+def _is_exempt(mark: Mark) -> bool:
+    """Whether the annotators say that a span need not be masked."""
+    return mark.get("kind") == "none"
+
+
+def _choose_source_name(from_gold: Sequence[bool], otherwise: str) -> str:
     return "gold" if from_gold and all(from_gold) else "both" if any(from_gold) else otherwise
 
 
@@ -297,17 +289,17 @@ def _number_documents(gold: Sequence[Record]) -> tuple[list[int], int]:
     return [numbers.setdefault(record["doc_id"], len(numbers)) for record in gold], len(numbers)
 
 
-def _make_confusion(table: Any, names: Names) -> Confusion:
+def _build_confusion(table: Any, names: Names) -> Confusion:
     """Return the confusion of the gold's classes and none (rows) with all classes and none (columns)."""
-    rows = [*range(len(names.gold)), names.any]
+    rows = [*range(len(names.gold)), names.any_row]
     counts = tuple(tuple(int(v) for v in table[row]) for row in rows)
     return Confusion((*names.gold, NONE), (*names.gold, *names.beyond, NONE), counts)
 
 
-def _score_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyond: bool) -> Level:
+def _estimate_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyond: bool) -> Level:
     sums = drawn.sums(table)
-    size = names.any if count_beyond else len(names.gold)
-    each, pooled, whatever = sums[:, :size], sums[:, :size].sum(axis=1), sums[:, names.any]
+    size = names.any_row if count_beyond else len(names.gold)
+    each, pooled, whatever = sums[:, :size], sums[:, :size].sum(axis=1), sums[:, names.any_row]
     precision, recall, f1 = _compute_ratios(each)
     weight = each[:, :, GOLD]
     gold, findings = int(pooled[0, GOLD]), int(pooled[0, FOUND])
@@ -327,22 +319,16 @@ def _score_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyo
         name: make_scores((precision[:, i], recall[:, i], f1[:, i]), int(each[0, i, GOLD]), int(each[0, i, FOUND]))
         for i, name in enumerate((*names.gold, *names.beyond)[:size])
     }
-    even = np.ones_like(weight)
+
+    def average_scores(weights: Any) -> Scores:
+        means = [_average_classes(values, weights) for values in (precision, recall, f1)]
+        return make_scores((means[0], means[1], means[2]), gold, findings, shares=False)
+
     return Level(
         labels,
         make_scores(_compute_ratios(pooled), gold, findings),
-        make_scores(
-            (_average_classes(precision, even), _average_classes(recall, even), _average_classes(f1, even)),
-            gold,
-            findings,
-            shares=False,
-        ),
-        make_scores(
-            (_average_classes(precision, weight), _average_classes(recall, weight), _average_classes(f1, weight)),
-            gold,
-            findings,
-            shares=False,
-        ),
+        average_scores(np.ones_like(weight)),
+        average_scores(weight),
         make_scores(_compute_ratios(whatever), int(whatever[0, GOLD]), int(whatever[0, FOUND]), typed=True),
     )
 

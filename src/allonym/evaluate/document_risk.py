@@ -19,23 +19,23 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.evaluate.intruder import Reidentification, reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.intruder.protocol import Item
 from allonym.intruder.study import assign_folds
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, bootstrap, share
 from allonym.text.fold import Level, fold_surface
-
-__all__ = ["Bin", "DocumentRisk", "Review", "document_risk"]
 
 _LEAST = 10  # documents found, and not found, that calibration needs
 _INNER = 5
@@ -177,8 +177,7 @@ def document_risk(
         DataError: unequal lengths.
         UsageError: ``folds``, ``calibration`` or ``review_above`` is not as above, or ``intruder`` is of other texts.
     """
-    beside = [column for column in (subjects, groups, entities) if column is not None]
-    n = check_pairs(original, anonymised, *beside, least=0)
+    n = check_lengths(original, anonymised, subjects, groups, entities, least=0)
     if folds < 2:
         raise UsageError(f"document_risk: folds must be 2 or more, got {folds}")
     if calibration not in CALIBRATIONS:
@@ -206,25 +205,26 @@ def document_risk(
         home = _assign_folds(anonymised, y, judged, folds, seed)
         risks, final = _cross_fit(traits, judged, y, home, calibration, seed)
         weights = tuple(zip(names, (float(w) for w in final.weights), strict=True))
-    judged_risks = risks[judged]
+    judged_risks, n_judged = risks[judged], len(y)
+
+    def estimate_error(drawn: Any) -> float:
+        return _compute_calibration_error(judged_risks[drawn], y[drawn])
+
+    unknown = none(reason)
     return DocumentRisk(
         not reason,
         reason,
         tuple(float(r) for r in risks),
         identified,
-        share(int(y.sum()), len(y)) if len(y) else none(reason or "no document was judged"),
-        none(reason) if reason else average([float(e) for e in (judged_risks - y) ** 2]),
-        none(reason) if reason else average([float(e) for e in (y.mean() - y) ** 2]),
-        none(reason)
-        if reason
-        else bootstrap(
-            lambda drawn: _compute_calibration_error(judged_risks[drawn], y[drawn]), len(y), draws=500, seed=seed
-        ),
+        share(int(y.sum()), n_judged) if n_judged else none(reason or "no document was judged"),
+        unknown if reason else average(((judged_risks - y) ** 2).tolist()),
+        unknown if reason else average(((y.mean() - y) ** 2).tolist()),
+        unknown if reason else bootstrap(estimate_error, n_judged, draws=500, seed=seed),
         _estimate_auc(judged_risks, y, seed),
         () if reason else _make_bins(judged_risks, y),
         tuple(int(c) for c in np.histogram(risks, bins=20, range=(0, 1))[0]),
         weights,
-        None if review_above is None else _review_documents(risks, identified, review_above),
+        None if review_above is None else _plan_review(risks, identified, review_above),
         intruder,
     )
 
@@ -236,8 +236,8 @@ class _Model:
         odds = np.zeros(len(y))
         for fold in np.unique(home):
             rest = home != fold
-            odds[~rest] = _Logistic(traits[rest], y[rest])(traits[~rest])
-        self._plain = _Logistic(traits, y)
+            odds[~rest] = _fit_logistic(traits[rest], y[rest]).decision_function(traits[~rest])
+        self._plain = _fit_logistic(traits, y)
         self._right: Any
         if calibration == "platt":
             self._right = LogisticRegression(C=1e3, max_iter=1000).fit(odds[:, None], y)
@@ -248,28 +248,18 @@ class _Model:
     @property
     def weights(self) -> Floats:
         """The traits' coefficients, per standard deviation."""
-        weights: Floats = self._plain.model.coef_[0]
-        return weights
+        return np.asarray(self._plain[-1].coef_[0])
 
     def __call__(self, traits: Floats) -> Floats:
-        odds = self._plain(traits)
+        odds = self._plain.decision_function(traits)
         if isinstance(self._right, IsotonicRegression):
-            isotonic: Floats = self._right.predict(odds)
-            return isotonic
-        platt: Floats = self._right.predict_proba(odds[:, None])[:, 1]
-        return platt
+            return np.asarray(self._right.predict(odds))
+        return np.asarray(self._right.predict_proba(odds[:, None])[:, 1])
 
 
-class _Logistic:
-    """A logistic regression on standardised traits; calling it returns log-odds."""
-
-    def __init__(self, traits: Floats, y: NDArray[np.int64]) -> None:
-        self._scaler = StandardScaler().fit(traits)
-        self.model = LogisticRegression(C=_PENALTY, max_iter=1000).fit(self._scaler.transform(traits), y)
-
-    def __call__(self, traits: Floats) -> Floats:
-        odds: Floats = self.model.decision_function(self._scaler.transform(traits))
-        return odds
+def _fit_logistic(traits: Floats, y: NDArray[np.int64]) -> Any:
+    """Fit a logistic regression on standardised traits."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=_PENALTY, max_iter=1000)).fit(traits, y)
 
 
 def _explain_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
@@ -324,16 +314,8 @@ def _rank_documents(traits: Floats) -> Floats:
     n = len(traits)
     if n < 2:
         return np.full(n, 0.5 if n else 0.0)
-    places = np.column_stack([_rank_values(column * sign) for column, sign in zip(traits.T, _SIGNS, strict=True)])
-    return (_rank_values(places.mean(axis=1)) - 1) / (n - 1)
-
-
-def _rank_values(values: Floats) -> Floats:
-    """Return ranks from 1, lowest first; ties share their mean rank."""
-    _, which, often = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(often)
-    out: Floats = ((2 * last - often + 1) / 2)[which]
-    return out
+    places = np.column_stack([rankdata(column * sign) for column, sign in zip(traits.T, _SIGNS, strict=True)])
+    return np.asarray((rankdata(places.mean(axis=1)) - 1) / (n - 1))
 
 
 def _compute_auc(risks: Floats, y: NDArray[np.int64]) -> float:
@@ -341,7 +323,7 @@ def _compute_auc(risks: Floats, y: NDArray[np.int64]) -> float:
     n, hits = len(y), int(y.sum())
     if not 0 < hits < n:
         return math.nan
-    return float((_rank_values(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
+    return float((rankdata(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
 
 
 def _estimate_auc(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
@@ -373,7 +355,7 @@ def _make_bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
     )
 
 
-def _review_documents(risks: Floats, identified: Sequence[bool | None], above: float) -> Review:
+def _plan_review(risks: Floats, identified: Sequence[bool | None], above: float) -> Review:
     sent = risks > above
     places = [int(i) for i in np.argsort(-risks, kind="stable") if sent[i]]
     caught = [bool(sent[i]) for i, f in enumerate(identified) if f]

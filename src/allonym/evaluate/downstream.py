@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.classifiers import (
+from allonym.evaluate.classification import (
     MODELS,
     average_splits,
     explain_obstacle,
@@ -27,11 +27,9 @@ from allonym.evaluate.classifiers import (
     split_stratified,
 )
 from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, derive_seed, describe_model
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-
-__all__ = ["CALLS", "KINDS", "MODELS", "Downstream", "Score", "Task", "downstream"]
 
 KINDS = ("classify", "summarise")
 """``classify``: a field with a label, F1 and accuracy; ``summarise``: one with a text or several, ROUGE-1, -2, -L."""
@@ -137,7 +135,7 @@ def downstream(
         UnknownNameError: no such field, kind or model.
         MissingExtra: a model to fine-tune without torch or transformers.
     """
-    check_pairs(original, anonymised)
+    check_lengths(original, anonymised)
     if not tasks:
         raise UsageError("downstream: a task is required, such as {'purpose': 'classify', 'summary': 'summarise'}")
     check_model(model, MODELS, tuple(_FINE_TUNED), "downstream")
@@ -153,7 +151,7 @@ def downstream(
                 raise UsageError(f"downstream: {prefix}FOLDER is for tasks to {able}, but task {name!r} is to {kind}")
         if name not in targets:
             raise UnknownNameError("field", name, sorted(targets), "downstream")
-        check_pairs(original, anonymised, targets[name])
+        check_lengths(original, anonymised, targets[name])
     counts = {name: repeats or REPEATS[kind] for name, kind in tasks.items()}
     results: dict[str, Task] = {}
     finished, total = 0, sum(counts.values())
@@ -166,7 +164,7 @@ def downstream(
         target_values = _read_targets(targets[name], kind, name)
         others = (anonymised_targets or {}).get(name) if kind == "summarise" else None
         if others is not None:
-            check_pairs(original, anonymised, others)
+            check_lengths(original, anonymised, others)
         learnt = target_values if others is None else _read_targets(others, kind, name)
         indices = [i for i in range(len(target_values)) if target_values[i] and learnt[i]]
         texts = [[version[i] for i in indices] for version in (original, anonymised)]
@@ -214,7 +212,7 @@ class _Experiment:
         labels = [target[0] for target in self.targets[0]]
         sizes = Counter(labels)
         if reason := explain_obstacle(sizes):
-            return _explain_missing("classify", len(labels), len(sizes), reason)
+            return _make_missing_task("classify", len(labels), len(sizes), reason)
         y = np.unique(labels, return_inverse=True)[1]
         learner = open_learner(self.model, self.texts, self.training, self.seed)
         rng = np.random.default_rng(self.seed)
@@ -224,8 +222,8 @@ class _Experiment:
             train, tested = split_stratified(y, self.test, rng)
             ratio = len(tested) / len(train)
             for version in (0, 1):
-                scores[r, version] = _judge_classes(y[tested], learner.predict(train, y[train], tested, version))
-            floor[r] = _judge_classes(y[tested], np.full(len(tested), find_most_frequent_class(y[train])))
+                scores[r, version] = _score_classes(y[tested], learner.predict(train, y[train], tested, version))
+            floor[r] = _score_classes(y[tested], np.full(len(tested), find_most_frequent_class(y[train])))
             self.report(r + 1)
         names = _MEASURES["classify"]
         floors = {name: average_splits(floor[:, i], ratio) for i, name in enumerate(names)}
@@ -238,7 +236,7 @@ class _Experiment:
         originals, references = self.texts[0], self.targets[0]
         n = len(originals)
         if n < 4:
-            return _explain_missing("summarise", n, 0, "four texts with a reference at least are required")
+            return _make_missing_task("summarise", n, 0, "four texts with a reference at least are required")
         length = average_length(references)
         is_written = self.model.startswith(WRITER)
         writer = _WrittenSummaries(self) if is_written else _ExtractedSummaries(self, length)
@@ -273,9 +271,9 @@ class _WrittenSummaries:
     """Summaries that a fine-tuned network writes."""
 
     def __init__(self, experiment: _Experiment) -> None:
-        from allonym.evaluate.summarising import read_text
+        from allonym.evaluate.summarising import split_sentences
 
-        self.texts = [read_text(text, model=experiment.model) for text in experiment.texts[0]]
+        self.texts = [split_sentences(text, model=experiment.model) for text in experiment.texts[0]]
         self._experiment = experiment
         self._writer = Writer(experiment.model, experiment.training)
 
@@ -291,10 +289,12 @@ class _ExtractedSummaries:
     """Summaries of sentences of the text."""
 
     def __init__(self, experiment: _Experiment, length: int) -> None:
-        from allonym.evaluate.summarising import read_text, select_best_sentences
+        from allonym.evaluate.summarising import select_best_sentences, split_sentences
 
         self._model, self._seed, self._length = experiment.model, experiment.seed, length
-        self._versions = [[read_text(text, model=self._model) for text in version] for version in experiment.texts]
+        self._versions = [
+            [split_sentences(text, model=self._model) for text in version] for version in experiment.texts
+        ]
         self._best = [
             [select_best_sentences(text, references, length) for text, references in zip(version, targets, strict=True)]
             for version, targets in zip(self._versions, experiment.targets, strict=True)
@@ -314,7 +314,7 @@ class _ExtractedSummaries:
         return " ".join(self.texts[i].sentences[k] for k in sorted(self._best[0][i]))
 
 
-def _judge_classes(truth: Any, predicted: Any) -> tuple[float, float]:
+def _score_classes(truth: Any, predicted: Any) -> tuple[float, float]:
     """Return the mean F1 over the classes that occur, and the share that is right."""
     return measure_macro_f1(truth, predicted), float((truth == predicted).mean())
 
@@ -327,7 +327,7 @@ def _estimate_scores(scores: Any, names: Sequence[str], ratio: float) -> dict[st
     }
 
 
-def _explain_missing(kind: str, texts: int, classes: int, reason: str) -> Task:
+def _make_missing_task(kind: str, texts: int, classes: int, reason: str) -> Task:
     missing = none(reason, texts)
     scores = {name: Score(missing, missing, missing) for name in _MEASURES[kind]}
     return Task(kind, texts, classes, 0, scores, {}, {})

@@ -1,20 +1,26 @@
-"""Findings of an anonymisation: from a policy, from the edits of plans, or from an anonymised text by alignment."""
+"""Findings of an anonymisation: from a policy, from the edits of plans, or from an anonymised text by alignment.
+
+Those of files, and anonymised texts, are matched with the texts of a gold standard by id, or else by order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path, PurePath
+from typing import Any
 
 from allonym.document import Interval, Span
-from allonym.errors import PlanMismatch
-from allonym.evaluate.pairs import check_pairs, report_progress
+from allonym.errors import DataError, PlanMismatch
+from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.reading import read_pairs
 from allonym.pipeline import AnyPolicy, detect
-from allonym.plan import Plan, digest
+from allonym.plan import Plan, digest, read_plan_rows
 from allonym.policy import Policy
 from allonym.text.placeholders import find_placeholders
 from allonym.text.words import TOKEN
-
-__all__ = ["found_between", "found_by", "found_in_plans"]
+from allonym.train.records import Record, list_spans, read_records, read_text_file
 
 ALL_SIGNS = 4000
 """Most words and signs of a text for which the alignment also anchors on the very frequent ones."""
@@ -35,7 +41,7 @@ def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Spa
         DataError: unequal lengths.
         PlanMismatch: a plan belongs to another text.
     """
-    check_pairs(texts, texts, plans)
+    check_lengths(texts, texts, plans)
     for number, (text, plan) in enumerate(zip(texts, plans, strict=True), 1):
         if digest(text) != plan.digest:
             raise PlanMismatch(f"plan {number} was made for another text")
@@ -54,7 +60,7 @@ def found_between(
     Raises:
         DataError: unequal lengths.
     """
-    n = check_pairs(original, anonymised, least=0)
+    n = check_lengths(original, anonymised, least=0)
     pairs = zip(original, anonymised, strict=True)
     return [_find_changes(before, after) for before, after in report_progress(pairs, advance, n)]
 
@@ -63,7 +69,7 @@ def _find_changes(before: str, after: str) -> list[Span]:
     if before == after:
         return []
     spans_before = [m.span() for m in TOKEN.finditer(before)]
-    spans_after, labels = _split_signs(after)
+    spans_after, labels = _split_tokens(after)
     words, signs = [before[a:b] for a, b in spans_before], [after[a:b] for a, b in spans_after]
     matcher = SequenceMatcher(None, words, signs, autojunk=len(spans_before) + len(spans_after) > 2 * ALL_SIGNS)
     out: list[Span] = []
@@ -79,7 +85,7 @@ def _find_changes(before: str, after: str) -> list[Span]:
     return out
 
 
-def _split_signs(text: str) -> tuple[list[Interval], dict[int, str]]:
+def _split_tokens(text: str) -> tuple[list[Interval], dict[int, str]]:
     """Split a text into words, signs and placeholders; also return the labels of the placeholders by their index."""
     placeholders = find_placeholders(text)
     out: list[Interval] = []
@@ -92,3 +98,103 @@ def _split_signs(text: str) -> tuple[list[Interval], dict[int, str]]:
         position = placeholder.end
     out += [m.span() for m in TOKEN.finditer(text, position)]
     return out, labels
+
+
+def read_findings(path: Path | str, gold: Sequence[Record], format: str | None = None) -> list[list[Span]]:
+    """Read the spans of a second annotated file of the same texts, or the masked spans of TAB's own output.
+
+    Args:
+        path: a corpus that :func:`allonym.train.records.read_records` reads; or JSON ``{id: [[start, end], ...]}``, as
+            TAB's evaluation takes it, whose findings tell no types.
+        gold: the records of the gold.
+        format: of the corpus, where its suffix and content do not tell it.
+
+    Raises:
+        DataError: the file is no such corpus, or its texts are not those of the gold.
+    """
+    path = Path(path)
+    if format is None and path.suffixes[-1:] == [".json"] and (masks := _read_masks(path)) is not None:
+        return _convert_masks_to_spans(masks, gold, path)
+    records = read_records(path, format)
+    order = _find_partner_indices([r["id"] for r in gold], [r["id"] for r in records], f"{path}")
+    out = []
+    for number, (index, record) in enumerate(zip(order, gold, strict=True), 1):
+        if records[index]["text"] != record["text"]:
+            raise DataError(f"{path}: text {number} is not that of the gold; anonymised texts go with --anonymised")
+        out.append(list_spans(records[index]))
+    return out
+
+
+def read_anonymised_texts(
+    path: Path | str, gold: Sequence[Record], fields: Sequence[str] = (), format: str | None = None
+) -> list[str]:
+    """Read the anonymised texts of a file or folder of any format that allonym reads.
+
+    Args:
+        path: the file or folder.
+        gold: the records of the gold.
+        fields: that hold the text; by default ``text`` where every record has it, else all text.
+        format: where a suffix does not tell it.
+
+    Raises:
+        UsageError: no such file, format or field.
+        DataError: not as many texts as the gold has, or a text has no partner.
+    """
+    pairs = read_pairs(path, path, field=tuple(fields) or None, format=format)
+    ids = [r["id"] for r in gold]
+    names = list(pairs.ids)
+    if Path(path).is_dir() and not set(ids) <= set(names):
+        names = [PurePath(name).stem for name in names]
+    return [pairs.original[index] for index in _find_partner_indices(ids, names, str(path))]
+
+
+def read_plan_findings(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
+    """Read what the plans of a JSON lines file (``allonym anonymize --plans``, ``allonym swap --plan``) replace.
+
+    A plan is bound to a digest of its text, so that neither order nor ids matter.
+
+    Raises:
+        DataError: a line is no plan, or a text has none.
+    """
+    plans = {plan.digest: plan for _, plan in read_plan_rows(read_text_file(Path(path)), path)}
+    lacking = [number for number, text in enumerate(texts, 1) if digest(text) not in plans]
+    if lacking:
+        raise DataError(f"{path}: {len(lacking)} of {len(texts)} texts have no plan, the first is number {lacking[0]}")
+    return found_in_plans(texts, [plans[digest(text)] for text in texts])
+
+
+def _read_masks(path: Path) -> dict[str, list[Any]] | None:
+    try:
+        value = json.loads(read_text_file(path))
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not all(isinstance(places, list) for places in value.values()):
+        return None
+    return value
+
+
+def _convert_masks_to_spans(masks: Mapping[str, list[Any]], gold: Sequence[Record], path: Path) -> list[list[Span]]:
+    out = []
+    for number, record in enumerate(gold, 1):
+        if record["id"] not in masks:
+            raise DataError(f"{path}: text {number} of the gold has no masked places there")
+        spans = []
+        for place in masks[record["id"]]:
+            is_valid = isinstance(place, list) and len(place) == 2 and all(type(number) is int for number in place)
+            if not is_valid or not 0 <= place[0] < place[1] <= len(record["text"]):
+                raise DataError(
+                    f"{path}, text {number}: [start, end] with 0 <= start < end <= {len(record['text'])} is required"
+                )
+            spans.append(Span(place[0], place[1], ""))
+        out.append(sorted(spans))
+    return out
+
+
+def _find_partner_indices(ids: Sequence[str], names: Sequence[str], where: str) -> list[int]:
+    """Return the index of each record's partner: by id where all ids exist and differ, else by order."""
+    index_of = {id: i for i, id in enumerate(names)}
+    if len(index_of) == len(names) and len(set(ids)) == len(ids) and all(id in index_of for id in ids):
+        return [index_of[id] for id in ids]
+    if len(names) != len(ids):
+        raise DataError(f"{where}: one text for each of the gold's is required; got {len(names)} for {len(ids)}")
+    return list(range(len(ids)))

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 
-__all__ = ["CLASSIFIER", "WRITER", "Classifier", "Training", "Writer", "check_model", "derive_seed", "describe_model"]
-
 CLASSIFIER = "finetune:"
 WRITER = "seq2seq:"
 _KINDS = {
@@ -99,7 +97,18 @@ def derive_seed(seed: int, train: Sequence[int] | Ints) -> int:
     return int(np.random.SeedSequence([seed, *map(int, train)]).generate_state(1)[0] >> 1)
 
 
-class Classifier:
+class _Network:
+    """A pretrained network of a folder, and how it is fine-tuned."""
+
+    def __init__(self, prefix: str, model: str, training: Training | None, **settings: Any) -> None:
+        self._folder = Path(model.removeprefix(prefix))
+        self._training = training or Training()
+        with _use_seeded_torch(prefix, 0):
+            self._tokenizer, network = _open_network(self._folder, prefix, **settings)
+        self._room = _find_token_limit(self._tokenizer, network, self._training.tokens)
+
+
+class Classifier(_Network):
     """An encoder with a new head, fine-tuned for each split.
 
     Args:
@@ -111,13 +120,9 @@ class Classifier:
     """
 
     def __init__(self, model: str, training: Training | None = None) -> None:
-        self._folder = Path(model.removeprefix(CLASSIFIER))
-        self._training = training or Training()
-        with _use_seeded_torch(CLASSIFIER, 0):
-            self._tokenizer, network = _open_network(self._folder, CLASSIFIER, ignore_mismatched_sizes=True)
-        self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
+        super().__init__(CLASSIFIER, model, training, ignore_mismatched_sizes=True)
 
-    def read(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each text, cut to what the network takes."""
         with _use_seeded_torch(CLASSIFIER, 0):
             return [_encode_text(self._tokenizer, text, self._room) for text in texts]
@@ -126,7 +131,7 @@ class Classifier:
         """Fine-tune on texts of at least two classes, then classify others.
 
         Args:
-            learnt, judged: tokens of texts, see :meth:`read`.
+            learnt, judged: tokens of texts, see :meth:`tokenise`.
             y: class of each text that is learnt from.
             seed: of this split, see :func:`derive_seed`.
         """
@@ -147,7 +152,7 @@ class Classifier:
         return np.asarray(classes[predicted], np.int64)
 
 
-class Writer:
+class Writer(_Network):
     """An encoder-decoder that learns to write summaries.
 
     Args:
@@ -159,11 +164,7 @@ class Writer:
     """
 
     def __init__(self, model: str, training: Training | None = None) -> None:
-        self._folder = Path(model.removeprefix(WRITER))
-        self._training = training or Training()
-        with _use_seeded_torch(WRITER, 0):
-            self._tokenizer, network = _open_network(self._folder, WRITER)
-        self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
+        super().__init__(WRITER, model, training)
 
     def write_summaries(
         self, learnt: Sequence[str], references: Sequence[Sequence[str]], judged: Sequence[str], seed: int
@@ -238,12 +239,12 @@ def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]
     Raises:
         DataError: it does not hold such a network.
     """
-    from allonym.detect.adapters.offline import load_offline
+    from allonym.detect.adapters.offline import block_model_hubs
 
     kind, what, example = _KINDS[prefix]
     hub = _import_libraries(what)[1]
     try:
-        with load_offline(prefix, str(folder), floor="evaluate"):
+        with block_model_hubs(prefix, str(folder), floor="evaluate"):
             local = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = hub.AutoTokenizer.from_pretrained(folder, **local)
             network = getattr(hub, kind).from_pretrained(folder, **local, **settings)
@@ -257,7 +258,7 @@ def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]
     return tokenizer, network
 
 
-def _limit_tokens(tokenizer: Any, network: Any, most: int) -> int:
+def _find_token_limit(tokenizer: Any, network: Any, most: int) -> int:
     """Return the tokens that a text may have: the least of the setting, the tokenizer's limit and the network's
     positions."""
     room = min(most, int(tokenizer.model_max_length))
@@ -278,14 +279,14 @@ def _fine_tune(
 ) -> None:
     """Train a network on inputs and expected outputs, and leave it ready for prediction."""
     from allonym.replace.rewriter import Rewriter
-    from allonym.train.seq2seq import Options, make_batches, make_optimiser, take_step
+    from allonym.train.seq2seq import Options, make_batches, make_optimiser, take_training_step
 
     model = Rewriter(tokenizer, network, causal=False)
     total = how.epochs * math.ceil(len(examples) / how.batch)
     optimizer, schedule = make_optimiser(network, how.lr, total)
     network.train()
     for batch in make_batches(examples, Options(epochs=how.epochs, lr=how.lr, batch=how.batch, seed=seed), 0, total):
-        take_step(model, batch, optimizer, schedule)
+        take_training_step(model, batch, optimizer, schedule)
     network.eval()
 
 

@@ -39,8 +39,6 @@ from allonym.vault.variants import (
 if TYPE_CHECKING:
     from allonym.vault import Digests
 
-__all__ = ["COMMON", "GenerationLeaks", "LabelLeaks", "Place", "generations"]
-
 COMMON = 4.0
 """Zipf frequency (log10 of how often in a billion words) from which on a word says nothing: ten in a million."""
 
@@ -182,7 +180,7 @@ def generations(
     places: list[Place] = []
     places_found = 0
     for number, (id, text) in enumerate(outputs, 1):
-        for start, end, match in counted.count_text(text):
+        for start, end, match in counted.count_matches(text):
             places_found += 1
             if len(places) < _MOST_PLACES:
                 places.append(Place(id or str(number), start, end, match.label, match.kind, match.common))
@@ -191,18 +189,18 @@ def generations(
     if not counted.texts:
         raise DataError("one output at least is required, got 0")
     for text in baseline or ():
-        baseline_count.count_text(text)
+        baseline_count.count_matches(text)
     if baseline is not None and not baseline_count.texts:
         raise DataError("one text at least is required in the baseline, got 0")
     had = Counter(label for label, keep in zip(digests.labels, is_searched, strict=True) if keep)
-    rows = {label: counted.make_row(label, had[label], {label}, baseline_count) for label in had}
+    rows = {label: counted.summarise_labels(label, had[label], {label}, baseline_count) for label in had}
     direct = {label for label in had if label in TAXONOMY and TAXONOMY.get(label).kind == "direct"}
     return GenerationLeaks(
         counted.texts,
         counted.words,
         baseline_count.texts,
-        counted.make_row(ALL, had.total(), set(had), baseline_count),
-        counted.make_row(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
+        counted.summarise_labels(ALL, had.total(), set(had), baseline_count),
+        counted.summarise_labels(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
         tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
         tuple(places),
         places_found,
@@ -231,7 +229,7 @@ class _Match:
     size: int
 
     @property
-    def order(self) -> tuple[int, int, int]:
+    def sort_key(self) -> tuple[int, int, int]:
         """Sort key for overlapping matches: more words first, then the stronger kind."""
         return -self.size, _RANK[self.kind], self.first
 
@@ -252,16 +250,16 @@ class _Finder:
 
     def find_originals(self, text: str, words: list[Word]) -> list[_Match]:
         """Return the matches in a text in order, without overlaps."""
-        matches = [match for first in range(len(words)) for match in self._match_from(text, words, first)]
+        matches = [match for first in range(len(words)) for match in self._match_words_from(text, words, first)]
         disjoint: list[_Match] = []
         used: set[int] = set()
-        for match in sorted(matches, key=lambda m: m.order):
+        for match in sorted(matches, key=lambda m: m.sort_key):
             if used.isdisjoint(range(match.first, match.last)):
                 used.update(range(match.first, match.last))
                 disjoint.append(match)
         return sorted(disjoint, key=lambda m: m.first)
 
-    def _match_from(self, text: str, words: list[Word], first: int) -> list[_Match]:
+    def _match_words_from(self, text: str, words: list[Word], first: int) -> list[_Match]:
         out: list[_Match] = []
         numeric, expected, ordinary = True, 1.0, True
         for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1):
@@ -328,7 +326,7 @@ class _Count:
         self._holding: Counter[frozenset[str]] = Counter()
         self._chance: dict[tuple[str, frozenset[int], float], float] = {}
 
-    def count_text(self, text: str) -> list[tuple[int, int, _Match]]:
+    def count_matches(self, text: str) -> list[tuple[int, int, _Match]]:
         """Count the matches of one text, and return their positions."""
         words = split_folded_words(text)
         self.texts += 1
@@ -351,15 +349,15 @@ class _Count:
             self._holding[frozenset(holding)] += 1
         return out
 
-    def estimate_share_holding(self, labels: set[str]) -> Estimate:
+    def estimate_leaking_share(self, labels: set[str]) -> Estimate:
         """Return the share of the texts that hold one of these labels."""
         return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
 
-    def make_row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
+    def summarise_labels(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
         """Return the counts of some labels."""
         labels_of = self._finder.digests.labels
-        outputs = self.estimate_share_holding(labels)
-        base = other.estimate_share_holding(labels) if other.texts else none("no baseline")
+        outputs = self.estimate_leaking_share(labels)
+        base = other.estimate_leaking_share(labels) if other.texts else none("no baseline")
         return LabelLeaks(
             name,
             originals,

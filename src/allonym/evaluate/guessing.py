@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from allonym.evaluate.pairs import check_pairs
-from allonym.evaluate.people import CUT, Judgement, PeopleStudy, Truth, people_study
+from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.people import Judgement, PeopleStudy, Truth, people_study
 from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
 from allonym.intruder.persons import guess_persons, open_client
+from allonym.intruder.scoring import CUT
 from allonym.llm import Client
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import difference
 
 INTRUDER = "llm"
+T = TypeVar("T")
 Advance = Callable[[int, int], None]
 
 
@@ -90,24 +93,18 @@ def person_guesses(
         DataError: unequal lengths, or no text.
         EndpointError: the endpoint did not answer.
     """
-    n = check_pairs(original, anonymised, subjects, groups or subjects)
+    n = check_lengths(original, anonymised, subjects, groups or subjects)
     model = client or open_client(settings, key)
     truths = [Truth(str(i), subjects[i], groups[i] if groups else "") for i in range(n)]
 
     def judge_version(texts: Sequence[str], started: int) -> PeopleStudy:
         progress = _shift_progress(advance, started, n * (1 + before))
-        answers = guess_persons(texts, client=model, kind=kind, guesses=guesses, advance=progress)
+        answers = guess_persons(texts, model, kind=kind, guesses=guesses, advance=progress)
         judgements = [Judgement(t.text, INTRUDER, answer) for t, answer in zip(truths, answers, strict=True)]
         return people_study(truths, judgements, aliases=aliases, cut=cut, top=top, intruder=INTRUDER, seed=seed)
 
-    after = judge_version(anonymised, 0)
-    first = judge_version(original, n) if before else None
-    change = (
-        difference(_list_identified_scores(first), _list_identified_scores(after))
-        if first
-        else _make_missing_estimate()
-    )
-    return PersonGuesses(after, first, change)
+    versions = original if before else None, anonymised
+    return PersonGuesses(*_judge_versions(*versions, judge_version, _list_identification_flags))
 
 
 def attribute_guesses(
@@ -142,33 +139,41 @@ def attribute_guesses(
         DataError: unequal lengths, no text, or a true value that cannot be read.
         EndpointError: the endpoint did not answer.
     """
-    n = check_pairs(original, anonymised, profiles)
+    n = check_lengths(original, anonymised, profiles)
     model = client or open_client(settings, key)
     truths = [{name: p[name] for name in attributes if p.get(name)} for p in profiles]
 
     def judge_version(texts: Sequence[str], started: int) -> AttributeResults:
         progress = _shift_progress(advance, started, n * (1 + before))
         answers = guess_attributes(
-            texts, attributes=attributes, client=model, person=person, kind=kind, guesses=guesses, advance=progress
+            texts, model, attributes=attributes, person=person, kind=kind, guesses=guesses, advance=progress
         )
         return attribute_results(truths, answers, intruder=INTRUDER)
 
-    after = judge_version(anonymised, 0)
-    first = judge_version(original, n) if before else None
-    change = difference(_list_right_scores(first), _list_right_scores(after)) if first else _make_missing_estimate()
-    return AttributeGuesses(after, first, change)
+    versions = original if before else None, anonymised
+    return AttributeGuesses(*_judge_versions(*versions, judge_version, _list_first_guess_scores))
 
 
-def _list_identified_scores(study: PeopleStudy) -> list[float]:
+def _list_identification_flags(study: PeopleStudy) -> list[float]:
     return [float(row.identified) for row in study.results.rows]
 
 
-def _list_right_scores(results: AttributeResults) -> list[float]:
+def _list_first_guess_scores(results: AttributeResults) -> list[float]:
     return [float(s[:1] == (1.0,)) for text_scores in results.scores for s in text_scores.values()]
 
 
-def _make_missing_estimate() -> Estimate:
-    return none("the original texts were not sent")
+def _judge_versions(
+    original: Sequence[str] | None,
+    anonymised: Sequence[str],
+    judge_version: Callable[[Sequence[str], int], T],
+    list_scores: Callable[[T], list[float]],
+) -> tuple[T, T | None, Estimate]:
+    """Return the results of the anonymised texts, those of the original ones if they are sent, and the change."""
+    after = judge_version(anonymised, 0)
+    if original is None:
+        return after, None, none("the original texts were not sent")
+    before = judge_version(original, len(original))
+    return after, before, difference(list_scores(before), list_scores(after))
 
 
 def _shift_progress(advance: Advance | None, started: int, total: int) -> Advance | None:

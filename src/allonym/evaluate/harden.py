@@ -18,22 +18,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from allonym.errors import UsageError
-from allonym.evaluate.generalising import Word, list_choices, split_words
-from allonym.evaluate.known_subjects import Knowing, rank_subjects, train_intruders
-from allonym.evaluate.pairs import check_pairs
-from allonym.evaluate.plan_chain import chain_plans
-from allonym.evaluate.rewording import GENERALISE, make_edits, soften_words
+from allonym.errors import DataError, UsageError
+from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.rewording import (
+    GENERALISE,
+    Word,
+    chain_plans,
+    list_replacements,
+    make_edits,
+    soften_placeholders,
+    split_words,
+)
 from allonym.evaluate.similarity import measure_similarities
-from allonym.evaluate.surface import list_words as counted
-from allonym.intruder.linkage import Linkage
+from allonym.evaluate.surface import list_words
+from allonym.intruder import Item, Target
+from allonym.intruder.linkage import Linkage, LinkageJudge
+from allonym.intruder.study import assign_folds
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.samples import average, share
-
-__all__ = ["Hardened", "Hardening", "Level", "harden"]
+from allonym.text import fold
 
 LEADS = (0.2, 0.1, 0.05, 0.02, 0.0, -0.03, -0.06, -0.1)
 """Leads at which the curve is read beside the chosen one."""
@@ -184,7 +191,7 @@ def harden(
         UsageError: a number is out of its range.
         PlanMismatch: a plan does not make its anonymised text.
     """
-    n = check_pairs(original, anonymised, subjects, *([groups] if groups else []), *([plans] if plans else []), least=2)
+    n = check_lengths(original, anonymised, subjects, groups or None, plans or None, least=2)
     if rank < 1:
         raise UsageError(f"rank must be 1 or more, got {rank}")
     if most_removed is not None and not 0 <= most_removed <= 1:
@@ -202,29 +209,29 @@ def harden(
         ways.append(_harden_text(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, originals_at))
         if advance is not None:
             advance(i + 1, n)
-    stops = [_find_step_below_lead(way, lead) for way in ways]
+    stops = [_find_first_step_below(way, lead) for way in ways]
     if least_similar is not None:
         stops = _select_similar_steps(original, ways, stops, least_similar)
     steps = [way[s] for way, s in zip(ways, stops, strict=True)]
     measured = _Measures(original, judges, rank)
-    states = [(lead, [way[_find_step_below_lead(way, lead)] for way in ways]) for lead in LEADS]
+    states = [(lead, [way[_find_first_step_below(way, lead)] for way in ways]) for lead in LEADS]
 
-    def draw_curve(only: str | None) -> tuple[Level, ...]:
+    def measure_curve(only: str | None) -> tuple[Level, ...]:
         first = measured.measure_level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
         rest = [measured.measure_level(lead, steps, only=only, within=within) for lead, steps in states]
         return (first, *rest, measured.measure_level(lead, steps, only=only, within=within))
 
-    overall = draw_curve(None)
+    overall = measure_curve(None)
     return Hardening(
         rank,
-        tuple(_make_hardened(original[i], anonymised[i], steps[i], plans[i] if plans else None) for i in range(n)),
+        tuple(_build_hardened(original[i], anonymised[i], steps[i], plans[i] if plans else None) for i in range(n)),
         overall[:-1],
         overall[-1],
-        {name: draw_curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
+        {name: measure_curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
         sum(0 < step.rank <= rank for step in steps),
         BeforeAfter(
-            measured.estimate_released(anonymised, subjects, within, seed + 2),
-            measured.estimate_released([step.text for step in steps], subjects, within, seed + 2),
+            measured.estimate_risk_after_release(anonymised, subjects, within, seed + 2),
+            measured.estimate_risk_after_release([step.text for step in steps], subjects, within, seed + 2),
         ),
     )
 
@@ -242,7 +249,7 @@ def _map_originals(plan: Plan) -> dict[int, str]:
 def _harden_text(
     original: str,
     text: str,
-    judges: Sequence[Knowing],
+    judges: Sequence[TextJudge],
     rank: int,
     lead: float,
     most_removed: float | None,
@@ -250,14 +257,15 @@ def _harden_text(
 ) -> list[_Step]:
     """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
     words = split_words(text)
-    soft = soften_words(words, originals_at)
+    soft = soften_placeholders(words, originals_at)
     agreed = frozenset(i for i in soft if words[i].label is None)
     hidden = frozenset(i for i in soft if words[i].label is not None)
-    open_to = [list_choices(words, i) for i in range(len(words))]
+    open_to = [list_replacements(words, i) for i in range(len(words))]
+    target = _Target(words, open_to, judges)
     general_words: dict[int, str] = dict(soft)
     level = dict.fromkeys(range(len(words)), -1)
     out: list[_Step] = []
-    total = len(counted(original))
+    total = len(list_words(original))
     for _ in range(_ROUNDS):
         edits = make_edits(text, words, general_words, agreed)
         seen_edits = make_edits(text, words, {i: w for i, w in general_words.items() if i not in hidden}, agreed)
@@ -273,10 +281,10 @@ def _harden_text(
         ahead = score - float(others[rival]) if guessed else -np.inf
         place = int((others >= score).sum()) + 1 if guessed else 0
         hardened = apply_edits(text, edits)
-        out.append(_Step(place, ahead, *_compute_gone_shares(total, hardened, edits), tuple(edits), hardened))
+        out.append(_Step(place, ahead, *_compute_removed_shares(total, hardened, edits), tuple(edits), hardened))
         if ahead <= lead:
             break
-        gains = _estimate_gains(words, shown, seen_edits, general_words, level, open_to, judges, subject, rival)
+        gains = _estimate_gains(target, shown, seen_edits, general_words, level, rival)
         if not gains:
             break
         before, got = (dict(general_words), dict(level)), 0.0
@@ -289,25 +297,33 @@ def _harden_text(
                 break
         if most_removed is not None:
             tried = make_edits(text, words, general_words, agreed)
-            if _compute_gone_shares(total, apply_edits(text, tried), tried)[1] > most_removed:
+            if _compute_removed_shares(total, apply_edits(text, tried), tried)[1] > most_removed:
                 general_words, level = before
                 break
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A text to harden: its words, what may replace each, and who tries to find its subject."""
+
+    words: Sequence[Word]
+    open_to: Sequence[tuple[str, ...]]
+    judges: Sequence[TextJudge]
+
+
 def _estimate_gains(
-    words: Sequence[Word],
+    target: _Target,
     shown: str,
     edits: Sequence[Edit],
     general_words: Mapping[int, str],
     level: Mapping[int, int],
-    open_to: Sequence[tuple[str, ...]],
-    judges: Sequence[Knowing],
-    subject: int,
     rival: int,
 ) -> list[tuple[float, list[int]]]:
     """Estimate by how much each word that can still change lowers the lead, with all its mentions; best for its cost
     first."""
+    words, open_to, judges = target.words, target.open_to, target.judges
+    subject = judges[0].subject
     adds: dict[int, float] = {}
     for judge in judges:
         pairs = zip(judge.judge.contributions(shown, subject), judge.judge.contributions(shown, rival), strict=True)
@@ -329,7 +345,7 @@ def _estimate_gains(
             weight = sum(w for s, w in adds.items() if start <= s < stop)
         else:
             weight = adds.get(word.start + shift, 0.0)
-        key = (word.low, general_words.get(i, ""))
+        key = (word.lower_text, general_words.get(i, ""))
         gain[key] = gain.get(key, 0.0) + weight
         cost[key] = cost.get(key, 0.0) + (_AGAIN if general_words.get(i) else 0.5 if open_to[i][level[i] + 1] else 1.0)
         where.setdefault(key, []).append(i)
@@ -337,21 +353,21 @@ def _estimate_gains(
     return [(gain[k], where[k]) for k in best]
 
 
-def _compute_gone_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
+def _compute_removed_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
     """Return the two shares of words gone; NaN for an original without words."""
     if not total:
         return float("nan"), float("nan")
-    removed = 1 - len(counted(hardened)) / total
-    return removed, removed + _count_general(edits) / total / 2
+    removed = 1 - len(list_words(hardened)) / total
+    return removed, removed + _count_general_words(edits) / total / 2
 
 
-def _count_general(edits: Sequence[Edit]) -> int:
+def _count_general_words(edits: Sequence[Edit]) -> int:
     """Count the words that are general ones."""
     generalised = (e for e in edits if e.operator == GENERALISE)
-    return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in generalised)
+    return sum(min(len(list_words(e.replacement)), max(1, len(list_words(e.original or "")))) for e in generalised)
 
 
-def _find_step_below_lead(way: Sequence[_Step], lead: float) -> int:
+def _find_first_step_below(way: Sequence[_Step], lead: float) -> int:
     """Return the first step whose lead is at most this, else the one with the least."""
     return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
 
@@ -371,10 +387,10 @@ def _select_similar_steps(
     return out
 
 
-def _make_hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
+def _build_hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
     plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
-    general = _count_general(step.edits)
-    went = sum(max(0, len(counted(e.original or "")) - len(counted(e.replacement))) for e in step.edits)
+    general = _count_general_words(step.edits)
+    went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in step.edits)
     return Hardened(
         step.text,
         plan if first is None else chain_plans(original, first, plan),
@@ -389,7 +405,7 @@ def _make_hardened(original: str, anonymised: str, step: _Step, first: Plan | No
 class _Measures:
     """Measures the levels of one hardening."""
 
-    def __init__(self, original: Sequence[str], judges: Sequence[Knowing], rank: int) -> None:
+    def __init__(self, original: Sequence[str], judges: Sequence[TextJudge], rank: int) -> None:
         self._original = original
         self._judges = judges
         self._rank = rank
@@ -415,7 +431,7 @@ class _Measures:
             gone = [(steps[i].removed, steps[i].weighted) for i in mine]
         else:
             gone = [
-                _compute_gone_shares(len(counted(self._original[i])), text, ())
+                _compute_removed_shares(len(list_words(self._original[i])), text, ())
                 for i, text in zip(mine, versions, strict=True)
             ]
         gone = [(a, b) for a, b in gone if a == a]
@@ -429,7 +445,7 @@ class _Measures:
             self._average_similarity([(i, t) for i, t in zip(mine, versions, strict=True) if i in self._sample]),
         )
 
-    def estimate_released(
+    def estimate_risk_after_release(
         self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int
     ) -> Estimate:
         """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
@@ -456,3 +472,77 @@ class _Measures:
         pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in chosen]
         values = [float(a @ b) for a, b in pairs if a.any() and b.any()]
         return average(values) if values else none("no words in any text")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextJudge:
+    """The judge of one text: a trained intruder, and the number of the text's subject among its classes."""
+
+    judge: LinkageJudge
+    subject: int
+
+    def score_text(self, text: str) -> NDArray[np.float64]:
+        """Return the score of each subject: float ``(C,)``; -inf for subjects without a text to learn from."""
+        scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
+        return scores
+
+
+def train_intruders(
+    originals: Sequence[str],
+    subjects: Sequence[str],
+    groups: Sequence[str],
+    intruder: Linkage,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> list[TextJudge]:
+    """Train a judge for each text on the other texts of its group, which are in other folds.
+
+    Args:
+        originals: what is learnt from.
+        subjects: whom each text is about.
+        groups: the intruder knows which group a text is from and chooses among the group's subjects only.
+        intruder: what learns.
+        folds: parts of each group; 2 or more.
+        seed: of the folds.
+        advance: called with texts done and texts in all.
+
+    Raises:
+        DataError: a group has fewer than two subjects: there is nothing to guess.
+    """
+    out: list[TextJudge | None] = [None] * len(originals)
+    count = 0
+    for group in dict.fromkeys(groups):
+        mine = [i for i, g in enumerate(groups) if g == group]
+        classes = sorted({subjects[i] for i in mine})
+        if len(classes) < 2:
+            raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
+        labels = [classes.index(subjects[i]) for i in mine]
+        items = [Item(originals[i]) for i in mine]
+        # Copies that differ in case and blanks only share a fold, too.
+        home = assign_folds([Item(fold.fold_surface(originals[i], fold.Level.CASE)) for i in mine], labels, folds, seed)
+        for part in range(folds):
+            rest = np.flatnonzero(home != part).tolist()
+            judged = np.flatnonzero(home == part).tolist()
+            if not judged:
+                continue
+            judge = intruder.learn([items[k] for k in rest], [labels[k] for k in rest], classes)
+            for k in judged:
+                out[mine[k]] = TextJudge(judge, labels[k])
+            count += len(judged)
+            if advance is not None:
+                advance(count, len(originals))
+    return [intruder_of_text for intruder_of_text in out if intruder_of_text is not None]
+
+
+def rank_subjects(texts: Sequence[str], judges: Sequence[TextJudge]) -> list[int]:
+    """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject, or
+    about nobody else, so that there is nothing to guess."""
+    out = []
+    for text, judge in zip(texts, judges, strict=True):
+        scores = judge.score_text(text)
+        subject_score = scores[judge.subject]
+        guessed = subject_score > -np.inf and int((scores > -np.inf).sum()) > 1
+        out.append(0 if not guessed else int((np.delete(scores, judge.subject) >= subject_score).sum()) + 1)
+    return out

@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from allonym.errors import UnknownNameError
+from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
-from allonym.evaluate.contrast import Contrast, contrasts
 from allonym.evaluate.finetuned import Training
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.evaluate.perplexity import measure_perplexities
 from allonym.evaluate.similarity import Similarity, measure_similarities, summarise_similarities
 from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
 from allonym.serial import Serialisable
+from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE
-
-__all__ = ["MEASURES", "Information", "information_loss"]
+from allonym.stats.samples import average, cohens_d
 
 MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 """What is measured, in this order; ``utility`` needs labels."""
@@ -94,8 +93,7 @@ def information_loss(
         DataError: unequal lengths, or no texts.
         UsageError: a measure or an option does not exist.
     """
-    beside = [column for column in (labels, identified, groups) if column is not None]
-    n = check_pairs(original, anonymised, *beside)
+    n = check_lengths(original, anonymised, labels, identified, groups)
     for name in measures:
         if name not in MEASURES:
             raise UnknownNameError("measure", name, MEASURES, "information loss")
@@ -108,7 +106,7 @@ def information_loss(
     construct: Construct | None = None
     utility: Utility | None = None
     for number, name in enumerate(chosen):
-        step = _share_progress(advance, number, len(chosen))
+        step = _scale_progress(advance, number, len(chosen))
         if name == "surface":
             ranks = ranks_of() if ranks is None else ranks
             on_surface = surface(original, anonymised, ranks=ranks)
@@ -150,10 +148,60 @@ _TABLE_9 = (
 )
 
 
-def _share_progress(
+def _scale_progress(
     advance: Callable[[int, int], None] | None, number: int, parts: int
 ) -> Callable[[int, int], None] | None:
     """Report the progress of one of several measures as progress of the whole."""
     if advance is None:
         return None
     return lambda count, total: advance(int(_STEPS * (number + count / max(1, total)) / parts), _STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast(Serialisable):
+    """One variable of the texts that were not identified and of those that were.
+
+    Attributes:
+        name: of the variable.
+        hidden, found: means with 95 % intervals: of texts that were not identified, and of identified ones.
+        hidden_sd, found_sd: standard deviations of the same.
+        d: Cohen's d, above 0 where the variable is higher in texts that were not identified, as in P3.
+    """
+
+    name: str
+    hidden: Estimate
+    hidden_sd: Estimate
+    found: Estimate
+    found_sd: Estimate
+    d: Estimate
+
+
+def contrasts(variables: Mapping[str, Sequence[float]], identified: Sequence[bool | None]) -> tuple[Contrast, ...]:
+    """Compare identified texts with the others on each variable.
+
+    Args:
+        variables: name to one value per text; NaN: none.
+        identified: whether somebody identified each text's subject; None: not tried.
+
+    Raises:
+        DataError: a variable has not as many values as there are texts.
+    """
+    out = []
+    for name, values in variables.items():
+        if len(values) != len(identified):
+            raise DataError(f"{name}: one value for each text is required; got {len(values)} for {len(identified)}")
+        others, identified_values = (
+            [v for v, is_identified in zip(values, identified, strict=True) if is_identified is state and v == v]
+            for state in (False, True)
+        )
+        averages = average(others), _estimate_sd(others), average(identified_values), _estimate_sd(identified_values)
+        out.append(Contrast(name, *averages, cohens_d(others, identified_values)))
+    return tuple(out)
+
+
+def _estimate_sd(values: Sequence[float]) -> Estimate:
+    n = len(values)
+    if n < 2:
+        return none("two values are required", n)
+    middle = sum(values) / n
+    return Estimate.exact((sum((v - middle) ** 2 for v in values) / (n - 1)) ** 0.5, n)

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
 from allonym.intruder.study import assign_folds
@@ -24,8 +24,6 @@ from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.paired import McNemar, mcnemar
 from allonym.stats.samples import average, difference, share
 from allonym.text.fold import Level, fold_surface
-
-__all__ = ["Linked", "Reidentification", "SubjectTerms", "reidentification"]
 
 TOP = (1, 3, 5, 10)
 _CURVE = (*range(1, 11), 15, 20, 30, 50, 100, 200, 500, 1000)
@@ -164,23 +162,25 @@ def reidentification(
         DataError: unequal lengths.
         UsageError: ``features``, ``knows`` or ``folds`` is none of the above.
     """
-    n = check_pairs(original, anonymised, subjects, *(c for c in (groups, ids) if c is not None), least=0)
+    n = check_lengths(original, anonymised, subjects, groups, ids, least=0)
     if folds < 0 or folds == 1:
         raise UsageError(f"reidentification: folds must be 2 or more, or 0 for leave-one-out; got {folds}")
     if knows not in KNOWS:
         raise UsageError(f"reidentification: knows must be one of {', '.join(KNOWS)}, got {knows!r}")
     intruder = Linkage(features, tags=knows != "original")
-    run = _Run(intruder, original, anonymised, knows, n)
+    run = _LinkageRun(intruder, original, anonymised, knows, n)
     names = list(groups) if groups is not None else [""] * n
     parts = []
     for name in sorted(set(names)):
         members = [i for i in range(n) if names[i] == name and subjects[i]]
         if background is None:
-            parts += _make_parts(name, members, original, subjects, folds, seed)
+            parts += _split_group(name, members, original, subjects, folds, seed)
         elif members:
             # Within a group the choice is among its subjects; without groups, among all of the background.
             known_subjects = {subjects[i] for i in members}
-            parts.append(_Part(name, members, [], [p for p in background if groups is None or p[1] in known_subjects]))
+            parts.append(
+                _LinkagePart(name, members, [], [p for p in background if groups is None or p[1] in known_subjects])
+            )
     for count, part in enumerate(parts, 1):
         run.judge_part(part, subjects)
         if advance is not None:
@@ -189,17 +189,9 @@ def reidentification(
     chosen = sorted({names[i] for i in judged}) if groups is not None else []
     linked = {g: _summarise_group(g, [i for i in judged if names[i] == g], run, subjects, names) for g in chosen}
     called = [str(i) for i in ids] if ids is not None else [str(i + 1) for i in range(n)]
+    hits = [place == 1 for place in run.after]
     rows = [
-        Row(
-            called[i],
-            subjects[i],
-            names[i],
-            (run.guess[i],),
-            float(run.after[i] == 1),
-            run.after[i] == 1,
-            run.after[i],
-        )
-        for i in judged
+        Row(called[i], subjects[i], names[i], (run.guess[i],), float(hits[i]), hits[i], run.after[i]) for i in judged
     ]
     return Reidentification(
         features,
@@ -217,7 +209,7 @@ def reidentification(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LinkagePart:
     """Texts that are judged together, and what the intruder may learn from: numbers of texts, or a background."""
 
     group: str
@@ -226,7 +218,7 @@ class _Part:
     background: Sequence[tuple[str, str]]
 
 
-class _Run:
+class _LinkageRun:
     """Judges parts, and keeps the results text by text."""
 
     def __init__(
@@ -241,7 +233,7 @@ class _Run:
         self.surest = [(float("nan"), float("nan"))] * n
         self._terms: dict[tuple[str, str], tuple[dict[str, float], dict[str, float]]] = {}
 
-    def judge_part(self, part: _Part, subjects: Sequence[str]) -> None:
+    def judge_part(self, part: _LinkagePart, subjects: Sequence[str]) -> None:
         """Learn, and judge both versions of the part's texts."""
         hidden = {fold_surface(t, Level.CASE) for i in part.judged for t in (self._original[i], self._anonymised[i])}
         background = [
@@ -283,20 +275,20 @@ class _Run:
     def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
         """Return the strongest terms of each subject."""
         return tuple(
-            SubjectTerms(name, group, _select_strongest(identified, most), _select_strongest(missed, most))
+            SubjectTerms(name, group, _select_strongest_terms(identified, most), _select_strongest_terms(missed, most))
             for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
         )
 
-    def _list_background(self, part: _Part, subjects: Sequence[str]) -> list[tuple[str, str]]:
+    def _list_background(self, part: _LinkagePart, subjects: Sequence[str]) -> list[tuple[str, str]]:
         texts = {"original": [self._original], "anonymised": [self._anonymised]}.get(
             self._knows, [self._original, self._anonymised]
         )
         return [*part.background, *((version[i], subjects[i]) for version in texts for i in part.learnt)]
 
 
-def _make_parts(
+def _split_group(
     group: str, members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
-) -> list[_Part]:
+) -> list[_LinkagePart]:
     """Return the parts of a group, each judged by what learnt from the others; texts that nobody can link are in
     none."""
     texts: dict[str, set[str]] = {}
@@ -312,12 +304,12 @@ def _make_parts(
     out = []
     for fold in sorted(set(home.values())):
         judged = [i for i in mine if home[i] == fold]
-        out.append(_Part(group, judged, [i for i in mine if home[i] != fold], ()))
+        out.append(_LinkagePart(group, judged, [i for i in mine if home[i] != fold], ()))
     return out
 
 
 def _summarise_group(
-    name: str, which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]
+    name: str, which: Sequence[int], run: _LinkageRun, subjects: Sequence[str], groups: Sequence[str]
 ) -> Linked:
     if not which:
         nothing = none("no text whose subject has another text, beside other subjects")
@@ -341,15 +333,17 @@ def _summarise_group(
         share_within(after, 1),
         difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
         {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
-        BeforeAfter(*(_average_bounded([1 / rank for rank in ranks]) for ranks in (before, after))),
-        Estimate.exact(_compute_blind_accuracy(which, run, subjects, groups), n),
+        BeforeAfter(*(_average_shares([1 / rank for rank in ranks]) for ranks in (before, after))),
+        Estimate.exact(_compute_chance_accuracy(which, run, subjects, groups), n),
         table,
         mcnemar(table),
         tuple(CurvePoint(k, share_within(before, k), share_within(after, k)) for k in ks),
     )
 
 
-def _compute_blind_accuracy(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
+def _compute_chance_accuracy(
+    which: Sequence[int], run: _LinkageRun, subjects: Sequence[str], groups: Sequence[str]
+) -> float:
     if (blind := [run.blind[i] for i in which])[0] == blind[0]:
         return sum(blind) / len(blind)
     counts: dict[str, dict[str, int]] = {}
@@ -359,12 +353,12 @@ def _compute_blind_accuracy(which: Sequence[int], run: _Run, subjects: Sequence[
     return sum(max(members.values()) for members in counts.values()) / len(which)
 
 
-def _average_bounded(values: Sequence[float]) -> Estimate:
+def _average_shares(values: Sequence[float]) -> Estimate:
     mean = average(values)
     return Estimate(mean.value, max(0.0, mean.low), min(1.0, mean.high), mean.n, mean.method)
 
 
-def _select_strongest(weights: Mapping[str, float], most: int) -> tuple[tuple[str, float], ...]:
+def _select_strongest_terms(weights: Mapping[str, float], most: int) -> tuple[tuple[str, float], ...]:
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()

@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from wordfreq import zipf_frequency
 
 from allonym.document import Span
-from allonym.evaluate.pairs import check_pairs, report_progress
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
 from allonym.stats.partition import count_frequencies, fit_partition, log_stay
 from allonym.text.fold import fold_surface
 from allonym.text.placeholders import find_placeholders
-
-__all__ = ["TRAITS", "leftovers"]
 
 TRAITS: Mapping[str, str] = {
     "words": "words that are left (logarithm)",
@@ -72,22 +70,22 @@ def leftovers(
     Raises:
         DataError: the number of lists of entities differs from that of texts.
     """
-    n = check_pairs(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
+    n = check_lengths(anonymised, anonymised, entities, least=0)
     reader = Reader((1, 1))
     spans_by_text = entities
     if spans_by_text is None:
         spans_by_text = list(report_progress(detect_many(anonymised, policy), advance, n))
     placeholders = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
-    spans_left = [_select_outside(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
+    spans_left = [_drop_overlapping(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
     words_left = [[text[a:b].lower() for a, b in reader.find_word_spans(text)] for text in anonymised]
     entities_left = [
-        {(_root_label(s.label), fold_surface(text[s.start : s.end])) for s in spans}
+        {(TAXONOMY.get_family(s.label), fold_surface(text[s.start : s.end])) for s in spans}
         for text, spans in zip(anonymised, spans_left, strict=True)
     ]
     documents = Counter(e for in_text in entities_left for e in in_text)
     word_documents = Counter(w for words in words_left for w in set(words))
     unique = _measure_uniqueness(entities_left, population or 100 * max(1, n))
-    near = _measure_nearest(reader, anonymised)
+    near = _measure_nearest_similarity(reader, anonymised)
     table = np.zeros((n, len(TRAITS)))
     for i, (words, in_text) in enumerate(zip(words_left, entities_left, strict=True)):
         zipf = [zipf_frequency(w, language) for w in words if not w.isdigit()]
@@ -111,12 +109,7 @@ def leftovers(
     return table
 
 
-def _root_label(label: str) -> str:
-    """Return the label at the root of a label's branch."""
-    return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
-
-
-def _select_outside(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) -> list[Span]:
+def _drop_overlapping(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) -> list[Span]:
     return [s for s in spans if not any(a < s.end and s.start < b for a, b in covers)]
 
 
@@ -139,10 +132,10 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
     return out
 
 
-def _measure_nearest(reader: Reader, texts: Sequence[str]) -> Any:
+def _measure_nearest_similarity(reader: Reader, texts: Sequence[str]) -> Any:
     """Return the similarity of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
     counts = reader.count_features(texts, "words")
-    rows = Weights(counts).of(counts)
+    rows = Weights(counts).weigh_counts(counts)
     out = np.zeros((len(texts), 2))
     for start in range(0, len(texts), _AT_ONCE):
         similarity = (rows[start : start + _AT_ONCE] @ rows.T).toarray()

@@ -3,17 +3,21 @@
 P2 writes ``(text)[MISSED_X_PARTIAL]``, ``(text)(MISSED_X)`` and ``(text)([MISSED_X])``; all three are read, also with
 blanks before the tag, and the first is written. ``X`` is a type of P2's Table 6 or a label of ours. Brackets inside a
 marked text must be paired, and marks do not lie in marks: what cannot be read for certain is an error, never a guess.
+Files hold conversations in these notations, or with their marks beside the text.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 
 from allonym.errors import DataError, UnknownNameError
+from allonym.evaluate.reading import Fields, read_pairs
 from allonym.labels import TAXONOMY, from_scheme, to_scheme
 
 PARTIAL = "_PARTIAL"
@@ -57,7 +61,7 @@ class Mark:
     @property
     def tag(self) -> str:
         """Its tag without ``MISSED_``, such as ``PERSON_NAME_PARTIAL``."""
-        return get_tag(self.label, partial=self.partial)
+        return name_tag(self.label, partial=self.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,13 +84,13 @@ class Marked:
         return f"Marked({len(self.text)} characters, {len(self.marks)} marks)"
 
 
-def get_tag(label: str, *, partial: bool = False) -> str:
+def name_tag(label: str, *, partial: bool = False) -> str:
     """Return the tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own
     label.
 
     A given name or a family name alone is a part of a name (P2, 4.2).
 
-    >>> tag_of("PERSON_LASTNAME"), tag_of("US_STATE"), tag_of("CITY")
+    >>> name_tag("PERSON_LASTNAME"), name_tag("US_STATE"), name_tag("CITY")
     ('PERSON_NAME_PARTIAL', 'US_STATE', 'CITY')
     """
     if label in _PARTS_OF_PERSON:
@@ -99,7 +103,7 @@ def get_tag(label: str, *, partial: bool = False) -> str:
 def parse_tag(tag: str) -> tuple[str, bool]:
     """Return the label of a tag without ``MISSED_``, and whether the tag ends in ``_PARTIAL``.
 
-    >>> label_of("ORGANIZATION_NAME_SPEAKER"), label_of("EMAIL_PARTIAL")
+    >>> parse_tag("ORGANIZATION_NAME_SPEAKER"), parse_tag("EMAIL_PARTIAL")
     (('ORGANIZATION_SPEAKER', False), ('EMAIL_ADDRESS', True))
 
     Raises:
@@ -134,12 +138,14 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
     pieces: list[str] = []
     length = position = 0
     for tag in _TAG.finditer(text):
-        begin = _find_opening(text, tag.start(), position, where, tag.start())
+        begin = _find_opening_bracket(text, tag.start(), position, where, tag.start())
         name = tag[1] or tag[2] or tag[3]
         try:
             label, partial = parse_tag(name)
         except UnknownNameError as error:
-            raise DataError(f"{_describe_place(where, text, tag.start())}: {_describe_unknown(name, error)}") from None
+            raise DataError(
+                f"{_describe_place(where, text, tag.start())}: {_describe_unknown_type(name, error)}"
+            ) from None
         before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
         if not inside.strip():
             raise DataError(
@@ -151,7 +157,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
         marks.append(Mark(start, length, label, partial))
         position = tag.end()
     pieces.append(text[position:])
-    _check_tags(text, where)
+    _refuse_unclosed_tags(text, where)
     return Marked(where, "".join(pieces), tuple(marks), meta)
 
 
@@ -185,7 +191,7 @@ def write_marks(marked: Marked) -> str:
     return "".join((*pieces, text[position:]))
 
 
-def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
+def parse_mark_rows(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
     """Read marks from the plain values of a record: a list of objects with ``start``, ``end``, ``tag`` (or ``label``),
     and optionally ``item``, ``confirmed`` (true, false, null), ``score`` and ``source``.
 
@@ -212,7 +218,7 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
         try:
             label, partial = parse_tag(name.removeprefix(_PREFIX))
         except UnknownNameError as error:
-            raise DataError(f"{where_mark}: {_describe_unknown(name, error)}") from None
+            raise DataError(f"{where_mark}: {_describe_unknown_type(name, error)}") from None
         item, source = str(row.get("item") or ""), str(row.get("source") or "")
         out.append(Mark(start, end, label, partial, item, confirmed, float(score), source))
     out.sort()
@@ -224,8 +230,8 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
     return tuple(out)
 
 
-def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
-    """Return plain values that :func:`marks_from` reads."""
+def list_mark_rows(marks: Sequence[Mark]) -> list[dict[str, object]]:
+    """Return plain values that :func:`parse_mark_rows` reads."""
     out = []
     for mark in marks:
         row: dict[str, object] = {"start": mark.start, "end": mark.end, "tag": mark.tag, "confirmed": mark.confirmed}
@@ -235,7 +241,7 @@ def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
     return out
 
 
-def _find_opening(text: str, end: int, least: int, where: str, tag: int) -> int:
+def _find_opening_bracket(text: str, end: int, least: int, where: str, tag: int) -> int:
     """Return the offset of the bracket that closes right before ``end``, not before ``least``, where the last mark
     ends."""
     if end == 0 or text[end - 1] != ")" or end - 1 < least:
@@ -252,7 +258,7 @@ def _find_opening(text: str, end: int, least: int, where: str, tag: int) -> int:
     raise DataError(f"{_describe_place(where, text, end - 1)}: a bracket is closed that was not opened")
 
 
-def _check_tags(text: str, where: str) -> None:
+def _refuse_unclosed_tags(text: str, where: str) -> None:
     """Raise an error where something begins like a tag and is none."""
     tag_ends = {tag.end() for tag in _TAG.finditer(text)}
     starts = [tag.start() for tag in _TAGLIKE.finditer(text)]
@@ -278,7 +284,7 @@ def _describe_place(where: str, text: str, offset: int) -> str:
     return f"{where + ': ' if where else ''}character {offset}, line {line}"
 
 
-def _describe_unknown(name: str, error: UnknownNameError) -> str:
+def _describe_unknown_type(name: str, error: UnknownNameError) -> str:
     """Return the error's message if the name is in capitals; a name in small letters may be text."""
     if re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name):
         return str(error)
@@ -287,3 +293,73 @@ def _describe_unknown(name: str, error: UnknownNameError) -> str:
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+_APART = ("text", "marks", "id")
+
+
+def read_annotated(
+    source: str | Path, *, field: Fields = None, format: str | None = None, metadata: str | Path | None = None
+) -> tuple[Marked, ...]:
+    """Read the conversations of a file or folder with the marks of what was missed in them.
+
+    A record with a list ``marks`` has its marks there (see :func:`parse_mark_rows`) and its text without tags; any
+    other text is read in P2's notations.
+
+    Args:
+        source: a file or folder of any format that allonym reads.
+        field, format, metadata: as for :func:`allonym.evaluate.reading.read_pairs`.
+
+    Raises:
+        UsageError: no such file, format or field.
+        DataError: a file cannot be read, or a mark; the message tells the conversation and the place.
+    """
+    pairs = read_pairs(source, source, field=field, format=format, metadata=metadata)
+    out = []
+    for id, text, meta in zip(pairs.ids, pairs.original, pairs.meta, strict=True):
+        rows = meta.get("marks")
+        if rows is None or rows == "":
+            out.append(read_marks(text, id, meta))
+        else:
+            out.append(Marked(id, text, parse_mark_rows(rows, text, id), meta))
+    return tuple(out)
+
+
+def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) -> list[str]:
+    """Write a JSON object for each conversation: id, text, metadata, and its marks.
+
+    Args:
+        conversations: with their marks.
+        notation: P2's notation in the text, for people who edit text; else a list ``marks`` beside it, in which each
+            mark says its ``text`` and whether it is ``confirmed``: null until a person makes it true or false.
+
+    Raises:
+        DataError: a text cannot be written in the notation.
+    """
+    out = []
+    for conversation in conversations:
+        plain = {k: v for k, v in conversation.meta.items() if k not in _APART and isinstance(v, (str, int, float))}
+        row: dict[str, object] = {"id": conversation.id}
+        if notation:
+            row["text"] = write_marks(conversation)
+        else:
+            row["text"] = conversation.text
+            surfaces = [conversation.text[m.start : m.end] for m in conversation.marks]
+            row["marks"] = [{**r, "text": t} for r, t in zip(list_mark_rows(conversation.marks), surfaces, strict=True)]
+        out.append(json.dumps({**row, **({"meta": plain} if plain else {})}, ensure_ascii=False))
+    return out
+
+
+def list_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
+    """List the surfaces of what was missed: each form once, in reading order.
+
+    Args:
+        tags: only marks with one of these, without ``MISSED_``; None: all that were not rejected.
+
+    Raises:
+        DataError: a mark lies outside of the text.
+    """
+    if any(m.end > len(marked.text) for m in marked.marks):
+        raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
+    marks = [m for m in marked.marks if m.confirmed is not False and (tags is None or m.tag in tags)]
+    return list(dict.fromkeys(marked.text[m.start : m.end] for m in marks))

@@ -12,7 +12,7 @@ entity   a gold referent is found where findings of its label cover every mentio
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from allonym.document import Interval, Span, merge_intervals, subtract_intervals
 from allonym.evaluate.classes import NAME_PARTS, Classes
 from allonym.models.words import split_words
 from allonym.text.fold import fold_surface
-from allonym.train.records import keep_outermost
+from allonym.train.records import select_outermost_spans
 
 LEVELS = ("token", "strict", "overlap", "entity")
 GOLD_HIT, GOLD, FOUND_HIT, FOUND = range(4)
@@ -44,7 +44,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Finding:
     """A finding and its class among those of the gold; ``beyond`` where the gold has no such class; without a name
     where its type is not known."""
 
@@ -62,12 +62,12 @@ class Names:
     beyond: tuple[str, ...]
 
     @property
-    def number(self) -> Mapping[str, int]:
+    def class_numbers(self) -> Mapping[str, int]:
         """Class to its number."""
         return {name: i for i, name in enumerate((*self.gold, *self.beyond))}
 
     @property
-    def any(self) -> int:
+    def any_row(self) -> int:
         """The number of the row for any type, and of no span in the confusion matrix."""
         return len(self.gold) + len(self.beyond)
 
@@ -77,7 +77,7 @@ def list_word_spans(text: str) -> list[Interval]:
     return [(a, b) for a, b in split_words(text) if text[a].isalnum()]
 
 
-def find_covering_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
+def find_covering_spans(places: Sequence[Interval], spans: Sequence[Mention | Finding]) -> list[int]:
     """Return for each word the index of the first span that shares a character with it; -1 for none.
 
     Args:
@@ -93,7 +93,7 @@ def find_covering_spans(places: Sequence[Interval], spans: Sequence[Mention | Fo
     return out
 
 
-def list_overlaps(gold: Sequence[Mention], findings: Sequence[Found]) -> list[tuple[int, int, int]]:
+def list_overlaps(gold: Sequence[Mention], findings: Sequence[Finding]) -> list[tuple[int, int, int]]:
     """List (mention, finding, shared characters) of all that share any; both are sorted and disjoint."""
     out = []
     first = 0
@@ -109,20 +109,20 @@ def list_overlaps(gold: Sequence[Mention], findings: Sequence[Found]) -> list[tu
 
 def classify_findings(
     text: str, findings: Iterable[Span], gold: Sequence[Mention], classes: Classes, source: str = ""
-) -> list[Found]:
+) -> list[Finding]:
     """Return findings in the classes of the gold.
 
     One that may belong to several classes, or that tells no type, takes that of the mention with which it shares
     most, if it may; first and last names side by side become one where the gold does not part them.
     """
-    spans = keep_outermost(findings)
-    plain = [Found(s.start, s.end, "") for s in spans]
+    spans = select_outermost_spans(findings)
+    plain = [Finding(s.start, s.end, "") for s in spans]
     best: dict[int, tuple[int, str]] = {}
     for i, k, size in list_overlaps(gold, plain):
         fits = classes.map_finding(spans[k].label, source) if spans[k].label else ()
         if (not spans[k].label or gold[i].name in fits) and size > best.get(k, (0, ""))[0]:
             best[k] = size, gold[i].name
-    out: list[Found] = []
+    out: list[Finding] = []
     before: Span | None = None
     for k, span in enumerate(spans):
         fits = classes.map_finding(span.label, source) if span.label else ()
@@ -142,9 +142,9 @@ def classify_findings(
             and classes.joins_name_parts(name)
             and not text[before.end : span.start].strip(" \t.")
         ):
-            out[-1] = Found(out[-1].start, span.end, name)
+            out[-1] = Finding(out[-1].start, span.end, name)
         else:
-            out.append(Found(span.start, span.end, name, bool(span.label) and name not in classes.names))
+            out.append(Finding(span.start, span.end, name, bool(span.label) and name not in classes.names))
         before = span
     return out
 
@@ -160,20 +160,10 @@ def select_disjoint(mentions: Iterable[Mention]) -> list[Mention]:
     return selected
 
 
-def select_touching(place: Interval, cover: Sequence[Interval]) -> Sequence[Interval]:
-    """Select those of ``cover``, which is sorted and disjoint, that share a character with a span."""
-    first = bisect_right(cover, place[0], key=lambda c: c[1])
-    return cover[first : bisect_left(cover, place[1], first, key=lambda c: c[0])]
-
-
-def has_uncovered(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
+def has_uncovered_characters(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
     """Whether a letter or digit of any of the spans is not covered; ``cover`` is sorted and disjoint."""
-    return any(
-        text[i].isalnum()
-        for place in places
-        for a, b in subtract_intervals(place, select_touching(place, cover))
-        for i in range(a, b)
-    )
+    gaps = (gap for place in places for gap in subtract_intervals(place, cover))
+    return any(text[i].isalnum() for gap in gaps for i in range(*gap))
 
 
 @dataclass(slots=True)
@@ -187,15 +177,36 @@ class Tally:
     @classmethod
     def empty(cls, names: Names) -> Tally:
         """Return a tally without counts."""
-        size = names.any + 1
+        size = names.any_row + 1
         return cls(
             {level: np.zeros((size, 4), np.int64) for level in LEVELS},
             {unit: np.zeros((size, size), np.int64) for unit in ("token", "span")},
         )
 
 
+@dataclass(frozen=True, repr=False, slots=True)
+class _Sides:
+    """One text as one annotator sees it: mentions and findings with the numbers of their classes.
+
+    Attributes:
+        rows: of the mentions; columns: of the findings, None where their type is not known.
+        counted: whether each finding counts for any type.
+        overlaps: see :func:`list_overlaps`.
+        top: the row for any type.
+    """
+
+    text: str
+    gold: Sequence[Mention]
+    findings: Sequence[Finding]
+    rows: list[int]
+    columns: list[int | None]
+    counted: list[bool]
+    overlaps: list[tuple[int, int, int]]
+    top: int
+
+
 def add_counts(
-    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Found], names: Names, *, count_beyond: bool
+    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Finding], names: Names, *, count_beyond: bool
 ) -> None:
     """Add the counts of one text as one annotator sees it.
 
@@ -205,114 +216,96 @@ def add_counts(
         names: the classes.
         count_beyond: whether a finding counts for any type although the gold has no such class and nothing there.
     """
-    number, top = names.number, names.any
-    overlaps = list_overlaps(gold, findings)
+    number, overlaps = names.class_numbers, list_overlaps(gold, findings)
     touched = {k for _, k, _ in overlaps}
     counted = [count_beyond or not f.beyond or k in touched for k, f in enumerate(findings)]
-    _count_tokens(into, text, gold, findings, number, top, counted)
-    _count_strict(into.levels["strict"], gold, findings, number, top, counted)
-    _count_overlaps(into, gold, findings, number, top, counted, overlaps)
-    _count_entities(into.levels["entity"], text, gold, findings, number, top, counted)
+    rows, columns = [number[m.name] for m in gold], [number.get(f.name) for f in findings]
+    sides = _Sides(text, gold, findings, rows, columns, counted, overlaps, names.any_row)
+    for level in ("strict", "overlap"):
+        for row in rows:
+            into.levels[level][row, GOLD] += 1
+        for column in columns:
+            _increase_cells(into.levels[level], column, FOUND)
+    _count_tokens(sides, into.levels["token"], into.confusion["token"])
+    _count_strict(sides, into.levels["strict"])
+    _count_overlaps(sides, into.levels["overlap"], into.confusion["span"])
+    _count_entities(sides, names.class_numbers, into.levels["entity"])
 
 
-def _increase(table: Any, row: int | None, column: int, n: int = 1) -> None:
+def _increase_cells(table: Any, row: int | None, columns: int | tuple[int, ...], n: int = 1) -> None:
     if row is not None:
-        table[row, column] += n
+        table[row, columns] += n
 
 
-def _count_tokens(
-    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
-    counted: Sequence[bool],
-) -> None:  # fmt: skip
-    table, matrix = into.levels["token"], into.confusion["token"]
-    places = list_word_spans(text)
-    pairs = Counter(zip(find_covering_spans(places, gold), find_covering_spans(places, findings), strict=True))
-    for (i, k), n in pairs.items():
-        expected = number[gold[i].name] if i >= 0 else None
-        got = number.get(findings[k].name) if k >= 0 else None
-        matrix[top if expected is None else expected, top if got is None else got] += n
-        _increase(table, expected, GOLD, n)
-        _increase(table, got, FOUND, n)
-        if expected is not None and expected == got:
-            _increase(table, expected, GOLD_HIT, n)
-            _increase(table, got, FOUND_HIT, n)
+def _count_tokens(sides: _Sides, table: Any, matrix: Any) -> None:
+    places = list_word_spans(sides.text)
+    covers = (find_covering_spans(places, spans) for spans in (sides.gold, sides.findings))
+    for (i, k), n in Counter(zip(*covers, strict=True)).items():
+        row, column = sides.rows[i] if i >= 0 else None, sides.columns[k] if k >= 0 else None
+        matrix[sides.top if row is None else row, sides.top if column is None else column] += n
+        _increase_cells(table, row, GOLD, n)
+        _increase_cells(table, column, FOUND, n)
+        if row == column:
+            _increase_cells(table, row, (GOLD_HIT, FOUND_HIT), n)
         both = i >= 0 and k >= 0
-        table[top] += (n * both, n * (i >= 0), n * both, n * (both or (k >= 0 and counted[k])))
+        table[sides.top] += (n * both, n * (i >= 0), n * both, n * (both or (k >= 0 and sides.counted[k])))
 
 
-def _count_strict(
-    table: Any, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
-    counted: Sequence[bool],
-) -> None:  # fmt: skip
-    name_at = {(m.start, m.end): m.name for m in gold}
-    for mention in gold:
-        _increase(table, number[mention.name], GOLD)
-    table[top, GOLD] += len(gold)
-    for k, finding in enumerate(findings):
-        name = name_at.get((finding.start, finding.end))
-        _increase(table, number.get(finding.name), FOUND)
-        table[top, FOUND] += counted[k]
-        if name is not None:
-            table[top, (GOLD_HIT, FOUND_HIT)] += 1
-            if name == finding.name:
-                table[number[name], (GOLD_HIT, FOUND_HIT)] += 1
+def _count_strict(sides: _Sides, table: Any) -> None:
+    row_at = {(m.start, m.end): row for m, row in zip(sides.gold, sides.rows, strict=True)}
+    table[sides.top, (GOLD, FOUND)] += (len(sides.gold), sum(sides.counted))
+    for finding, column in zip(sides.findings, sides.columns, strict=True):
+        if (row := row_at.get((finding.start, finding.end))) is not None:
+            table[sides.top, (GOLD_HIT, FOUND_HIT)] += 1
+            if row == column:
+                table[row, (GOLD_HIT, FOUND_HIT)] += 1
 
 
-def _count_overlaps(
-    into: Tally, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
-    counted: Sequence[bool], overlaps: Sequence[tuple[int, int, int]],
-) -> None:  # fmt: skip
-    table, matrix = into.levels["overlap"], into.confusion["span"]
-    right = [(i, k) for i, k, _ in overlaps if gold[i].name == findings[k].name]
+def _count_overlaps(sides: _Sides, table: Any, matrix: Any) -> None:
+    right = [(i, k) for i, k, _ in sides.overlaps if sides.rows[i] == sides.columns[k]]
     best: dict[int, tuple[int, bool, int]] = {}
-    for i, k, size in overlaps:
-        best[i] = max(best.get(i, (0, False, 0)), (size, gold[i].name == findings[k].name, -k))
-    touched, hit = {k for _, k, _ in overlaps}, {k for _, k in right}
-    for i, mention in enumerate(gold):
-        row = number[mention.name]
-        matrix[row, number.get(findings[-best[i][2]].name, top) if i in best else top] += 1
-        table[row, GOLD] += 1
-        table[top] += (i in best, 1, 0, 0)
-    for i in {i for i, _ in right}:
-        table[number[gold[i].name], GOLD_HIT] += 1
-    for k, finding in enumerate(findings):
-        column = number.get(finding.name)
-        _increase(table, column, FOUND)
-        if k in hit:
-            _increase(table, column, FOUND_HIT)
+    for i, k, size in sides.overlaps:
+        best[i] = max(best.get(i, (0, False, 0)), (size, sides.rows[i] == sides.columns[k], -k))
+    touched = {k for _, k, _ in sides.overlaps}
+    for i, row in enumerate(sides.rows):
+        column = sides.columns[-best[i][2]] if i in best else None
+        matrix[row, sides.top if column is None else column] += 1
+    for k, column in enumerate(sides.columns):
         if k not in touched:
-            matrix[top, top if column is None else column] += 1
-        table[top] += (0, 0, k in touched, counted[k])
+            matrix[sides.top, sides.top if column is None else column] += 1
+    for i in {i for i, _ in right}:
+        table[sides.rows[i], GOLD_HIT] += 1
+    for k in {k for _, k in right}:
+        _increase_cells(table, sides.columns[k], FOUND_HIT)
+    table[sides.top] += (len(best), len(sides.gold), len(touched), sum(sides.counted))
 
 
-def _count_entities(
-    table: Any, text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
-    counted: Sequence[bool],
-) -> None:  # fmt: skip
-    gold_by_name = _group_by_name(gold)
-    found_by_name = _group_by_name(findings)
-    everything = merge_intervals((m.start, m.end) for m in gold)
-    cover = merge_intervals((f.start, f.end) for f in findings)
-    for mentions in group_referents(text, gold).values():
-        name = mentions[0].name
-        places = [(m.start, m.end) for m in mentions]
-        _increase(table, number[name], GOLD)
-        if not has_uncovered(text, places, found_by_name.get(name, [])):
-            _increase(table, number[name], GOLD_HIT)
-        table[top] += (not has_uncovered(text, places, cover), 1, 0, 0)
+def _count_entities(sides: _Sides, number: Mapping[str, int], table: Any) -> None:
+    text, gold_by_name, found_by_name = (
+        sides.text,
+        _merge_intervals_by_class(sides.gold),
+        _merge_intervals_by_class(sides.findings),
+    )
+    everything = merge_intervals((m.start, m.end) for m in sides.gold)
+    cover = merge_intervals((f.start, f.end) for f in sides.findings)
+    for mentions in group_referents(text, sides.gold).values():
+        name, places = mentions[0].name, [(m.start, m.end) for m in mentions]
+        hit = not has_uncovered_characters(text, places, found_by_name.get(name, []))
+        table[number[name]] += (hit, 1, 0, 0)
+        table[sides.top] += (not has_uncovered_characters(text, places, cover), 1, 0, 0)
     by_type: dict[tuple[str, str], list[Interval]] = {}
     by_text: dict[str, list[Interval]] = {}
-    for k, finding in enumerate(findings):
+    for finding, counts in zip(sides.findings, sides.counted, strict=True):
         place, surface = (finding.start, finding.end), fold_surface(text[finding.start : finding.end])
         by_type.setdefault((finding.name, surface), []).append(place)
-        if counted[k]:
+        if counts:
             by_text.setdefault(surface, []).append(place)
     for (name, _), places in by_type.items():
-        _increase(table, number.get(name), FOUND)
-        if not has_uncovered(text, places, gold_by_name.get(name, [])):
-            _increase(table, number.get(name), FOUND_HIT)
+        _increase_cells(table, number.get(name), FOUND)
+        if not has_uncovered_characters(text, places, gold_by_name.get(name, [])):
+            _increase_cells(table, number.get(name), FOUND_HIT)
     for places in by_text.values():
-        table[top] += (0, 0, not has_uncovered(text, places, everything), 1)
+        table[sides.top] += (0, 0, not has_uncovered_characters(text, places, everything), 1)
 
 
 def group_referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
@@ -326,7 +319,7 @@ def group_referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str],
     return out
 
 
-def _group_by_name(spans: Iterable[Mention | Found]) -> dict[str, list[Interval]]:
+def _merge_intervals_by_class(spans: Iterable[Mention | Finding]) -> dict[str, list[Interval]]:
     out: dict[str, list[Interval]] = {}
     for span in spans:
         out.setdefault(span.name, []).append((span.start, span.end))

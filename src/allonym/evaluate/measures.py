@@ -1,12 +1,15 @@
-"""The measures of a whole evaluation in one table: what each needs, and how it is called."""
+"""The measures of a whole evaluation in one table: what each needs, how it is called, and its headlines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from allonym import evaluate
+from allonym.errors import DataError
 from allonym.evaluate.reading import Pairs
 from allonym.train.records import Record
 
@@ -69,114 +72,85 @@ class Measure:
     run: Callable[[Inputs, bool, Advance | None], Mapping[str, Any]]
 
 
-def _measure_detection(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.detection import detection
+def _import_measure(name: str) -> Any:
+    """Import a measure of the package from its own module.
 
-    assert inputs.gold is not None
-    pairs = inputs.pairs
-    result = detection(pairs.original, pairs.anonymised, gold=inputs.gold, seed=inputs.seed, advance=advance)
-    return result.to_dict()
+    A package that all measures need must end the run, not leave out one measure after the other.
+    """
+    home = next(module for module, names in evaluate._HOMES.items() if name in names.split())
+    return getattr(import_module(f"allonym.evaluate.{home}"), name)
+
+
+def _run_measure(name: str, inputs: Inputs, *columns: object, **options: object) -> Any:
+    """Take a measure of the package on the pairs, with the seed of the inputs."""
+    take = _import_measure(name)
+    return take(inputs.pairs.original, inputs.pairs.anonymised, *columns, **{"seed": inputs.seed, **options})
 
 
 def _measure_residual(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.second_reading import second_reading
-
+    meta = [{"group": group} for group in inputs.groups or ()]
     pairs = inputs.pairs
-    groups: Sequence[str] = inputs.groups or ()
-    meta = [{_GROUP: g} for g in groups]
-    read = second_reading(pairs.original, pairs.anonymised, ids=pairs.ids, meta=meta, advance=advance)
-    return read.risk(by=_GROUP if groups else "", seed=inputs.seed).to_dict()
-
-
-def _measure_information(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.information import information_loss
-
-    pairs = inputs.pairs
-    result = information_loss(
-        pairs.original, pairs.anonymised, inputs.labels, groups=inputs.subjects, seed=inputs.seed, advance=advance
-    )
-    return result.to_dict()
+    read_again = _import_measure("second_reading")
+    reading = read_again(pairs.original, pairs.anonymised, ids=pairs.ids, meta=meta, advance=advance)
+    return cast(Mapping[str, Any], reading.risk(by="group" if meta else "", seed=inputs.seed).to_dict())
 
 
 def _measure_linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+    def report_half(half: int) -> Advance | None:
+        return None if advance is None else lambda count, total: advance(half * total + count, 2 * total)
+
     if inputs.background:
-        return _link_originals(inputs, advance).to_dict(texts)
-    values = _link_originals(
-        inputs, None if advance is None else lambda count, total: advance(count, 2 * total)
-    ).to_dict(texts)
+        return _get_linkage_result(inputs, advance).to_dict(texts)
+    values = _get_linkage_result(inputs, report_half(0)).to_dict(texts)
     # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
-    released = _run_intruder(
-        inputs, None if advance is None else lambda count, total: advance(total + count, 2 * total), knows="anonymised"
-    )
-    return {**values, "released": released.to_dict()}
+    return {**values, "released": _run_intruder(inputs, report_half(1), "anonymised").to_dict()}
 
 
-def _link_originals(inputs: Inputs, advance: Advance | None) -> Reidentification:
+def _get_linkage_result(inputs: Inputs, advance: Advance | None) -> Reidentification:
     if "linkage" not in inputs.done:
-        inputs.done["linkage"] = _run_intruder(inputs, advance)
+        inputs.done["linkage"] = _run_intruder(inputs, advance, "original")
     return cast("Reidentification", inputs.done["linkage"])
 
 
-def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
-    from allonym.evaluate.intruder import reidentification
-
-    assert inputs.subjects is not None
-    pairs = inputs.pairs
-    return reidentification(
-        pairs.original,
-        pairs.anonymised,
-        inputs.subjects,
-        groups=inputs.groups,
-        background=inputs.background or None,
-        knows=knows,
-        ids=pairs.ids,
-        seed=inputs.seed,
-        advance=advance,
-    )
+def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows) -> Reidentification:
+    options = {"groups": inputs.groups, "background": inputs.background or None, "ids": inputs.pairs.ids}
+    result = _run_measure("reidentification", inputs, inputs.subjects, knows=knows, advance=advance, **options)
+    return cast("Reidentification", result)
 
 
 def _measure_document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.document_risk import document_risk
+    options = {"groups": inputs.groups, "background": inputs.background or None, "review_above": inputs.review_above}
+    intruder = _get_linkage_result(inputs, None) if inputs.subjects else None
+    result = _run_measure("document_risk", inputs, inputs.subjects, intruder=intruder, advance=advance, **options)
+    return cast(Mapping[str, Any], result.to_dict())
 
-    pairs = inputs.pairs
-    return document_risk(
-        pairs.original,
-        pairs.anonymised,
-        inputs.subjects,
-        groups=inputs.groups,
-        background=inputs.background or None,
-        intruder=_link_originals(inputs, None) if inputs.subjects else None,
-        review_above=inputs.review_above,
-        seed=inputs.seed,
-        advance=advance,
-    ).to_dict()
+
+def _make_runner(
+    name: str, *columns: str, **options: str
+) -> Callable[[Inputs, bool, Advance | None], Mapping[str, Any]]:
+    """Return the runner of a measure that takes inputs as they are: some as columns, some as options."""
+
+    def run(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+        values = {option: getattr(inputs, field) for option, field in options.items()}
+        result = _run_measure(name, inputs, *(getattr(inputs, c) for c in columns), advance=advance, **values)
+        return cast(Mapping[str, Any], result.to_dict(texts))
+
+    return run
 
 
 def _measure_downstream(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.downstream import downstream
-
-    assert inputs.labels is not None
-    pairs, task = inputs.pairs, {TASK: "classify"}
-    result = downstream(
-        pairs.original, pairs.anonymised, {TASK: inputs.labels}, task, seed=inputs.seed, advance=advance
-    )
-    return result.to_dict()
+    targets, task = {TASK: inputs.labels}, {TASK: "classify"}
+    return cast(Mapping[str, Any], _run_measure("downstream", inputs, targets, task, advance=advance).to_dict())
 
 
-def _measure_syntheticity(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    from allonym.evaluate.syntheticity import syntheticity
-
-    pairs = inputs.pairs
-    return syntheticity(pairs.original, pairs.anonymised, seed=inputs.seed, advance=advance).to_dict(texts=texts)
-
-
-_GROUP = "group"
 TASK = "label"
 """What the task of the labels is called in the values of ``downstream``."""
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "detection": Measure("What was found, and what was missed", ("gold",), (), _measure_detection),
+        "detection": Measure(
+            "What was found, and what was missed", ("gold",), (), _make_runner("detection", gold="gold")
+        ),
         "linkage": Measure(
             "Who can be found by an intruder", ("subjects",), ("groups", "background"), _measure_linkage
         ),
@@ -184,9 +158,14 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "Which texts are at risk", (), ("subjects", "groups", "background", "review_above"), _measure_document_risk
         ),
         "residual": Measure("What a second reading still finds", (), ("groups",), _measure_residual),
-        "information": Measure("What was lost", (), ("labels", "subjects"), _measure_information),
+        "information": Measure(
+            "What was lost",
+            (),
+            ("labels", "subjects"),
+            _make_runner("information_loss", "labels", groups="subjects"),
+        ),
         "downstream": Measure("Whether others can learn from it", ("labels",), (), _measure_downstream),
-        "syntheticity": Measure("Whether a text betrays that it was changed", (), (), _measure_syntheticity),
+        "syntheticity": Measure("Whether a text betrays that it was changed", (), (), _make_runner("syntheticity")),
     }
 )
 """Every measure by name, in the order in which a report shows them."""
@@ -198,8 +177,6 @@ def match_gold(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
     Raises:
         DataError: an original has no record.
     """
-    from allonym.errors import DataError
-
     by_text = {record["text"]: record for record in records}
     lacking = [i for i, text in enumerate(pairs.original, 1) if text not in by_text]
     if lacking:
@@ -208,3 +185,91 @@ def match_gold(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
             f"{lacking[0]}"
         )
     return tuple(by_text[text] for text in pairs.original)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A number of a measure.
+
+    Attributes:
+        measure: a name of :data:`allonym.evaluate.measures.MEASURES`.
+        key: names the number in JSON; name: in words.
+        side: ``risk`` or ``utility``.
+        path: where it is in the measure's plain values, keys with dots.
+        better: ``low`` or ``high``.
+        kind: ``share`` or ``number``; digits: decimals.
+        before: where the same number of the originals is; chance: where that of guessing is. Empty: nowhere.
+        note: how to read it.
+    """
+
+    measure: str
+    key: str
+    name: str
+    side: str
+    path: str
+    better: str
+    kind: str
+    digits: int | None
+    before: str
+    chance: str
+    note: str
+
+
+def _parse_headline(line: str, note: str) -> Headline:
+    name, key, source, side, better, form, before, chance = (cell.strip() for cell in line.split("|"))
+    (measure, _, path), (kind, _, digits) = source.partition("."), form.partition(".")
+    decimals = int(digits) if digits else None
+    return Headline(measure, key, name, side, path, better, kind, decimals, before, chance, note.strip())
+
+
+_HEADLINES = """
+Found by an intruder | linkage | linkage.all.after | risk | low | share | all.before | all.chance
+    share of texts whose subject an intruder names who knows other texts about the same subjects
+Found by one who has other released texts | released | linkage.released.all.after | risk|low|share|| released.all.chance
+    the same by an intruder who has learnt from the anonymised texts of others about the same subjects
+Missed mentions | missed | detection.leaks.all.mentions | risk | low | share | |
+    share of the marked mentions that are not covered wholly
+Residual risk | residual | residual.total.mean | risk | low | number.2 | |
+    mean score of what a second reading proposes as missed; nobody has confirmed it
+Semantic similarity | similarity | information.similarity.mean | utility | high | number.3 | | similarity.chance
+    cosine of sentence vectors, before and after; long tags lower it
+Words removed | removed | information.surface.removed | utility | low | share | |
+    mean share of a text's words
+Accuracy lost | loss | information.utility.loss | utility | low | share | |
+    of a classifier that learns the labels, before minus after
+Training on it, F1 | downstream | downstream.tasks.label.scores.f1.difference | utility | high | number.3 | |
+    macro F1 on originals after learning from anonymised texts, less that after learning from originals
+Recognised as changed | syntheticity | syntheticity.f1 | utility | low | number.2 | |
+    F1 of a classifier; 0.5 is chance
+""".strip().split("\n")
+"""Per headline: name, key and where it is, side, better, kind and digits, before, chance; then its note."""
+
+HEADLINES = tuple(map(_parse_headline, _HEADLINES[::2], _HEADLINES[1::2]))
+"""All numbers that may stand in the head of a report, risk first."""
+
+
+def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """List the headlines that a set of measures has, as plain values in the order of :data:`HEADLINES`.
+
+    Args:
+        measures: name to plain values.
+    """
+    out = []
+    for line in HEADLINES:
+        value = get_nested_value(measures.get(line.measure, {}), line.path)
+        if value is None:
+            continue
+        row: dict[str, Any] = {name: getattr(line, name) for name in ("key", "measure", "name", "side", "better")}
+        row |= {"kind": line.kind, "digits": line.digits, "note": line.note, "value": value}
+        for name in ("before", "chance"):
+            path = getattr(line, name)
+            row[name] = get_nested_value(measures[line.measure], path) if path else None
+        out.append(row)
+    return out
+
+
+def get_nested_value(values: object, path: str) -> Any:
+    """Return the value at a path of keys with dots; None where there is nothing."""
+    for key in path.split("."):
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values

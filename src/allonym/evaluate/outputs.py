@@ -15,7 +15,7 @@ import numpy as np
 
 from allonym.document import Span
 from allonym.evaluate.findings import found_in_plans
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan
 from allonym.policy import Policy
@@ -23,8 +23,6 @@ from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap, share
 from allonym.text.words import compile_words
-
-__all__ = ["OutputLeaks", "Shown", "output_leaks"]
 
 _WORD = compile_words("'’-", digits=False)
 _LEAST = 3  # letters of a part of a person's name that counts
@@ -90,13 +88,12 @@ def output_leaks(
         DataError: unequal lengths, no text, or a plan of another text (PlanMismatch).
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    n = check_pairs(outputs, original, *(column for column in (plans, entities) if column is not None))
+    n = check_lengths(outputs, original, plans, entities)
     placed = found_in_plans(original, plans) if plans is not None else None
     per: list[dict[Named, tuple[str, ...]]] = []
     for i, text in enumerate(original):
-        per.append(
-            _find_direct(text, placed[i] if placed else None, entities[i] if entities is not None else None, policy)
-        )
+        listed = entities[i] if entities is not None else None
+        per.append(_find_direct_identifiers(text, placed[i] if placed else None, listed, policy))
         if advance is not None:
             advance(i + 1, n)
     pooled = {named: forms for identifiers in per for named, forms in identifiers.items()} if across else {}
@@ -127,7 +124,7 @@ def output_leaks(
     )
 
 
-def _find_direct(
+def _find_direct_identifiers(
     text: str, placed: Sequence[Span] | None, names: Sequence[Named] | None, policy: str | Policy
 ) -> dict[Named, tuple[str, ...]]:
     """Map the direct identifiers of a text to the forms of each."""
@@ -154,7 +151,7 @@ def _find_direct(
         if label in taxonomy and taxonomy.get(label).kind != "direct":
             continue
         parts: list[str] = []
-        if label == "PERSON" or (label in taxonomy and taxonomy.lineage(label)[-1] == "PERSON"):
+        if taxonomy.get_family(label) == "PERSON":
             parts = [w for w in _WORD.findall(surface) if len(w) >= _LEAST and w.casefold() not in common]
         out[label, surface] = tuple(dict.fromkeys((surface, *(w for w in parts if w[:1].isupper()))))
     return out

@@ -10,12 +10,14 @@ from allonym.errors import DataError
 T = TypeVar("T")
 
 
-def check_pairs(original: Sequence[str], anonymised: Sequence[str], *beside: Sequence[object], least: int = 1) -> int:
+def check_lengths(
+    original: Sequence[str], anonymised: Sequence[str], *beside: Sequence[object] | None, least: int = 1
+) -> int:
     """Check that columns have the same length, and return it.
 
     Args:
         original, anonymised: the same texts before and after, in the same order.
-        beside: further columns with a value for each text, such as labels.
+        beside: further columns with a value for each text, such as labels; None: there is no such column.
         least: least number of pairs.
 
     Raises:
@@ -25,7 +27,7 @@ def check_pairs(original: Sequence[str], anonymised: Sequence[str], *beside: Seq
     if len(anonymised) != n:
         raise DataError(f"as many anonymised texts as original ones are required; got {n} and {len(anonymised)}")
     for column in beside:
-        if len(column) != n:
+        if column is not None and len(column) != n:
             raise DataError(f"one value for each text is required; got {len(column)} for {n} texts")
     if n < least:
         raise DataError(f"{least} text{'s' * (least > 1)} at least required, got {n}")

@@ -1,11 +1,17 @@
 """Judgements of anonymised texts by people: P3's motivated intruder test (3.1.3.2, 3.2.3, Tables 3 to 8).
 
 Judgements by a language model that was given the same task go the same way.
+
+Of the reasons that people gave, the most frequent 1- to 3-grams are listed (P3 Tables 5, 6 and 8). As P3 has it, stop
+words are taken out before n-grams are formed, so that "in line to the throne" gives ``line_throne``; small letters, no
+apostrophes (``womens_rights``), nothing is stemmed. P3 does not name its list of stop words; this is Snowball's for
+English (https://snowballstem.org/algorithms/english/stop.txt, BSD).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,16 +19,14 @@ import numpy as np
 
 from allonym.errors import DataError
 from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences
-from allonym.evaluate.reasons import Terms, select_top_terms
-from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, has_claimed
-from allonym.intruder.names import CUT, measure_best_likeness
+from allonym.evaluate.sheets import COLLECT, JUDGE, Sheets, StudyAnswer, has_claimed_identification
 from allonym.intruder.persons import Answer
+from allonym.intruder.scoring import CUT, measure_best_likeness
 from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none
 from allonym.stats.samples import average, bootstrap, share
-
-__all__ = ["CUT", "Judgement", "PeopleStudy", "Truth", "people_study", "read_descriptions", "read_judgements"]
+from allonym.text.words import compile_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +140,19 @@ def people_study(
     if any(j.text not in truth_of for j in judgements):
         raise DataError("people: a judgement is about a text whose truth is not given")
     more = aliases or {}
-    near: list[tuple[Judgement, list[float]]] = []
+    near: list[list[float]] = []
     for j in judgements:
         true = truth_of[j.text].subject
-        near.append((j, [measure_best_likeness(g, (true, *more.get(true, ()))) for g in j.answer.guesses]))
+        near.append([measure_best_likeness(g, (true, *more.get(true, ()))) for g in j.answer.guesses])
     by_text: dict[str, list[tuple[Judgement, list[float]]]] = {}
-    for judged in near:
-        by_text.setdefault(judged[0].text, []).append(judged)
+    for j, values in zip(judgements, near, strict=True):
+        by_text.setdefault(j.text, []).append((j, values))
     rows = []
     for truth in truths:
         read = by_text.get(truth.text)
         if not read:
             continue
-        similarity = sum(_read_first(values) for _, values in read) / len(read)
+        similarity = sum(_get_first_likeness(values) for _, values in read) / len(read)
         guesses = tuple(j.answer.guesses[0] if j.answer.guesses else "" for j, _ in read)
         rank = 0
         if len(read) == 1:  # several guesses of one judge have an order; those of several judges have none
@@ -156,17 +160,24 @@ def people_study(
             rank = next((k for k, value in enumerate(read[0][1], 1) if value >= cut), 0)
         row = Row(truth.text, truth.subject, truth.group, guesses, similarity, similarity >= cut, rank, len(read))
         rows.append(row)
-    right = [_read_first(values) >= cut for _, values in near]
-    claimed = [j.answer.claimed for j, _ in near]
+    right = [_get_first_likeness(values) >= cut for values in near]
+    claimed = [j.answer.claimed for j in judgements]
+    outcomes = Counter(zip(claimed, right, strict=True))
     claims = {
-        "claimed_right": sum(s and r for s, r in zip(claimed, right, strict=True)),
-        "claimed_wrong": sum(s and not r for s, r in zip(claimed, right, strict=True)),
-        "denied_right": sum(r and not s for s, r in zip(claimed, right, strict=True)),
-        "denied_wrong": sum(not s and not r for s, r in zip(claimed, right, strict=True)),
+        f"{claim}_{truth}": outcomes[claim == "claimed", truth == "right"]
+        for claim in ("claimed", "denied")
+        for truth in ("right", "wrong")
     }
+    # What was written where the person was identified, and what was learnt where not: subject and text.
+    revealed = [(truth_of[j.text].subject, j.answer.reason) for j, r in zip(judgements, right, strict=True) if r]
+    learnt = [
+        (truth_of[j.text].subject, j.answer.knowledge or j.answer.reason)
+        for j, r in zip(judgements, right, strict=True)
+        if not r
+    ]
     judges = list(dict.fromkeys(j.judge for j in judgements))
-    agreement, corrected = _measure_agreement(judges, [j.judge for j, _ in near], claimed, right, seed)
-    units = [[_read_first(values) >= cut for _, values in read] for read in by_text.values()]
+    agreement, corrected = _measure_claim_accuracy(judges, [j.judge for j in judgements], claimed, right, seed)
+    units = [[_get_first_likeness(values) >= cut for _, values in read] for read in by_text.values()]
     return PeopleStudy(
         tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
         cut,
@@ -181,19 +192,14 @@ def people_study(
         share(claims["claimed_right"], sum(claimed)) if any(claimed) else none("nobody claimed to know the person"),
         _estimate_chance(truths, judgements, more, cut),
         _measure_judges_agreement(units, seed),
-        _list_terms_by_subject(
-            [(truth_of[j.text].subject, j.answer.reason) for (j, _), r in zip(near, right, strict=True) if r], top
-        ),
-        _list_terms_by_subject(
-            [(truth_of[j.text].subject, _read_knowledge(j)) for (j, _), r in zip(near, right, strict=True) if not r],
-            top,
-        ),
-        select_top_terms([j.answer.reason for (j, _), r in zip(near, right, strict=True) if r], top),
-        select_top_terms([_read_knowledge(j) for (j, _), r in zip(near, right, strict=True) if not r], top),
+        _select_terms_by_subject(revealed, top),
+        _select_terms_by_subject(learnt, top),
+        select_top_terms((text for _, text in revealed), top),
+        select_top_terms((text for _, text in learnt), top),
     )
 
 
-def read_judgements(sheets: Sheets, answers: Sequence[Given]) -> tuple[list[Truth], list[Judgement]]:
+def read_judgements(sheets: Sheets, answers: Sequence[StudyAnswer]) -> tuple[list[Truth], list[Judgement]]:
     """Return the truths of a judging study, and its answers as judgements.
 
     Raises:
@@ -204,13 +210,15 @@ def read_judgements(sheets: Sheets, answers: Sequence[Given]) -> tuple[list[Trut
     truths = [Truth(e.id, e.subject, e.group) for e in sheets.entries.values()]
     judgements = []
     for item in answers:
-        name = item.said["name"]
-        answer = Answer(has_claimed(item), (name,) if name else (), item.said["reason"], item.said["knowledge"])
+        name = item.fields["name"]
+        answer = Answer(
+            has_claimed_identification(item), (name,) if name else (), item.fields["reason"], item.fields["knowledge"]
+        )
         judgements.append(Judgement(sheets.entries[item.token].id, f"{item.page} {item.participant}".strip(), answer))
     return truths, judgements
 
 
-def read_descriptions(sheets: Sheets, answers: Sequence[Given], *, least: int = 0) -> list[dict[str, object]]:
+def read_descriptions(sheets: Sheets, answers: Sequence[StudyAnswer], *, least: int = 0) -> list[dict[str, object]]:
     """Return the descriptions of a collection as records of a corpus: id, text, subject, group.
 
     Args:
@@ -225,7 +233,7 @@ def read_descriptions(sheets: Sheets, answers: Sequence[Given], *, least: int = 
         raise DataError("the key of a collection is required, got that of a judging study")
     out: list[dict[str, object]] = []
     for answer in answers:
-        entry, text = sheets.entries[answer.token], answer.said["text"]
+        entry, text = sheets.entries[answer.token], answer.fields["text"]
         if len(text) < least:
             raise DataError(
                 f"page {answer.page}, {answer.token}: {least} characters at least required, got {len(text)}"
@@ -236,16 +244,11 @@ def read_descriptions(sheets: Sheets, answers: Sequence[Given], *, least: int = 
     return out
 
 
-def _read_first(values: Sequence[float]) -> float:
+def _get_first_likeness(values: Sequence[float]) -> float:
     return values[0] if values else 0.0
 
 
-def _read_knowledge(judgement: Judgement) -> str:
-    """Return what a judge learnt who did not find the person."""
-    return judgement.answer.knowledge or judgement.answer.reason
-
-
-def _measure_agreement(
+def _measure_claim_accuracy(
     judges: Sequence[str], judge_of: Sequence[str], claimed: Sequence[bool], right: Sequence[bool], seed: int
 ) -> tuple[Estimate, Estimate]:
     if not judges:
@@ -295,9 +298,50 @@ def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Est
     return bootstrap(lambda drawn: float(compute_alpha(tables[drawn].sum(axis=0))), len(several), seed=seed)
 
 
-def _list_terms_by_subject(reasons: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
+def _select_terms_by_subject(reasons: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
     texts_of: dict[str, list[str]] = {}
     for subject, text in reasons:
         texts_of.setdefault(subject, []).append(text)
     terms_of = {subject: select_top_terms(texts_of[subject], top) for subject in sorted(texts_of)}
     return {subject: terms for subject, terms in terms_of.items() if terms}
+
+
+STOP_WORDS = frozenset(
+    """
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
+    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
+    being have has had having do does did doing would should could ought im youre hes shes its were theyre ive youve
+    weve theyve id youd hed shed wed theyd ill youll hell shell theyll isnt arent wasnt werent hasnt havent hadnt
+    doesnt dont didnt wont wouldnt shant shouldnt cant cannot couldnt mustnt lets thats whos whats heres theres whens
+    wheres whys hows a an the and but if or because as until while of at by for with about against between into through
+    during before after above below to from up down in out on off over under again further then once here there when
+    where why how all any both each few more most other some such no nor not only own same so than too very
+    """.split()
+)
+LONGEST = 3
+"""Words of the longest n-gram."""
+_WORD = compile_words("-.")
+
+Terms = tuple[tuple[str, int], ...]
+"""N-gram, its words joined by ``_``, and how often it occurs."""
+
+
+def list_words(text: str) -> list[str]:
+    """List the words of a reason in small letters, without apostrophes and stop words."""
+    flat = text.casefold().replace("'", "").replace("’", "")
+    return [w for w in _WORD.findall(flat) if w not in STOP_WORDS]
+
+
+def select_top_terms(texts: Iterable[str], top: int = 10) -> Terms:
+    """Select the most frequent n-grams of 1 to 3 words; of equal ones the shorter, then the first by the alphabet.
+
+    Args:
+        texts: reasons; n-grams do not reach from one into the next.
+        top: how many are kept.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        words = list_words(text)
+        for n in range(1, LONGEST + 1):
+            counts.update("_".join(words[i : i + n]) for i in range(len(words) - n + 1))
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].count("_"), pair[0]))[:top])

@@ -8,17 +8,15 @@ are passed over, and no history reaches across one. A causal language model read
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.evaluate.surface import Change
 from allonym.text.placeholders import find_placeholders
-
-__all__ = ["KneserNey", "measure_perplexities", "perplexity"]
 
 ORDER = 3
 FOLDS = 5
@@ -42,7 +40,7 @@ class KneserNey:
         self.order = order
         counts: Counter[tuple[str, ...]] = Counter()
         for text in texts:
-            counts.update((*history, word) for history, word in _list_histories(text, order))
+            counts.update((*history, word) for history, word in _pair_words_with_histories(text, order))
         # Below the highest order a gram counts as often as there are different words before it; at a break, as often
         # as it occurs.
         by_size: dict[int, Counter[tuple[str, ...]]] = {size: Counter() for size in range(1, order + 1)}
@@ -52,16 +50,14 @@ class KneserNey:
             by_size[size - 1].update(gram[1:] for gram in by_size[size])
         self._grams = [by_size[size] for size in range(1, order + 1)]
         self._vocabulary = len(self._grams[0]) + 1
-        self._mass: list[dict[tuple[str, ...], int]] = []
-        self._kinds: list[dict[tuple[str, ...], int]] = []
+        self._mass: list[Counter[tuple[str, ...]]] = []
+        self._kinds: list[Counter[tuple[str, ...]]] = []
         for grams in self._grams:
-            mass: defaultdict[tuple[str, ...], int] = defaultdict(int)
-            kinds: defaultdict[tuple[str, ...], int] = defaultdict(int)
+            mass: Counter[tuple[str, ...]] = Counter()
             for gram, n in grams.items():
                 mass[gram[:-1]] += n
-                kinds[gram[:-1]] += 1
-            self._mass.append(dict(mass))
-            self._kinds.append(dict(kinds))
+            self._mass.append(mass)
+            self._kinds.append(Counter(gram[:-1] for gram in grams))
 
     def probability(self, history: tuple[str, ...], word: str) -> float:
         """Return the probability of a word after a history, of which the last ``order - 1`` words count.
@@ -80,7 +76,7 @@ class KneserNey:
 
     def perplexity(self, text: Sequence[str]) -> float:
         """Return the perplexity of a sequence of words; NaN without any."""
-        logs = [math.log(self.probability(h, w)) for h, w in _list_histories(text, self.order)]
+        logs = [math.log(self.probability(h, w)) for h, w in _pair_words_with_histories(text, self.order)]
         return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
 
 
@@ -109,9 +105,9 @@ def measure_perplexities(
         UsageError: fewer than two folds, or the model's folder does not exist.
         MissingExtra: transformers is not installed.
     """
-    n = check_pairs(original, anonymised)
+    n = check_lengths(original, anonymised)
     if model is not None:
-        return _measure_causal(Path(model), original, anonymised, advance)
+        return _measure_with_causal_model(Path(model), original, anonymised, advance)
     if folds < 2:
         raise UsageError(f"perplexity: two folds at least are required, got {folds}")
     if n < 2:
@@ -122,7 +118,7 @@ def measure_perplexities(
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
     for fold in range(min(folds, n)):
-        lm = KneserNey(_sample_texts([before[i] for i in range(n) if place[i] != fold]), order)
+        lm = KneserNey(_thin_out_texts([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
                 out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
@@ -161,7 +157,7 @@ def _tokenise(text: str) -> list[str]:
     return out + [text[a + position : b + position].lower() for a, b in split_words(text[position:])]
 
 
-def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
+def _pair_words_with_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
     """List each word with the words before it, back to the last break."""
     out = []
     history: tuple[str, ...] = (_START,)
@@ -174,14 +170,14 @@ def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ..
     return out
 
 
-def _sample_texts(texts: list[list[str]]) -> list[list[str]]:
+def _thin_out_texts(texts: list[list[str]]) -> list[list[str]]:
     """Select texts evenly, up to about ``_MOST`` words."""
     total = sum(map(len, texts))
     step = max(1, math.ceil(total / _MOST))
     return texts[::step]
 
 
-def _measure_causal(
+def _measure_with_causal_model(
     folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None
 ) -> tuple[list[float], list[float]]:
     """Measure by a causal language model, which reads the text as it is in windows of its length."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
-from allonym.files.fields import find_field
+from allonym.files.fields import find_metadata_value
 from allonym.files.items import list_items
-from allonym.files.metadata import match_rows
+from allonym.files.metadata import match_metadata_rows
 
 _NOWHERE = Path(os.devnull, "folder")
 _TEXT = "text"
@@ -98,14 +98,14 @@ def read_pairs(
     if all(p.exists() for p in paths) and paths[0].is_dir() != paths[1].is_dir():
         folder, file = paths if paths[0].is_dir() else paths[::-1]
         raise UsageError(f"{folder} is a folder and {file} a file; two files or two folders are required")
-    names = _list_fields(field) or ((_TEXT,) if anonymised is None else ())
+    names = _normalise_fields(field) or ((_TEXT,) if anonymised is None else ())
     before = _read_documents(original, names, format)
-    beside = None if anonymised is not None else _read_field_beside(before, _list_fields(anonymised_field))
-    after = beside or _read_documents(second, _list_fields(anonymised_field) or names, format)
-    keys, partners = list(before), _pair_documents(before, after, str(original), str(second))
+    beside = None if anonymised is not None else _read_second_field(before, _normalise_fields(anonymised_field))
+    after = beside or _read_documents(second, _normalise_fields(anonymised_field) or names, format)
+    keys, partners = list(before), _find_partners(before, after, str(original), str(second))
     metas = [d.meta for d in before.values()]
     if metadata is not None:
-        metas = [{**meta, **row} for meta, row in zip(metas, match_rows(metadata, keys), strict=True)]
+        metas = [{**meta, **row} for meta, row in zip(metas, match_metadata_rows(metadata, keys), strict=True)]
     return Pairs(
         tuple(keys), tuple(_join_text(d) for d in before.values()), tuple(_join_text(d) for d in partners), tuple(metas)
     )
@@ -113,7 +113,7 @@ def read_pairs(
 
 def get_metadata_value(meta: Mapping[str, object], key: str) -> str:
     """Return a record's metadata by its key, as ``lower_case_words``, or by a dotted path; empty where it has none."""
-    value = find_field(meta, key)
+    value = find_metadata_value(meta, key)
     if value is None and "." in key:
         value = meta.get(key.rpartition(".")[2])
     if isinstance(value, (list, tuple)) and len(value) == 1:
@@ -123,7 +123,7 @@ def get_metadata_value(meta: Mapping[str, object], key: str) -> str:
     return str(value).strip() if isinstance(value, (str, int, float)) else ""
 
 
-def _list_fields(fields: Fields) -> tuple[str, ...]:
+def _normalise_fields(fields: Fields) -> tuple[str, ...]:
     return () if not fields else (fields,) if isinstance(fields, str) else tuple(fields)
 
 
@@ -171,7 +171,7 @@ def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: st
     yield from zip(ids, documents, strict=True)
 
 
-def _read_field_beside(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
+def _read_second_field(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
     """Return the same records with the text of another field, if that is one plain field that all of them have."""
     texts = [d.meta.get(fields[0]) for d in documents.values()] if len(fields) == 1 else []
     strings = [text for text in texts if isinstance(text, str)]
@@ -195,7 +195,7 @@ def _find_repeated(values: Sequence[str]) -> list[int]:
     return out
 
 
-def _pair_documents(
+def _find_partners(
     first: Mapping[str, Document], second: Mapping[str, Document], first_name: str, second_name: str
 ) -> list[Document]:
     """Return the second documents in the order of the first.

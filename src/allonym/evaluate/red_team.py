@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import Marked, get_tag, parse_tag
+from allonym.evaluate.marking import Marked, name_tag, parse_tag
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -299,8 +299,10 @@ def _read_finding(row: Mapping[str, Any], where: str) -> Finding:
     if not id:
         raise DataError(f"{where + ': ' if where else ''}a form without the id of its conversation")
     place = f"{where + ': ' if where else ''}conversation {id}"
-    residual, identified = (_read_answer(row.get(name), f"{place}: {name}") for name in ("residual", "identified"))
-    types = tuple(dict.fromkeys(_read_type(t, place) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t))
+    residual, identified = (_parse_yes_no(row.get(name), f"{place}: {name}") for name in ("residual", "identified"))
+    types = tuple(
+        dict.fromkeys(_normalise_type_name(t, place) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t)
+    )
     if residual is None and (types or identified):
         residual = True
     if residual is False and (types or identified):
@@ -316,7 +318,7 @@ def _read_finding(row: Mapping[str, Any], where: str) -> Finding:
     return Finding(id, str(row.get("stratum") or ALL), residual, identified, types, minutes, reviewer, how)
 
 
-def _read_answer(value: object, where: str) -> bool | None:
+def _parse_yes_no(value: object, where: str) -> bool | None:
     word = str("" if value is None else value).strip().rstrip(".").lower()
     if word in _YES or word in _NO:
         return word in _YES
@@ -325,12 +327,12 @@ def _read_answer(value: object, where: str) -> bool | None:
     return None
 
 
-def _read_type(name: str, where: str) -> str:
+def _normalise_type_name(name: str, where: str) -> str:
     try:
         label, partial = parse_tag(name.strip("()[]").upper().removeprefix("MISSED_"))
     except UnknownNameError:
         raise DataError(f"{where}: types: one of them is not known; see: allonym labels --scheme p2") from None
-    return get_tag(label, partial=partial)
+    return name_tag(label, partial=partial)
 
 
 def _read_json_rows(data: str, where: str) -> list[Mapping[str, Any]]:

@@ -200,9 +200,9 @@ def residual_risk(
     for name in sorted(dict.fromkeys(names)) if by else ():
         rows.append(_make_row(name, [s for s, group in zip(scored, names, strict=True) if group == name], limit, seed))
     total = _make_row("Total", scored, limit, seed)
-    other = _score_other_reading(conversations, scored, scoring, proposals, seed)
+    other = _estimate_other_email_scoring(conversations, scored, scoring, proposals, seed)
     pairs = tuple(zip(scored, names, strict=True))
-    return ResidualRisk(limit, by, pairs, tuple(rows), total, _count_types(scored), scoring, proposals, other)
+    return ResidualRisk(limit, by, pairs, tuple(rows), total, _count_missed_types(scored), scoring, proposals, other)
 
 
 def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
@@ -270,7 +270,7 @@ def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normalit
     )
 
 
-def _count_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
+def _count_missed_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     items: Counter[str] = Counter()
     mentions: Counter[str] = Counter()
     holding: Counter[str] = Counter()
@@ -285,7 +285,7 @@ def _count_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     return tuple(Missed(t, items[t], mentions[t], holding[t], risk[t]) for t in order)
 
 
-def _score_other_reading(
+def _estimate_other_email_scoring(
     conversations: Sequence[Marked], scored: Sequence[Scored], scoring: Scoring, proposals: str, seed: int
 ) -> tuple[str, Estimate] | None:
     """Return the criterion by the other reading of a partly missed e-mail address, if any score changes by it."""

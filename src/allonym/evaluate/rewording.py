@@ -3,19 +3,28 @@
 Neighbours that were changed become one edit; what says the same twice says it once; a word that goes takes its space
 with it, and an article before it follows the next word. A placeholder for a pronoun becomes ``they``, ``them`` or
 ``their``, and the verb beside it agrees.
+
+More general words come from a table of classes, else from the part of speech: ``guitar`` becomes ``music`` and, where
+that still reveals too much, ``thing``; a verb becomes a form of ``do`` or ``have``; an adjective or adverb that only
+adds something goes. Function words stay. English only. The edits can be chained to the plan that made the text.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
-from allonym.evaluate.generalising import Word
-from allonym.plan import Edit
-from allonym.replace.context import find_article, fit_article, widen_removal
-
-__all__ = ["AGREE", "GENERALISE", "SUPPRESS", "make_edits", "soften_words"]
+from allonym.errors import PlanMismatch
+from allonym.models.pos import parts_of_speech
+from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.replace.wording import change_article, find_article, widen_removal
+from allonym.text.placeholders import find_placeholders
 
 GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
 """Operators of words that became more general ones, of those that went, and of words that follow a changed one."""
@@ -36,7 +45,7 @@ _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 
 
-def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHING) -> dict[int, str]:
+def soften_placeholders(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHING) -> dict[int, str]:
     """Map words to their replacements: placeholders of pronouns become forms of ``they``, and the verbs after them
     agree.
 
@@ -77,12 +86,14 @@ def _choose_general_word(words: Sequence[Word], i: int, original: str) -> str | 
         index = i - 1
         while index >= 0 and (words[index].label is not None or words[index].part == "ADJ"):
             index -= 1
-        return "professional" if index >= 0 and words[index].low in ("a", "an") else None
+        return "professional" if index >= 0 and words[index].lower_text in ("a", "an") else None
     if word.label == "OTHER_IDENTIFYING_ATTRIBUTE" and head:
         return "person" if original in _ONE else "people" if original in _MANY else None
     if word.label == "NUMERIC" and after is not None and after.part == "NOUN" and after.label is None:
-        counted = after.low == "children" or (after.low.endswith("s") and not after.low.endswith("ss"))
-        led = i > 0 and (words[i - 1].low in _MEASURES or words[i - 1].text == "-")
+        counted = after.lower_text == "children" or (
+            after.lower_text.endswith("s") and not after.lower_text.endswith("ss")
+        )
+        led = i > 0 and (words[i - 1].lower_text in _MEASURES or words[i - 1].text == "-")
         return None if led or not counted or words[i + 1].start - word.end > 1 else "several"
     return None
 
@@ -94,18 +105,18 @@ def _choose_pronoun(words: Sequence[Word], i: int) -> str:
         return "them"
     if after.text in ("'", "’"):
         return "they"
-    if after.part in _INSIDE and after.label != "PRONOUN" and after.low not in ("never", "also"):
+    if after.part in _INSIDE and after.label != "PRONOUN" and after.lower_text not in ("never", "also"):
         return "their"
-    if after.low == "own":
+    if after.lower_text == "own":
         return "their"
-    if after.part in ("AUX", "VERB") or after.low in _BESIDE:
+    if after.part in ("AUX", "VERB") or after.lower_text in _BESIDE:
         if (
             before is not None
             and before.part in ("ADP", "VERB")
-            and not after.low.endswith("s")
+            and not after.lower_text.endswith("s")
             and after.part == "VERB"
         ):
-            return "their" if after.low.endswith("ing") else "them" if before.part == "VERB" else "they"
+            return "their" if after.lower_text.endswith("ing") else "them" if before.part == "VERB" else "they"
         return "they"
     if before is not None and before.part in ("VERB", "ADP"):
         return "them"
@@ -114,15 +125,15 @@ def _choose_pronoun(words: Sequence[Word], i: int) -> str:
 
 def _make_verb_agree(words: Sequence[Word], index: int, out: dict[int, str], *, joined: bool = False) -> None:
     """Put the verb at ``index``, or behind adverbs there, into the plural."""
-    while index < len(words) and (words[index].part == "ADV" or words[index].low in _BESIDE):
+    while index < len(words) and (words[index].part == "ADV" or words[index].lower_text in _BESIDE):
         index += 1
     if index >= len(words):
         return
-    word, low = words[index], words[index].low
+    word, low = words[index], words[index].lower_text
     if word.label is not None:
         return
-    if low in ("'", "’") and index + 1 < len(words) and words[index + 1].low == "s" and not joined:
-        then = words[index + 2].low if index + 2 < len(words) else ""
+    if low in ("'", "’") and index + 1 < len(words) and words[index + 1].lower_text == "s" and not joined:
+        then = words[index + 2].lower_text if index + 2 < len(words) else ""
         out[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
     elif low in _PLURAL:
         out[index] = _PLURAL[low]
@@ -150,7 +161,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
     Args:
         text: what the words stand in.
-        words: all of it, see :func:`allonym.evaluate.generalising.split_words`.
+        words: all of it, see :func:`allonym.evaluate.rewording.split_words`.
         new_words: number of a word to what stands for it.
         agreed: those that only follow another word's change.
 
@@ -160,7 +171,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
     runs: list[list[int]] = []
     for i in sorted(new_words):
         alone = i in agreed or words[i].label is not None
-        joins = runs and not alone and runs[-1][-1] == i - 1 and not _is_single(runs[-1], words, agreed)
+        joins = runs and not alone and runs[-1][-1] == i - 1 and not _is_single_replacement(runs[-1], words, agreed)
         if joins and _BETWEEN.fullmatch(text, words[i - 1].end, words[i].start):
             runs[-1].append(i)
             continue
@@ -170,7 +181,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
     for n, run in enumerate(runs):
         start, end = words[run[0]].start, words[run[-1]].end
         limit = words[runs[n + 1][0]].start if n + 1 < len(runs) else len(text)
-        if _is_single(run, words, agreed):
+        if _is_single_replacement(run, words, agreed):
             label = words[run[0]].label
             operator = GENERALISE if label is not None else AGREE
             if label is not None:
@@ -178,7 +189,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
             edits.append(Edit(start, end, new_words[run[0]], label or LABEL, 0, operator, text[start:end]))
             position, last = end, ""
             continue
-        new = _join_once([new_words[i] for i in run])
+        new = _join_distinct_words([new_words[i] for i in run])
         if new and new == last and _LISTED.fullmatch(text, position, start) and edits:
             old = edits.pop()
             edits.append(Edit(old.start, end, old.replacement, LABEL, 0, old.operator, text[old.start : end]))
@@ -186,7 +197,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
             continue
         last = new
         if not new:
-            start, end, new = _remove_run(text, words, run, position, limit)
+            start, end, new = _find_removal(text, words, run, position, limit)
         if new and words[run[0]].text[:1].isupper() and (_starts_sentence(words, run[0])):
             new = new[:1].upper() + new[1:]
         first = words[run[0]].start
@@ -200,19 +211,15 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
 def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
     """Return the edit that makes an indefinite article before ``start`` fit; none if it fits."""
-    place = find_article(text, start, low)
-    if place is None:
-        return []
-    old_article = text[place[0] : place[1]]
-    fitting = fit_article(old_article, new)
-    return [] if fitting is None or fitting == old_article else [Edit(*place, fitting, LABEL, 0, AGREE, old_article)]
+    change = change_article(text, start, low, new)
+    return [] if change is None else [Edit(*change, LABEL, 0, AGREE, text[change[0] : change[1]])]
 
 
-def _is_single(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]) -> bool:
+def _is_single_replacement(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]) -> bool:
     return len(run) == 1 and (run[0] in agreed or words[run[0]].label is not None)
 
 
-def _join_once(words: Sequence[str]) -> str:
+def _join_distinct_words(words: Sequence[str]) -> str:
     """Join words, each once."""
     out = [word for word in dict.fromkeys(words) if word]
     if len(out) > 1 and out[-1] in ("thing", "things", "person", "people"):
@@ -220,7 +227,7 @@ def _join_once(words: Sequence[str]) -> str:
     return " ".join(out)
 
 
-def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
+def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
     """Return the start and end of a removal, and its replacement: the next word, if an article must fit it."""
     start, end = words[run[0]].start, words[run[-1]].end
     after = words[run[-1] + 1] if run[-1] + 1 < len(words) else None
@@ -241,3 +248,241 @@ def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, 
         start -= 1
     before = text[start - 1] if start > low else ""
     return (*widen_removal(text, start, end, low, high, before or (" " if start else "")), "")
+
+
+CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
+_NOMINAL = frozenset({"NOUN", "PROPN"})
+_KEPT = frozenset(
+    "not n't never when where how why whenever wherever there here then also very too so than as more most less "
+    "least ever just only even still yet however therefore though although always often sometimes once again now "
+    "please yes no such same other own many much few first last next well about s t re ve ll d m".split()
+)
+_DETERMINERS = frozenset("a an the his her its their my our your some any each every this that these those no".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of an anonymised text, or a placeholder in it.
+
+    Attributes:
+        start, end: half-open offsets.
+        text: its surface. Hidden from ``repr``.
+        part: universal part of speech; of a placeholder that of what it stands for.
+        label: of a placeholder, empty where it shows none; None: a word.
+    """
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    part: str
+    label: str | None = None
+
+    @property
+    def lower_text(self) -> str:
+        """The word in lower case."""
+        return self.text.lower()
+
+
+def split_words(text: str) -> tuple[Word, ...]:
+    """Return the words and punctuation marks of a text in reading order; each placeholder is one word."""
+    placeholders = find_placeholders(text)
+    out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in placeholders]
+    index = 0
+    for start, end, part in parts_of_speech(text):
+        while index < len(placeholders) and placeholders[index].end <= start:
+            index += 1
+        if index == len(placeholders) or end <= placeholders[index].start:
+            out.append(Word(start, end, text[start:end], part))
+    return tuple(sorted(out, key=lambda w: w.start))
+
+
+def list_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
+    """List what may replace word ``i``, the closest first; an empty string removes it. Without a choice it stays."""
+    word = words[i]
+    if (
+        word.label is not None
+        or word.part not in CONTENT
+        or word.lower_text in _KEPT
+        or not any(map(str.isalnum, word.text))
+    ):
+        return ()
+    after = words[i + 1] if i + 1 < len(words) else None
+    if word.part in _NOMINAL:
+        if after is not None and after.part in _NOMINAL and after.start - word.end <= 1:
+            return ("",)
+        return _generalise_noun(word, words[i - 1] if i else None)
+    if word.part == "VERB":
+        verb = _generalise_verb(words, i)
+        return (verb,) if verb and verb != word.lower_text else ()
+    if word.part == "ADJ":
+        if after is not None and (after.part in ("NOUN", "PROPN", "ADJ", "NUM") or after.text == "-"):
+            return ("",)
+        return ("special",) if word.lower_text != "special" else ()
+    if word.part == "NUM" or word.lower_text in _read_words("numbers", "words"):
+        return (
+            ("several",)
+            if after is not None and after.part in ("NOUN", "ADJ") and after.lower_text.endswith("s")
+            else ("",)
+        )
+    return ("",)
+
+
+def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
+    stem, many = _to_singular(word.lower_text)
+    kind = _map_words_to_nouns().get(word.lower_text) or _map_words_to_nouns().get(stem)
+    if kind is None:
+        if word.part == "PROPN":
+            inside = (
+                before is not None
+                and before.lower_text in ("in", "at", "from", "near", "to", "of")
+                and before.lower_text != "of"
+            )
+            return ("somewhere",) if inside else ("something",)
+        kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
+    plain = _read_generalisations()["kinds"].get(kind, "thing")
+    out = dict.fromkeys(_to_plural(n) if many else n for n in (kind, plain))
+    return tuple(n for n in out if n != word.lower_text)
+
+
+def _to_singular(word: str) -> tuple[str, bool]:
+    """Return the singular of a noun by its ending, and whether it differs."""
+    if word in ("people", "men", "women", "children", "lives", "wives"):
+        return {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life"}.get(
+            word, "wife"
+        ), True
+    if word.endswith("ies") and len(word) > 4 and word not in ("series", "movies"):
+        return word[:-3] + "y", True
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2], True
+    if word.endswith("s") and not word.endswith(("ss", "us", "is", "ics")) and len(word) > 3 and word != "series":
+        return word[:-1], True
+    return word, False
+
+
+def _to_plural(noun: str) -> str:
+    if noun == "person":
+        return "people"
+    if noun == "child":
+        return "children"
+    if noun in ("music", "clothing", "food", "work"):
+        return noun
+    return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+
+
+def _generalise_verb(words: Sequence[Word], i: int) -> str:
+    """Return a form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
+    word = words[i].lower_text
+    if word in _read_words("verbs", "light"):
+        return ""
+    index = i - 1
+    while index >= 0 and words[index].part in ("ADV", "PART") and words[index].lower_text != "to":
+        index -= 1
+    before = words[index] if index >= 0 else None
+    lead = before.lower_text if before is not None else ""
+    after = words[i + 1] if i + 1 < len(words) else None
+    carries = after is not None and (
+        after.label is not None or after.part in ("DET", "NOUN", "PROPN", "PRON", "ADJ", "NUM")
+    )
+    if word.endswith("ing") and len(word) > 4:
+        return "having" if carries else "doing"
+    is_participle = (
+        word.endswith("ed") or word in _read_words("verbs", "participle") or word in _read_words("verbs", "past")
+    )
+    if is_participle and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
+        return "involved"
+    if is_participle and lead in ("has", "have", "had", "having", "ve"):
+        return "had" if carries else "done"
+    if word.endswith("ed") or word in _read_words("verbs", "past"):
+        if before is not None and before.part in _NOMINAL and not carries and word.endswith("ed"):
+            return "involved" if after is not None and after.lower_text in ("by",) else "did"
+        return "had" if carries else "did"
+    if is_participle:
+        return "involved"
+    is_plural = before is not None and before.label == "PRONOUN"  # which becomes they
+    if word.endswith("s") and not word.endswith("ss") and not is_plural:
+        return "has" if carries else "does"
+    return "have" if carries else "do"
+
+
+@cache
+def _read_generalisations() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = tomllib.loads(
+        files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8")
+    )
+    return table
+
+
+@cache
+def _read_words(group: str, name: str) -> frozenset[str]:
+    return frozenset(_read_generalisations()[group][name].split())
+
+
+@cache
+def _map_words_to_nouns() -> Mapping[str, str]:
+    """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
+    out: dict[str, str] = {}
+    for kind, listed in _read_generalisations()["classes"].items():
+        for word in listed.split():
+            out.setdefault(word, kind)
+    return out
+
+
+def chain_plans(text: str, first: Plan, second: Plan) -> Plan:
+    """Return the plan that has the effect of both, one after the other; it can be undone to ``text``.
+
+    Edits that touch each other become one, which keeps the label and the entity of the first plan's, and the second's
+    operator.
+
+    Args:
+        text: what the first plan was made for.
+        first: from ``text`` to another text.
+        second: from that text to a third one.
+
+    Raises:
+        PlanMismatch: ``text`` is not the first plan's, or the second was not made for what the first makes.
+    """
+    between = apply_edits(text, first.edits)
+    if digest(text) != first.digest or digest(between) != second.digest:
+        raise PlanMismatch("the second plan must be for the text that the first one makes of this text")
+    pieces: list[tuple[int, int, Edit]] = []  # where the first plan's replacements stand in the text between
+    shift = 0
+    for edit in first.edits:
+        position = edit.start + shift
+        pieces.append((position, position + len(edit.replacement), edit))
+        shift += len(edit.replacement) - (edit.end - edit.start)
+    out: list[Edit] = []
+    k = m = moved = 0  # moved: how much longer the text between is than the original, up to here
+    while k < len(pieces) or m < len(second.edits):
+        ones: list[tuple[int, int, Edit]] = []
+        twos: list[Edit] = []
+        if m == len(second.edits) or (k < len(pieces) and pieces[k][0] <= second.edits[m].start):
+            low, high = pieces[k][0], pieces[k][1]
+            ones.append(pieces[k])
+            k += 1
+        else:
+            low, high = second.edits[m].start, second.edits[m].end
+            twos.append(second.edits[m])
+            m += 1
+        while True:  # whatever overlaps joins
+            if k < len(pieces) and (pieces[k][0] < high or pieces[k][0] == pieces[k][1] == high):
+                high = max(high, pieces[k][1])
+                ones.append(pieces[k])
+                k += 1
+            elif m < len(second.edits) and second.edits[m].start < high:
+                high = max(high, second.edits[m].end)
+                twos.append(second.edits[m])
+                m += 1
+            else:
+                break
+        start = low - moved
+        moved += sum(len(e.replacement) - (e.end - e.start) for _, _, e in ones)
+        end = high - moved
+        inner = [Edit(e.start - low, e.end - low, e.replacement, e.label) for e in twos]
+        new = apply_edits(between[low:high], inner)
+        lead = ones[0][2] if ones else twos[0]
+        operator = twos[-1].operator if twos else lead.operator
+        if new != text[start:end] or not twos:
+            out.append(Edit(start, end, new, lead.label, lead.entity, operator, text[start:end]))
+    return Plan(
+        first.digest, tuple(out), tuple(dict.fromkeys((*first.notes, *second.notes))), digest(apply_edits(text, out))
+    )

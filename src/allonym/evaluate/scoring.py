@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import PARTIAL, Mark, Marked, get_tag, parse_tag
+from allonym.evaluate.marking import PARTIAL, Mark, Marked, name_tag, parse_tag
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
@@ -67,7 +67,7 @@ class Scoring(Serialisable):
             if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= _MOST:
                 raise UsageError(f"score of {name}: an integer from 0 to {_MOST} is required, got {score!r}")
             label, partial = parse_tag(name.removeprefix("MISSED_"))
-            canonical[get_tag(label, partial=partial)] = score
+            canonical[name_tag(label, partial=partial)] = score
         object.__setattr__(self, "own", MappingProxyType(dict(sorted(canonical.items()))))
 
     def of(self, tag: str) -> int:
@@ -185,25 +185,25 @@ def _group_marks_by_item(marked: Marked, marks: Sequence[Mark]) -> list[list[Mar
         return []
     spans = [Span(m.start, m.end, m.label) for m in marks]
     of_span = dict(zip(spans, marks, strict=True))
-    linked = link(with_turns(Document(marked.id, marked.text)), spans).entities
-    groups = [([of_span[s] for s in e.spans], TAXONOMY.lineage(e.label)[-1]) for e in linked]
+    linked = link(add_turns(Document(marked.id, marked.text)), spans).entities
+    groups = [([of_span[s] for s in e.spans], TAXONOMY.get_family(e.label)) for e in linked]
     out: list[list[Mark]] = []
     spelled: list[tuple[str, str, list[Mark]]] = []
     for group, family in groups:
         entity = None
         if family in _NAMED:
             form = normalize_organization(normalize_surface(marked.text[group[0].start : group[0].end]))
-            entity = next((g for f, other, g in spelled if f == family and _are_alike(form, other)), None)
+            entity = next((g for f, other, g in spelled if f == family and _are_similar_names(form, other)), None)
             if entity is None:
                 spelled.append((family, form, group))
         if entity is None:
             out.append(group)
         else:
             entity += group
-    return _apply_items(out)
+    return _regroup_by_item(out)
 
 
-def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
+def _regroup_by_item(groups: list[list[Mark]]) -> list[list[Mark]]:
     """Apply the items that annotators gave: marks with the same item belong together, those with different items do
     not."""
     named: dict[str, list[Mark]] = {}
@@ -221,7 +221,7 @@ def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
     return [*named.values(), *rest]
 
 
-def _are_alike(first: str, second: str) -> bool:
+def _are_similar_names(first: str, second: str) -> bool:
     """Whether two plain names differ only in spaces and signs, or in one letter that does not change the sound."""
     a, b = normalize_code(first), normalize_code(second)
     if a == b:

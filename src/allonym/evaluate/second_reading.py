@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from allonym import pipeline
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.marking import Mark, Marked, marks_to
-from allonym.evaluate.pairs import check_pairs, report_progress
+from allonym.evaluate.marking import Mark, Marked, list_mark_rows
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
@@ -41,8 +41,8 @@ _EXCLUDED = ("PRONOUN", "TITLE", "GENDER", "LANGUAGE", "NUMERIC", "TIME", "DURAT
 _DETECTORS = ("rules", "spoken", "lexicon", "speakers", "tagger")
 _OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
 _CAPITALS_SCORE = 0.2
-_NO_NAMES = word_list("no_names")
-_SMALL = word_list("function_words") | word_list("titles")
+_NO_NAMES = read_word_list("no_names")
+_SMALL = read_word_list("function_words") | read_word_list("titles")
 _EDGES = " \t\r\n.,;:!?'’\"()[]<>-"
 _NAME = re.compile(r"(?<![\w'’])[A-Z][\w&]*(?:['’.-][\w&]+)*")
 _SENTENCE = re.compile(r"(?:^|[.!?:;…\n\"“”‘(\[>])\s*\Z")
@@ -94,7 +94,9 @@ class SecondReading(Serialisable):
 
     @property
     def _marks(self) -> list[dict[str, object]]:
-        return [{"id": conversation.id, "marks": marks_to(conversation.marks)} for conversation in self.conversations]
+        return [
+            {"id": conversation.id, "marks": list_mark_rows(conversation.marks)} for conversation in self.conversations
+        ]
 
 
 def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
@@ -156,9 +158,7 @@ def second_reading(
     Raises:
         DataError: no text, unequal lengths, or a detector failed. UsageError: the policy or point is not valid.
     """
-    check_pairs(
-        anonymised if original is None else original, anonymised, *([ids] if ids else []), *([meta] if meta else [])
-    )
+    check_lengths(anonymised if original is None else original, anonymised, ids or None, meta or None)
     chosen = Policy.load(policy) if policy is not None else reading_policy(point, wide=wide)
     out = []
     inside = elsewhere = 0
@@ -171,7 +171,7 @@ def second_reading(
             inside += not intervals
             marks += [_build_mark(text, *part, span, placeholders) for part in intervals]
         if original is not None:
-            standing = _make_original_test(original[i])
+            standing = _make_occurrence_test(original[i])
             real = [m for m in marks if standing(text[m.start : m.end])]
             elsewhere += len(marks) - len(real)
             marks = real
@@ -236,18 +236,18 @@ def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]
 def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Sequence[Placeholder]) -> Mark:
     """Build a proposal: partial where it is cut, touches a placeholder of its kind, or is one word of a name."""
     label = span.label
-    beside = next((p for p in placeholders if _is_beside(text, start, end, p)), None)
+    beside = next((p for p in placeholders if _is_adjacent(text, start, end, p)), None)
     if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
         label = "PERSON"
     related = beside is not None and bool(beside.label) and TAXONOMY.are_related(beside.label, label)
     cut = any(p.start < span.end and span.start < p.end for p in placeholders)
     part = related or cut or (TAXONOMY.within(label, "PERSON") and " " not in text[start:end])
-    if label in ("ORGANIZATION", "PRODUCT") and _is_of_speaker(text, start, end, placeholders):
+    if label in ("ORGANIZATION", "PRODUCT") and _is_organization_of_speaker(text, start, end, placeholders):
         label += "_SPEAKER"
     return Mark(start, end, label, part, "", None, span.score, span.source)
 
 
-def _is_beside(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
+def _is_adjacent(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
     """Whether only a blank or a sign or two separate a span from a placeholder."""
     between = (
         text[placeholder.end : start]
@@ -260,7 +260,7 @@ def _is_beside(text: str, start: int, end: int, placeholder: Placeholder) -> boo
     return near and _TOUCHING.match(between) is not None
 
 
-def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Placeholder]) -> bool:
+def _is_organization_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Placeholder]) -> bool:
     """Whether the words around an organization or product tell that it is a speaker's (P2, section 4.1)."""
     if _BEFORE_SPEAKER.search(text, max(0, start - 60), start):
         return True
@@ -270,7 +270,7 @@ def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Place
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 
 
-def _make_original_test(original: str) -> Callable[[str], bool]:
+def _make_occurrence_test(original: str) -> Callable[[str], bool]:
     """Return a test of whether a surface occurs in the original text as complete words in plain form."""
     words_of_original = _fold_words(original)
     return lambda surface: _fold_words(surface) in words_of_original

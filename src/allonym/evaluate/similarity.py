@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
-
-__all__ = ["Similarity", "measure_similarities", "similarity"]
 
 Encode = Callable[[Sequence[str]], Any]
 _PIECE = 16  # texts between two reports of progress
@@ -55,7 +53,7 @@ def measure_similarities(
     """
     import numpy as np
 
-    n = check_pairs(original, anonymised)
+    n = check_lengths(original, anonymised)
     if encode is None:
         from allonym.models.encoder import load_encoder
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.evaluate.headlines import list_headlines
-from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, match_gold
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, list_headlines, match_gold
+from allonym.evaluate.pairs import check_lengths
 from allonym.evaluate.reading import Pairs, get_metadata_value
 from allonym.files.state import State, digest_values
 from allonym.serial import Serialisable
@@ -48,7 +48,7 @@ class Evaluation(Serialisable):
 
     @property
     def headlines(self) -> list[dict[str, Any]]:
-        """The headlines of the measures, see :data:`allonym.evaluate.headlines.HEADLINES`."""
+        """The headlines of the measures, see :data:`allonym.evaluate.measures.HEADLINES`."""
         return list_headlines(self.measures)
 
     @property
@@ -105,7 +105,7 @@ def evaluate(
     Raises:
         UsageError: no such measure or metadata field; DataError: texts lack what is named, or the gold is of others.
     """
-    check_pairs(pairs.original, pairs.anonymised)
+    check_lengths(pairs.original, pairs.anonymised)
     names = _select_measures(measures)
     inputs = Inputs(
         pairs,
@@ -128,29 +128,27 @@ def evaluate(
         if lacking:
             skipped[name] = f"needs {' and '.join(lacking)}"
             continue
-        place = f"{name}-{_make_key(name, measure, inputs, corpus)}" if saved else ""
-        values = saved.find(place) if saved else None
+        read = {what: getattr(inputs, what) for what in (*measure.needs, *measure.uses)}
+        place = f"{name}-{digest_values(name, corpus, inputs.seed, read)}" if saved else ""
+        values = saved.load_value(place) if saved else None
         if values is None:
             began = time.monotonic()
             try:
-                values = measure.run(inputs, texts, _report_stage(advance, name))
+                values = measure.run(inputs, texts, partial(advance, name) if advance else None)
             except (DataError, MissingExtra) as error:
                 skipped[name] = str(error)
                 continue
             seconds[name] = round(time.monotonic() - began, 2)
             if saved:
-                values = saved.keep(place, values)
+                values = saved.store_value(place, values)
         results[name] = values
         if advance is not None:
             advance(name, 1, 1)
+    columns = {"labels": labels, "subjects": subjects, "groups": groups}
     settings = {
         "measures": names,
         "seed": seed,
-        **{
-            name: value
-            for name, value in (("labels", labels), ("subjects", subjects), ("groups", groups))
-            if isinstance(value, str)
-        },
+        **{name: key for name, key in columns.items() if isinstance(key, str)},
         "gold": gold is not None,
         "background": len(background),
         "review_above": review_above,
@@ -187,7 +185,7 @@ def compare(
     for name, pairs in others:
         if pairs.original != first[1].original:
             raise DataError(f"{name}: the originals are not those of {first[0]}; versions of one corpus are required")
-    out = {name: evaluate(pairs, advance=_report_version(advance, name), **options) for name, pairs in versions.items()}
+    out = {name: evaluate(pairs, advance=_label_progress(advance, name), **options) for name, pairs in versions.items()}
     return Comparison(MappingProxyType(out), tuple(human))
 
 
@@ -214,14 +212,5 @@ def _read_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = Fal
     return tuple(values)
 
 
-def _make_key(name: str, measure: Measure, inputs: Inputs, corpus: str) -> str:
-    read = {what: getattr(inputs, what) for what in (*measure.needs, *measure.uses)}
-    return digest_values(name, corpus, inputs.seed, read)
-
-
-def _report_stage(advance: Progress | None, name: str) -> Callable[[int, int], None] | None:
-    return None if advance is None else lambda count, total: advance(name, count, total)
-
-
-def _report_version(advance: Progress | None, name: str) -> Progress | None:
+def _label_progress(advance: Progress | None, name: str) -> Progress | None:
     return None if advance is None else lambda measure, count, total: advance(f"{name}: {measure}", count, total)

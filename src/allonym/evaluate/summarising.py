@@ -26,8 +26,6 @@ from sklearn.linear_model import LogisticRegression
 from allonym.stats.samples import average
 from allonym.text.words import IDENTIFIER
 
-__all__ = ["ROUGE", "Read", "Summariser", "average_length", "measure_rouge", "read_text", "select_best_sentences"]
-
 ROUGE = ("rouge1", "rouge2", "rougeL")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?\w)|\n+")
 _SHORTEST = 4  # words of a sentence that may be taken
@@ -41,7 +39,7 @@ _Counts = Counter[Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Read:
+class SentenceText:
     """A text in sentences, with the features of each.
 
     Attributes:
@@ -58,14 +56,14 @@ class Read:
     vectors: Any = None
 
     def __repr__(self) -> str:
-        return f"Read({len(self.sentences)} sentences)"
+        return f"SentenceText({len(self.sentences)} sentences)"
 
 
-def read_text(text: str, *, model: str = "linear") -> Read:
+def split_sentences(text: str, *, model: str = "linear") -> SentenceText:
     """Split a text into sentences, and at line ends, since a turn of a conversation is a sentence.
 
-    >>> read("Ann will write to the board. No. Then we shall all meet again.")
-    Read(2 sentences)
+    >>> split_sentences("Ann will write to the board. No. Then we shall all meet again.")
+    SentenceText(2 sentences)
     """
     cut: list[str] = []
     for piece in _END.split(text):
@@ -82,10 +80,12 @@ def read_text(text: str, *, model: str = "linear") -> Read:
         from allonym.models.encoder import encode
 
         vectors = encode(cut)
-    return Read(tuple(cut), tuple(words_of_sentences), _describe_sentences(cut, words_of_sentences), vectors)
+    return SentenceText(
+        tuple(cut), tuple(words_of_sentences), _compute_sentence_features(cut, words_of_sentences), vectors
+    )
 
 
-def _describe_sentences(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
+def _compute_sentence_features(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
     out = np.zeros((len(sentences), _PLACES))
     counts = Counter(w for sentence_words in words for w in sentence_words)
     norm = math.sqrt(sum(c * c for c in counts.values())) or 1.0
@@ -120,7 +120,7 @@ class Summariser:
         self.length = 0
         """Words of a summary: the mean of the references' first ones."""
 
-    def fit(self, texts: Sequence[Read], best: Sequence[Sequence[int]], length: int) -> Summariser:
+    def fit(self, texts: Sequence[SentenceText], best: Sequence[Sequence[int]], length: int) -> Summariser:
         """Learn from texts and the sentences to select of each (see :func:`select_best_sentences`)."""
         self.length = length
         rng = np.random.default_rng(self._seed)
@@ -135,7 +135,7 @@ class Summariser:
             self._fitted = LogisticRegression(C=1.0, solver="liblinear", random_state=0).fit(x, y)
         return self
 
-    def summarise(self, text: Read) -> str:
+    def summarise(self, text: SentenceText) -> str:
         """Return the best sentences, as many as make a summary, in the order of the text; the first ones where
         nothing was learnt."""
         n = len(text.sentences)
@@ -145,9 +145,11 @@ class Summariser:
             scores = -np.arange(n, dtype=float)
         else:
             scores = self._fitted.decision_function(self._make_features([text], [range(n)]))
-        return " ".join(text.sentences[i] for i in sorted(_select_best(text, scores, self.length)))
+        return " ".join(text.sentences[i] for i in sorted(_select_highest_scores(text, scores, self.length)))
 
-    def _make_features(self, texts: Sequence[Read], chosen: Sequence[Sequence[int]], *, learn: bool = False) -> Any:
+    def _make_features(
+        self, texts: Sequence[SentenceText], chosen: Sequence[Sequence[int]], *, learn: bool = False
+    ) -> Any:
         facts = np.concatenate([t.facts[list(indices)] for t, indices in zip(texts, chosen, strict=True)])
         if self._model == "encoder":
             return np.hstack(
@@ -159,7 +161,7 @@ class Summariser:
         return hstack([csr_matrix(facts), self._weights.transform(words)], "csr")
 
 
-def select_best_sentences(text: Read, references: Sequence[str], length: int) -> list[int]:
+def select_best_sentences(text: SentenceText, references: Sequence[str], length: int) -> list[int]:
     """Select the sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or the summary is long
     enough."""
     reference_grams = [_count_grams(tuple(IDENTIFIER.findall(r.lower()))) for r in references]
@@ -216,7 +218,7 @@ def _select_greedily(
     return selected, score
 
 
-def _select_best(text: Read, scores: Any, length: int) -> list[int]:
+def _select_highest_scores(text: SentenceText, scores: Any, length: int) -> list[int]:
     """Return the indices of the best sentences, none of them similar to another."""
     selected: list[int] = []
     word_sets: list[set[str]] = []

@@ -13,24 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from allonym.errors import DataError
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 from allonym.text.words import COMPOUND
-
-__all__ = [
-    "Change",
-    "Surface",
-    "grade_level",
-    "list_words",
-    "ranks_of",
-    "reading_ease",
-    "removed",
-    "surface",
-    "word_ranks",
-]
 
 TOP = 10_000
 """Number of the commonest words, which have a rank (P3 4.1.3.2)."""
@@ -102,7 +90,7 @@ def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
     Raises:
         DataError: unequal lengths.
     """
-    check_pairs(original, anonymised, least=0)
+    check_lengths(original, anonymised, least=0)
     return [
         1 - len(list_words(a)) / n if (n := len(list_words(o))) else NAN
         for o, a in zip(original, anonymised, strict=True)
@@ -143,21 +131,7 @@ def _rank_by_wordfreq(language: str) -> Mapping[str, int]:
 
 def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:
     """Per text the mean rank of its words that have one (P3 4.1.3.2): higher means rarer. NaN where none has."""
-    return [_mean_of(_list_ranks(list_words(t), ranks)) for t in texts]
-
-
-def reading_ease(text: str) -> float:
-    """Return Flesch's reading ease: 206.835 - 1.015 words per sentence - 84.6 syllables per word; NaN without words.
-
-    Placeholders count as words of mean length, so that removing names alone does not make sentences look short.
-    Syllables are counted by rule: groups of vowels, less a silent e. English only.
-    """
-    return _Read.read(text).ease
-
-
-def grade_level(text: str) -> float:
-    """Return the Flesch-Kincaid grade: 0.39 words per sentence + 11.8 syllables per word - 15.59; NaN without words."""
-    return _Read.read(text).grade
+    return [_average_values(_list_ranks(list_words(t), ranks)) for t in texts]
 
 
 def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mapping[str, int] | None = None) -> Surface:
@@ -170,29 +144,29 @@ def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mappin
     Raises:
         DataError: unequal lengths, or no texts.
     """
-    n = check_pairs(original, anonymised)
+    n = check_lengths(original, anonymised)
     ranks = ranks_of() if ranks is None else ranks
-    before, after = [_Read.read(t) for t in original], [_Read.read(t) for t in anonymised]
+    before, after = [_WordCounts.count(t) for t in original], [_WordCounts.count(t) for t in anonymised]
     shares = [1 - len(a.words) / len(b.words) for b, a in zip(before, after, strict=True) if b.words]
     total = sum(len(b.words) for b in before)
     overall = 1 - sum(len(a.words) for a in after) / total if total else NAN
 
-    def measure_change(value: Callable[[_Read], float], reason: str = "no text has words") -> Change:
+    def measure_change(value: Callable[[_WordCounts], float], reason: str = "no text has words") -> Change:
         return Change.measure([value(b) for b in before], [value(a) for a in after], reason)
 
     return Surface(
         n,
         average(shares) if shares else none("no text has words", n),
         Estimate.exact(overall, total) if total else none("no text has words", n),
-        measure_change(lambda r: _mean_of(_list_ranks(r.words, ranks)), "no word has a rank"),
+        measure_change(lambda r: _average_values(_list_ranks(r.words, ranks)), "no word has a rank"),
         measure_change(lambda r: len(_list_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
-        measure_change(lambda r: r.ease),
-        measure_change(lambda r: r.grade),
+        measure_change(lambda r: r.reading_ease),
+        measure_change(lambda r: r.reading_grade),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _WordCounts:
     """The words of a text, and the ratios that readability needs; these are NaN without words."""
 
     words: Sequence[str]
@@ -200,7 +174,7 @@ class _Read:
     syllables: float
 
     @classmethod
-    def read(cls, text: str) -> _Read:
+    def count(cls, text: str) -> _WordCounts:
         listed = list_words(text)
         if not listed:
             return cls(listed, NAN, NAN)
@@ -211,11 +185,17 @@ class _Read:
         )
 
     @property
-    def ease(self) -> float:
+    def reading_ease(self) -> float:
+        """Flesch's reading ease: 206.835 - 1.015 words per sentence - 84.6 syllables per word.
+
+        Placeholders count as words of mean length, so that removing names alone does not make sentences look short.
+        Syllables are counted by rule: groups of vowels, less a silent e. English only.
+        """
         return 206.835 - 1.015 * self.per_sentence - 84.6 * self.syllables
 
     @property
-    def grade(self) -> float:
+    def reading_grade(self) -> float:
+        """The Flesch-Kincaid grade: 0.39 words per sentence + 11.8 syllables per word - 15.59."""
         return 0.39 * self.per_sentence + 11.8 * self.syllables - 15.59
 
 
@@ -223,7 +203,7 @@ def _list_ranks(listed: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
     return [ranks[w] for w in (f.lower().replace("’", "'") for f in listed) if w in ranks]
 
 
-def _mean_of(values: Sequence[float]) -> float:
+def _average_values(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else NAN
 
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
+from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
@@ -114,7 +115,7 @@ def syntheticity(
         DataError: unequal lengths, or no text.
         UsageError: fewer than two folds.
     """
-    check_pairs(original, anonymised)
+    check_lengths(original, anonymised)
     if folds < 2:
         raise UsageError(f"syntheticity: 2 folds at least are required, got {folds}")
     changed = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
@@ -139,19 +140,19 @@ def syntheticity(
         (terms[k], "tag" if k in in_tags else _find_feature_kind(terms[k]), w, pairs_by_column[k])
         for k, w in sums.items()
     ]
-    return _summarise_margins(margins, groups, features, unchanged, parts, seed)
+    return _summarise_syntheticity(margins, groups, features, unchanged, parts, seed)
 
 
 def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
     """Count words and runs of characters; return the counts, the names of all columns, and the columns of tags.
 
-    A feature belongs to tags where it occurs in placeholders and in no original.
+    A feature belongs to tags if it occurs in no original, and in no pseudonymised text whose placeholders are cut out.
     """
     views = [
         CountVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\w+", min_df=_LEAST),
         CountVectorizer(lowercase=False, ngram_range=(3, 5), analyzer="char", min_df=_LEAST),
     ]
-    placeholders = {f" {text[p.start : p.end]} " for text in new for p in find_placeholders(text)}
+    cut = [_cut_placeholders(text) for text in new]
     counts: list[Any] = []
     terms: list[str] = []
     in_tags: list[int] = []
@@ -161,12 +162,18 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
         except ValueError:  # nothing is in two texts
             counts.append(csr_matrix((len(old) + len(new), 0)))
             continue
-        if placeholders:
-            only_new = counts[-1][: len(old)].getnnz(axis=0) == 0
-            columns = np.flatnonzero(only_new & (view.transform(sorted(placeholders)).getnnz(axis=0) > 0))
-            in_tags += (columns + len(terms)).tolist()
+        outside = counts[-1][: len(old)].getnnz(axis=0) + view.transform(cut).getnnz(axis=0)
+        in_tags += (np.flatnonzero(outside == 0) + len(terms)).tolist()
         terms += [repr(name) if view.analyzer == "char" else name for name in view.get_feature_names_out().tolist()]
     return counts, terms, frozenset(in_tags)
+
+
+def _cut_placeholders(text: str) -> str:
+    pieces, position = [], 0
+    for placeholder in find_placeholders(text):
+        pieces.append(text[position : placeholder.start])
+        position = placeholder.end
+    return " ".join((*pieces, text[position:]))
 
 
 def _judge_fold(
@@ -208,7 +215,7 @@ def _add_contributions(
         pairs_by_column[column] = pairs_by_column.get(column, 0) + int(differ[k])
 
 
-def _summarise_margins(
+def _summarise_syntheticity(
     margins: Any, groups: list[int], features: list[tuple[str, str, float, int]], unchanged: int, folds: int, seed: int
 ) -> Syntheticity:
     called = margins > 0
@@ -265,20 +272,12 @@ def _find_feature_kind(name: str) -> str:
 
 def _group_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
     """Number groups of pairs from 0, in order of appearance; pairs that share a version are in one group."""
-    parent = list(range(len(old)))
-
-    def root_of(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    first: dict[str, int] = {}
-    for i, pair in enumerate(zip(old, new, strict=True)):
-        for text in pair:
-            parent[root_of(i)] = root_of(first.setdefault(text, i))
-    number: dict[int, int] = {}
-    return [number.setdefault(root_of(i), len(number)) for i in range(len(old))]
+    n = len(old)
+    number = {text: n + k for k, text in enumerate(dict.fromkeys((*old, *new)))}
+    ends = [number[text] for text in (*old, *new)]
+    graph = csr_matrix((np.ones(2 * n), ([*range(n), *range(n)], ends)), (n + len(number),) * 2)
+    groups: list[int] = connected_components(graph, directed=False)[1][:n].tolist()
+    return groups
 
 
 def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:

@@ -6,8 +6,7 @@ beside the files records the policy, counts of the contents, and the measured ri
 
 from __future__ import annotations
 
-from allonym.export.manifest import Manifest
-from allonym.export.run import export_path
+from allonym.export.run import Manifest, export_path
 from allonym.export.shapes import Chat, Prompts, Shape, Task, read_tasks
 from allonym.export.split import Split
 

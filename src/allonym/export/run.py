@@ -1,24 +1,22 @@
-"""From a source to the files of a training set: read, anonymise, shape, split, and write all or nothing."""
+"""From a source to the files of a training set: read, make examples, split, and write all or nothing."""
 
 from __future__ import annotations
 
 import heapq
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from allonym.batch import Failure, Key, run_ordered, run_records
-from allonym.document import Document, Interval
+from allonym.batch import Failure, Key, run_ordered
+from allonym.document import Document
 from allonym.errors import DataError, UsageError
-from allonym.export.manifest import FILE, Manifest
-from allonym.export.records import append_fields, extract_text, list_speakers, read_field
+from allonym.export.examples import Job, Shaped, make_examples, read_field_text, reduce_to_text
 from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
@@ -26,14 +24,22 @@ from allonym.files.items import list_items
 from allonym.files.output import Lines, PartFile, digest_file
 from allonym.files.runreport import list_versions
 from allonym.pipeline import detect
-from allonym.plan import Anonymized, Report
 from allonym.policy import Policy
+from allonym.serial import Serialisable
 
 if TYPE_CHECKING:
     from allonym.replace import Keeper
 
+SCHEMA = 1
+FILE = "manifest.json"
 BATCH = 32
 """Documents that a worker gets at once."""
+
+CHECK = (
+    "allonym vault digests VAULT --secret-file KEY -o FILE.digests",
+    "allonym evaluate generations OUTPUTS.jsonl --field completion --digests FILE.digests --baseline BEFORE.jsonl",
+)
+"""Commands that check the outputs of a model trained on the set for originals."""
 
 Risk = Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]
 """From the originals and the anonymised texts of a sample to a description of their risk. The originals are empty
@@ -41,97 +47,47 @@ where the texts were anonymised before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """How to anonymise and shape every batch. ``before``: the texts are anonymised already."""
-
-    policy: Policy
-    shape: Shape
-    key: Key = field(default=None, repr=False)
-    vault: Keeper | None = field(default=None, repr=False)
-    scope: str = ""
-    before: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A document of the source; ``group`` is the value of the field by which documents are grouped."""
-
-    document: Document
-    group: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Shaped:
-    """A document that is in the training set.
+class Manifest(Serialisable):
+    """The content of ``manifest.json``.
 
     Attributes:
-        examples: (task, example as a line of JSON).
-        report: what was replaced; empty where the texts were anonymised before.
-        texts: before and after, for the sample whose risk is measured.
-        unit: documents with the same unit are in one split: the value of the field by which documents are grouped, or
-            the text without its replaced intervals, so that texts that become the same stay together.
+        shape: ``chat``, ``sft`` or ``sft-instruction``.
+        policy: its name and fingerprint, whether a key and a vault were given, and whether the texts were anonymised
+            ``here`` or ``before``; then with the digest of the run's report.
+        versions: versions of allonym and of the packages that decide on findings.
+        split: shares, seed, whether it is keyed, and by what documents are grouped.
+        counts: documents read, in the set, and left out; examples by task.
+        left_out: documents left out, by reason.
+        files: name to counts of examples, documents and groups (``units``), bytes, and BLAKE2b (32 bytes).
+        labels, operators: mentions per label and edits per operator, of the documents in the set.
+        prompts: digest of the fixed texts of all examples, and the number of findings in them, which should be 0.
+        risk: the measured risk; ``none`` says why none was measured.
     """
 
-    examples: tuple[tuple[str, str], ...] = field(repr=False)
-    report: Report
-    texts: tuple[str, str] = field(repr=False)
-    unit: str = field(repr=False)
+    shape: str
+    policy: Mapping[str, Any]
+    versions: Mapping[str, str]
+    split: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    left_out: Mapping[str, int]
+    files: Mapping[str, Mapping[str, Any]]
+    labels: Mapping[str, int]
+    operators: Mapping[str, int]
+    prompts: Mapping[str, Any]
+    risk: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"schema": SCHEMA, **Serialisable.to_dict(self), "check": list(CHECK)}
 
-def make_examples(job: Job, sources: Sequence[Source | Failure]) -> list[Shaped | Failure]:
-    """Anonymise and shape some documents, in order: the function that the workers run."""
-    assembled = [
-        source if isinstance(source, Failure) else _assemble_document(job, source.document) for source in sources
-    ]
-    documents = [document for document in assembled if isinstance(document, Document)]
-    anonymised: Iterable[Anonymized | Failure | Document] = documents
-    if not job.before:
-        anonymised = run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope)
-    outcomes = iter(anonymised)
-    shaped: list[Shaped | Failure] = []
-    for source, document in zip(sources, assembled, strict=True):
-        outcome = document if isinstance(document, Failure) else next(outcomes)
-        if isinstance(source, Failure) or isinstance(document, Failure) or isinstance(outcome, Failure):
-            assert isinstance(outcome, Failure)
-            shaped.append(outcome)
-        else:
-            shaped.append(_shape_document(job, source, document, outcome))
-    return shaped
+    def to_json(self) -> str:
+        """:meth:`to_dict` as indented JSON with a final line end."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
-
-def _assemble_document(job: Job, document: Document) -> Document | Failure:
-    try:
-        return append_fields(document, job.shape.fields, turns=job.shape.turns)
-    except DataError as error:
-        return Failure(document.id, 0, str(error))
-
-
-def _shape_document(job: Job, source: Source, document: Document, outcome: Anonymized | Document) -> Shaped | Failure:
-    """The examples of a document; ``outcome`` is ``document`` itself where it was anonymised before."""
-    result = outcome if isinstance(outcome, Anonymized) else None
-    originals = document.part_texts()
-    parts = result.parts if result else originals
-    speakers = list_speakers(source.document) if job.shape.turns else ()
-    try:
-        examples = job.shape.examples(speakers, parts)
-    except DataError as error:
-        return Failure(document.id, 0, str(error))
-    return Shaped(
-        examples=tuple((task, json.dumps(example, ensure_ascii=False)) for task, example in examples),
-        report=result.report if result else Report(),
-        texts=("\n".join(originals) if result else "", "\n".join(parts)),
-        unit=source.group or _outline_text(source.document.text, result.plan.covered_intervals if result else ()),
-    )
-
-
-def _outline_text(text: str, covered: Sequence[Interval]) -> str:
-    """A text without its replaced intervals, with single blanks."""
-    pieces: list[str] = []
-    position = 0
-    for start, end in sorted(interval for interval in covered if interval[0] < len(text)):  # behind it are the fields
-        pieces.append(text[position:start])
-        position = max(position, end)
-    return " ".join("\0".join([*pieces, text[position:]]).split())
+    @property
+    def exit_code(self) -> int:
+        """0 where every document is in the set, 1 where one was left out."""
+        return int(bool(self.left_out))
 
 
 def export_path(
@@ -192,7 +148,7 @@ def export_path(
     outputs = [*(target / f"{name}.jsonl" for name in NAMES), target / FILE, quarantine]
     _check_paths(source, target, outputs, overwrite)
     if anonymised is not None:
-        _check_run(source, target, format, anonymised)
+        _check_run_digest(source, target, format, anonymised)
     tally = _Tally(split, sample if risk else 0)
     with ExitStack() as stack:
         outs = {name: PartFile(path) for name, path in files.items()}
@@ -204,40 +160,36 @@ def export_path(
         batches = iter(lambda: list(islice(sources, BATCH)), [])
         for batch in run_ordered(make_examples, batches, job, workers if vault is None else 1):
             for outcome in batch:
-                tally.add(outcome, outs, left_out)
+                tally.add_outcome(outcome, outs, left_out)
                 if progress is not None:
                     progress(tally.read)
         if not tally.tasks:
             common = tally.reasons.most_common(1)
             raise DataError(f"{source}: no document makes an example" + (f": {common[0][0]}" if common else ""))
-        file_counts = tally.count_files(outs)
+        contents = tally.describe(outs)
         manifest = Manifest(
             shape=shape.name,
             policy=_describe_policy(job, anonymised),
-            versions=MappingProxyType(list_versions()),
+            versions=list_versions(),
             split={
                 "shares": list(split.shares),
                 "seed": split.seed,
                 "keyed": split.key is not None,
                 "by": group or "text",
             },
-            counts=tally.count_documents(),
-            left_out=dict(sorted(tally.reasons.items())),
-            files=file_counts,
-            labels=dict(sorted(tally.labels.items())),
-            operators=dict(sorted(tally.operators.items())),
             prompts=_describe_prompts(shape, policy),
             risk=_measure_risk(risk, tally),
+            **contents,
         )
         manifest_file = PartFile(target / FILE)
         stack.callback(manifest_file.close, remove=True)
         manifest_file.write(manifest.to_json().encode())
         (target / FILE).unlink(missing_ok=True)  # a manifest never stands beside files of another set
         for out in outs.values():
-            if out.target.name in file_counts:
+            if out.target.name in contents["files"]:
                 out.finish()
         for name in NAMES if overwrite else ():  # files of an earlier set
-            if f"{name}.jsonl" not in file_counts:
+            if f"{name}.jsonl" not in contents["files"]:
                 (target / f"{name}.jsonl").unlink(missing_ok=True)
         left_out.finish()
         manifest_file.finish()
@@ -255,10 +207,10 @@ def _check_paths(source: str | Path, target: Path, outputs: Iterable[Path], over
     if is_inside or any(path.resolve() == source_path for path in outputs):
         raise UsageError(f"{target} is, or lies in, the source, which is never changed; choose another folder")
     if not overwrite and (existing := next((path for path in outputs if path.exists()), None)):
-        raise UsageError(f"{existing} exists; overwriting must be asked for")
+        raise UsageError(f"{existing} exists; --overwrite (overwrite=True in Python) replaces it")
 
 
-def _check_run(source: str | Path, target: Path, format: str | None, report: Mapping[str, Any]) -> None:
+def _check_run_digest(source: str | Path, target: Path, format: str | None, report: Mapping[str, Any]) -> None:
     """Check by the digest in a run's report that the source is what the run wrote."""
     settings, required = report.get("settings"), report.get("digest")
     if not isinstance(settings, Mapping) or "fingerprint" not in settings or not required:
@@ -271,14 +223,14 @@ def _check_run(source: str | Path, target: Path, format: str | None, report: Map
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
 
 
-def _read_sources(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[Source | Failure]:
-    """The documents, each with its id or number; one without the field that groups documents is left out."""
+def _read_sources(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[tuple[Document, str] | Failure]:
+    """The documents, each with its id or number and its group; one without the field that groups them is left out."""
     for number, document in enumerate(documents, 1):
-        document = extract_text(document, chosen=chosen)
+        document = reduce_to_text(document, chosen=chosen)
         if not document.id:
             document = replace(document, id=str(number))
         try:
-            yield Source(document, " ".join(read_field(document, group).split()) if group else "")
+            yield document, " ".join(read_field_text(document, group).split()) if group else ""
         except DataError as error:
             yield Failure(document.id, 0, str(error))
 
@@ -293,11 +245,11 @@ class _Tally:
         self.tasks: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
         self.operators: Counter[str] = Counter()
-        self._file_counts: dict[str, Counter[str]] = {}
-        self._units: dict[str, set[bytes]] = {}
+        self._file_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._units: defaultdict[str, set[bytes]] = defaultdict(set)
         self._sample: list[tuple[float, int, tuple[str, str]]] = []
 
-    def add(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
+    def add_outcome(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
         """Write a document's examples into its split, or the reason why it makes none."""
         self.read += 1
         if isinstance(outcome, Failure):
@@ -311,10 +263,9 @@ class _Tally:
         self.documents += 1
         self.labels.update(outcome.report.labels)
         self.operators.update(outcome.report.operators)
-        counts = {"examples": len(outcome.examples), "documents": 1}
-        self._file_counts.setdefault(name, Counter()).update(counts)
-        unit = blake2b(outcome.unit.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        self._units.setdefault(name, set()).add(unit)
+        self._file_counts[name].update(examples=len(outcome.examples), documents=1)
+        unit = outcome.unit.encode("utf-8", "surrogatepass")
+        self._units[name].add(blake2b(unit, digest_size=16).digest())
         if self._sample_size:
             entry = (-self._split.draw(f"sample {self.read}"), -self.read, outcome.texts)
             push = heapq.heappush if len(self._sample) < self._sample_size else heapq.heappushpop
@@ -325,18 +276,9 @@ class _Tally:
         texts = [pair for _, _, pair in sorted(self._sample, key=lambda entry: -entry[1])]
         return [before for before, _ in texts], [after for _, after in texts]
 
-    def count_documents(self) -> dict[str, Any]:
-        """Counts of documents and examples."""
-        return {
-            "read": self.read,
-            "documents": self.documents,
-            "left_out": self.reasons.total(),
-            "examples": dict(sorted(self.tasks.items())),
-        }
-
-    def count_files(self, outs: Mapping[str, PartFile]) -> dict[str, dict[str, Any]]:
-        """Counts and digest of each file that has examples."""
-        return {
+    def describe(self, outs: Mapping[str, PartFile]) -> dict[str, Any]:
+        """Return the manifest's counts, and what it says of each file that has examples."""
+        files = {
             out.target.name: {
                 **self._file_counts[name],
                 "units": len(self._units[name]),
@@ -346,6 +288,11 @@ class _Tally:
             for name, out in outs.items()
             if name in self._file_counts
         }
+        tables = {"left_out": self.reasons, "labels": self.labels, "operators": self.operators}
+        described: dict[str, Any] = {name: dict(sorted(table.items())) for name, table in tables.items()}
+        examples = dict(sorted(self.tasks.items()))
+        counts = {"read": self.read, "documents": self.documents, "left_out": self.reasons.total()}
+        return {**described, "counts": {**counts, "examples": examples}, "files": files}
 
 
 def _describe_policy(job: Job, anonymised: Mapping[str, Any] | None) -> dict[str, Any]:

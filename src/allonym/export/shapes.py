@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -154,9 +155,8 @@ class Chat:
     def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
         """See :class:`Shape`."""
         messages = [(role, text.strip()) for _, role, text in select_turns(self.roles, speakers, parts)]
-        merged = [
-            (role, "\n".join(t for _, t in some)) for role, some in groupby((s for s in messages if s[1]), _get_role)
-        ]
+        groups = groupby((message for message in messages if message[1]), itemgetter(0))
+        merged = [(role, "\n".join(text for _, text in group)) for role, group in groups]
         while merged and merged[-1][0] != "assistant":
             merged.pop()
         if not any(role == "user" for role, _ in merged):
@@ -164,10 +164,6 @@ class Chat:
         if self.system:
             merged.insert(0, ("system", self.system))
         return [(self.name, {"messages": [{"role": role, "content": text} for role, text in merged]})]
-
-
-def _get_role(message: tuple[str, str]) -> str:
-    return message[0]
 
 
 def select_turns(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -252,10 +248,9 @@ class Prompts:
     @property
     def prompts(self) -> tuple[str, ...]:
         """Templates without their fields."""
-        templates = [part for task in self.tasks for part in (task.prompt, task.input, task.completion)] or [
-            self.prompt
-        ]
-        return tuple(text for part in templates if (text := _FIELD.sub("", part)).strip())
+        templates = [part for task in self.tasks for part in (task.prompt, task.input, task.completion)]
+        texts = (_FIELD.sub("", template) for template in templates or [self.prompt])
+        return tuple(text for text in texts if text.strip())
 
     def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
         """See :class:`Shape`."""

@@ -8,8 +8,8 @@ refused.
 from __future__ import annotations
 
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Slot, check_parts, parse_slots
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, text_parts, treat_textless_parts
+from allonym.files.office import Package, Part, Slot
+from allonym.files.officeparts import list_all_slots, list_text_parts, parse_office_file, treat_textless_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Chunk, Format, Job, Parsed
 
@@ -26,23 +26,21 @@ _ALLOWED = {
     r"word/activeX/.*": "drop",
     r"word/embeddings/[^/]*\.(docx|xlsx)": "embedded",
     r"word/embeddings/[^/]*": "drop embedded objects",
-    **COMMON,
 }
-_REFUSED = (*REFUSED, (r"word/afchunk.*", "an inserted file"))
+_REFUSED = ((r"word/afchunk.*", "an inserted file"),)
 
 
 def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """The slots of a Word document; see :data:`allonym.files.officeparts.Reader`."""
     if MAIN not in package.entries:
         raise RefusedContent(f"not a Word document: it has no part {MAIN}")
-    tasks = treat_textless_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
-    part_slots = [slot for name in text_parts(tasks, MAIN) for slot in list_part_slots(package, name)]
-    return all_slots(package, tasks, part_slots, depth)
+    tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
+    part_slots = [slot for name in list_text_parts(tasks, MAIN) for slot in list_part_slots(Part(package, name))]
+    return list_all_slots(package, tasks, part_slots, depth)
 
 
 def _parse_docx(chunk: Chunk, job: Job) -> Parsed:
-    package = Package.open(chunk.data)
-    return parse_slots(package, list_slots(package, job.policy.images, 0), "docx")
+    return parse_office_file(chunk, job, list_slots, "docx")
 
 
 DOCX = Format("docx", _parse_docx)

@@ -6,11 +6,12 @@ Other encodings are refused: text decoded with a wrong encoding hides names from
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from allonym.errors import DataError
+from allonym.files.record import Chunk
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, ""),
@@ -37,6 +38,10 @@ class Encoding:
         except UnicodeDecodeError as error:
             raise DataError(f"not valid {self.codec.upper()} at byte {error.start}; UTF-8 is required") from None
 
+    def encode_file(self, text: str) -> bytes:
+        """Encode the text of a whole file, with the mark. Raises :class:`DataError` for lone surrogates."""
+        return self.mark + self.encode(text)
+
     def encode(self, text: str) -> bytes:
         """Encode ``text``, without a mark. Raises :class:`DataError` for lone surrogates."""
         try:
@@ -61,6 +66,14 @@ def decode_file(data: bytes) -> tuple[str, Encoding]:
     """Return the text and the encoding of a whole file. Raises :class:`DataError` if it is not text."""
     encoding = detect_encoding(data[:4])
     return encoding.decode(data[len(encoding.mark) :]), encoding
+
+
+def make_chunks(pieces: Iterable[bytes], head: tuple[object, ...], start: int) -> Iterator[Chunk]:
+    """Yield the pieces of a file from the offset ``start`` as chunks with this head."""
+    position = start
+    for data in pieces:
+        position += len(data)
+        yield Chunk(data, head, position == len(data), position)
 
 
 def cut_stream(

@@ -34,15 +34,14 @@ def find_named_field(path: Path, fields: tuple[str, ...]) -> str | None:
     """Return the first of ``fields`` that names ``path`` or a parent of it, or None. ``*`` matches any key."""
     joined = ".".join(path)
     for name in fields:
-        field_path = parse_path(name)
-        if joined == name or (
-            len(field_path) <= len(path) and all(w in ("*", p) for w, p in zip(field_path, path, strict=False))
-        ):
+        wanted_path = parse_path(name)
+        fits = all(w in ("*", p) for w, p in zip(wanted_path, path, strict=False))
+        if joined == name or (fits and len(wanted_path) <= len(path)):
             return name
     return None
 
 
-def is_id(path: Path, value: str) -> bool:
+def is_record_id(path: Path, value: str) -> bool:
     """Tell whether a field is a record id: a top-level field with such a name and a value without spaces or ``@``."""
     return len(path) == 1 and path[0].lower() in ID_NAMES and _ID_VALUE.fullmatch(value) is not None
 
@@ -60,14 +59,12 @@ def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
     out: dict[str, object] = {}
     for inner in (record.get("meta"), record.get("metadata"), record):
         if isinstance(inner, Mapping):
-            out |= {
-                split_field_name(key).replace(" ", "_"): value for key, value in inner.items() if isinstance(key, str)
-            }
+            out |= {split_field_name(k).replace(" ", "_"): v for k, v in inner.items() if isinstance(k, str)}
             out |= inner
     return out
 
 
-def find_field(meta: Mapping[str, object], name: str) -> object:
+def find_metadata_value(meta: Mapping[str, object], name: str) -> object:
     """Return the value of a metadata field by its name, as ``lower_case_words``, or by a dotted path, or None.
 
     ``meta`` is the result of :func:`read_metadata`.
@@ -85,6 +82,6 @@ def format_path(path: Iterable[str]) -> str:
     return ".".join(key if is_plain_key(key) else "*" for key in path)
 
 
-def mask_name(name: str) -> str:
+def mask_unusual_name(name: str) -> str:
     """Return a name from a file for a message: the name if it is a plain one, else a note."""
     return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9/+._-]{0,60}", name) else "(no plain name)"

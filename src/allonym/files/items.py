@@ -9,7 +9,7 @@ from pathlib import Path
 
 from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
-from allonym.files.record import Format
+from allonym.files.record import Failure, Format
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class Item:
     pack: bool = False
     size: int = 0
     refused: str = ""
+
+    def describe_failure(self, lines: int, failure: Failure) -> str:
+        """Return the message for a record that cannot be read, in the chunk after ``lines`` lines of the file."""
+        unit = self.format.unit if self.format else "record"
+        return f"{self.name}: {unit} {lines + failure.line}: {failure.reason}"
 
 
 def list_items(source: str | Path, target: str | Path, format: str | None) -> tuple[list[Item], bool]:
@@ -44,7 +49,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             raise UsageError(f"source and target are both {path}; the source is never changed")
         if out is not None and out.is_dir():
             out = out / path.name
-        kind, packed = (get_format(format), path.suffix.lower() == ".gz") if format else format_of(path.name)
+        kind, packed = _find_format(path, format)
         return [Item(path.name, path, out, kind, packed, _is_packed(out), path.stat().st_size)], False
     if out is None:
         raise UsageError("a folder needs a folder to write to, not standard output")
@@ -52,7 +57,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
         raise UsageError(f"{path} is a folder, so the target must be one, and {out} is a file")
     if out.resolve() == path.resolve() or path.resolve() in out.resolve().parents:
         raise UsageError(f"the target {out} lies inside the source {path}")
-    items = []
+    items: list[Item] = []
     for where, folders, names in os.walk(path):
         folders[:] = [f for f in folders if not f.startswith(".")]
         for name in names:
@@ -60,30 +65,30 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
                 continue
             file = Path(where, name)
             rel = file.relative_to(path)
-            refused = ""
-            kind_, packed, size = None, False, 0
             try:
                 if not file.is_file():
                     raise DataError("a broken link" if file.is_symlink() else "not a plain file")
-                kind_, packed = (get_format(format), file.suffix.lower() == ".gz") if format else format_of(name)
-                size = file.stat().st_size
+                kind, packed = _find_format(file, format)
+                items.append(Item(rel.as_posix(), file, out / rel, kind, packed, packed, file.stat().st_size))
             except DataError as error:
-                refused = str(error)
-            items.append(Item(rel.as_posix(), file, out / rel, kind_, packed, packed, size, refused))
-        for name in folders:
-            if (linked := Path(where, name)).is_symlink():
-                rel = linked.relative_to(path)
-                items.append(
-                    Item(rel.as_posix(), linked, out / rel, None, refused="a link to a folder is not followed")
-                )
+                items.append(Item(rel.as_posix(), file, out / rel, None, refused=str(error)))
+        for file in (Path(where, name) for name in folders):
+            if file.is_symlink():
+                rel = file.relative_to(path)
+                items.append(Item(rel.as_posix(), file, out / rel, None, refused="a link to a folder is not followed"))
     return sorted(items, key=lambda i: i.name), True
+
+
+def _find_format(path: Path, format: str | None) -> tuple[Format, bool]:
+    """Return the format of a file, and whether the file is packed with gzip."""
+    return (get_format(format), path.suffix.lower() == ".gz") if format else format_of(path.name)
 
 
 def _is_packed(target: Path | None) -> bool:
     return target is not None and target.suffix.lower() == ".gz"
 
 
-def check_separate(items: Sequence[Item], extras: Sequence[Path]) -> None:
+def check_outputs_distinct(items: Sequence[Item], extras: Sequence[Path]) -> None:
     """Raise :class:`UsageError` if two outputs of the run are the same file, or one of them is a source."""
     sources = {item.source.resolve() for item in items if item.source is not None}
     paths: set[Path] = set()
@@ -96,8 +101,8 @@ def check_separate(items: Sequence[Item], extras: Sequence[Path]) -> None:
         paths.add(real)
 
 
-def check_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:
+def check_targets_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:
     """Raise :class:`UsageError` if an output of the run exists and may not be replaced."""
     for path in (*targets, *extras):
         if path is not None and path.exists() and not overwrite:
-            raise UsageError(f"{path} exists; overwrite replaces it")
+            raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")

@@ -12,10 +12,8 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any
 
 from allonym.errors import UsageError
 from allonym.keys import encode_secret, expand_key
@@ -26,19 +24,6 @@ SCHEMA = 1
 def journal_path(target: Path) -> Path:
     """Return the path of the journal of a run that writes the file or folder ``target``."""
     return target.with_name(f".{target.name}.allonym-journal")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of a run, from its journal.
-
-    Attributes:
-        done: the line of each finished file, in order.
-        at: the last line of the unfinished file; empty if there is none.
-    """
-
-    done: tuple[Mapping[str, object], ...] = ()
-    at: Mapping[str, object] = field(default_factory=dict)
 
 
 class Journal:
@@ -53,8 +38,9 @@ class Journal:
 
     Attributes:
         path: path of the journal.
-        progress: progress of the interrupted run.
         resumed: whether the run was resumed.
+        file_lines: of the interrupted run: the line of each finished file, in order.
+        checkpoint: of the interrupted run: the last line of the unfinished file; empty if there is none.
         salt: random digits, which a resumed run keeps.
 
     Raises:
@@ -65,7 +51,8 @@ class Journal:
         self, target: Path, identity: Mapping[str, object], key: bytes | str | None, *, resume: bool, overwrite: bool
     ) -> None:
         self.path = journal_path(target)
-        self.progress = Progress()
+        self.file_lines: list[Mapping[str, Any]] = []
+        self.checkpoint: Mapping[str, Any] = {}
         self.resumed = False
         self.salt = ""
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,19 +61,17 @@ class Journal:
             _lock_journal(self._stream, target)
             lines, length = _read_journal(self._stream)
             if lines and resume:
-                check_head(lines[0], identity, key)
+                check_journal_head(lines[0], identity, key)
                 self.salt = str(lines[0]["salt"])
-                self.progress = Progress(
-                    tuple(line for line in lines[1:] if "done" in line),
-                    lines[-1] if "at" in lines[-1] else {},
-                )
+                self.file_lines = [line for line in lines[1:] if "done" in line]
+                self.checkpoint = lines[-1] if "at" in lines[-1] else {}
                 self.resumed = True
                 self._stream.truncate(length)
             elif lines and not overwrite:
                 raise UsageError(f"an unfinished run lies at {self.path}: resume continues it, overwrite begins again")
             else:
                 self._stream.truncate(0)
-                head = new_head(identity, key)
+                head = make_journal_head(identity, key)
                 self.append(head)
                 self.salt = str(head["salt"])
         except BaseException:
@@ -106,13 +91,13 @@ class Journal:
         self._stream.close()
 
 
-def new_head(identity: Mapping[str, object], key: bytes | str | None) -> dict[str, object]:
+def make_journal_head(identity: Mapping[str, object], key: bytes | str | None) -> dict[str, object]:
     """Return the first line of a journal, which identifies the run."""
     salt = os.urandom(16).hex()
     return {"schema": SCHEMA, "salt": salt, "key": _digest_key(key, salt), **identity}
 
 
-def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
+def check_journal_head(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
     """Raise :class:`UsageError` if a run that began with ``head`` cannot be resumed with these settings."""
     differing = [name for name, value in identity.items() if head.get(name) != value]
     if head.get("schema") != SCHEMA:
@@ -126,9 +111,9 @@ def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: 
         )
 
 
-def _read_journal(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
+def _read_journal(stream: IO[bytes]) -> tuple[list[dict[str, Any]], int]:
     stream.seek(0)
-    lines: list[dict[str, object]] = []
+    lines: list[dict[str, Any]] = []
     length = 0
     for raw in stream:
         try:
@@ -156,15 +141,3 @@ def _lock_journal(stream: IO[bytes], target: Path) -> None:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(f"another run is writing {target}") from None
-
-
-def verify_written(stream: BinaryIO, length: int, digest: str) -> blake2b:
-    """Read ``length`` bytes and return the hash after them. Raises :class:`UsageError` if their digest differs."""
-    state = blake2b(digest_size=32)
-    remaining = length
-    while remaining and (block := stream.read(min(remaining, 1 << 20))):
-        state.update(block)
-        remaining -= len(block)
-    if remaining or state.hexdigest() != digest:
-        raise UsageError("the input differs from that of the unfinished run; begin again with overwrite")
-    return state

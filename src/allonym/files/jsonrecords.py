@@ -5,74 +5,62 @@ Only changed strings are rewritten. Key order, number literals, escapes and whit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
 from allonym.document import Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding
-from allonym.files.fields import ID_NAMES, find_named_field, format_path, is_id, is_plain_key, read_metadata
+from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
+from allonym.files.fields import ID_NAMES, find_named_field, format_path, is_plain_key, is_record_id, read_metadata
 from allonym.files.jsontext import Token
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
+from allonym.files.segments import Segment, splice_segments
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
 SPEAKER_KEYS = frozenset(("speaker", "role", "from", "author", "name", "participant"))
 MAX_SHOWN = 200
 
 
-def draft_record(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
-    """Return a record as a draft, or as a failure with its reason."""
+def make_record_draft(
+    text: str, job: Job, tally: Tally, line: int = 1, encode: Callable[[str], bytes] = str.encode
+) -> Draft | Failure:
+    """Return a record as a draft, whose new text ``encode`` writes, or as a failure with its reason."""
     try:
         value = jsontext.parse_json(text)
-        tokens = list(jsontext.find_tokens(text))
+        tokens = list(jsontext.find_json_tokens(text))
     except RECORD_ERRORS as error:
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
-    chosen = [token for token in tokens if _is_treated(token, job, tally)]
+    chosen = [token for token in tokens if _select_token(token, job, tally)]
     order, after, turns = _order_parts(chosen)
-    parts = [(_get_token_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
-    document = join_fields(record_id(record), parts, _select_metadata(record, job))
+    parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
+    document = join_fields(find_record_id(record), parts, read_metadata(record) if job.policy.metadata else {})
     if turns:
-        places = {i: document.parts[index] for index, i in enumerate(order)}
-        document = replace(
-            document,
-            turns=tuple(
-                Turn(*places[text_part], None if speaker_part is None else places[speaker_part])
-                for speaker_part, text_part in turns
-            ),
-        )
-
-    def render_record(parts: tuple[str, ...]) -> bytes:
-        changed = [(chosen[i], part) for i, part in zip(order, parts, strict=bool(order)) if part != chosen[i].text]
-        if not changed:
-            return text.encode()
-        ascii_only = jsontext.has_only_escapes(text)
-        pieces: list[str] = []
-        position = 0
-        for token, part in sorted(changed, key=lambda c: c[0].start):
-            pieces += (text[position : token.start], jsontext.quote_json(part, ascii_only))
-            position = token.end
-        return "".join((*pieces, text[position:])).encode()
-
-    return Draft(document, render_record, line)
+        places = dict(zip(order, document.parts, strict=True))
+        spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
+        document = replace(document, turns=tuple(spoken))
+    quote = partial(jsontext.quote_json, ascii_only=jsontext.is_ascii_with_escapes(text))
+    segments = [Segment(chosen[i].start, chosen[i].end, chosen[i].text, quote) for i in order]
+    return Draft(document, lambda parts: encode(splice_segments(text, segments, parts)), line)
 
 
-def _is_treated(token: Token, job: Job, tally: Tally) -> bool:
+def _select_token(token: Token, job: Job, tally: Tally) -> bool:
+    """Tell whether a token's text is anonymised, and count its field in the tally."""
     if token.kind == "key":
         # A key that is not a plain name may itself be an address or a number.
-        return not is_plain_key(token.text) and (
-            not job.fields or find_named_field(token.path[:-1], job.fields) is not None
-        )
+        is_chosen = not job.fields or find_named_field(token.path[:-1], job.fields) is not None
+        return is_chosen and not is_plain_key(token.text)
     if job.fields:
         name = find_named_field(token.path, job.fields)
         if name is None:
             return False
         tally.treated[name] += 1
         return True
-    is_left_out = is_id(token.path, token.text)
+    is_left_out = is_record_id(token.path, token.text)
     counts = tally.left if is_left_out else tally.treated
     name = format_path(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
@@ -84,7 +72,7 @@ def _is_in_turn(token: Token) -> bool:
     return token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
 
 
-def _get_token_field_name(token: Token) -> str:
+def _find_field_name(token: Token) -> str:
     in_turn = _is_in_turn(token) and token.path[-1] in SPEAKER_KEYS
     if token.kind == "key" or not token.path or in_turn or token.path == ("speaker",):
         return ""
@@ -121,16 +109,16 @@ def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[
     return order, separators, [(speaker, text) for text, speaker in sorted(speaker_of.items())]
 
 
-def record_id(record: Mapping[str, object]) -> str:
+def find_record_id(record: Mapping[str, object]) -> str:
     """Return the id of a record if it looks like one, else an empty string."""
     for name in record:
-        if name.lower() in ID_NAMES and isinstance(value := record[name], (str, int)) and is_id((name,), str(value)):
+        if (
+            name.lower() in ID_NAMES
+            and isinstance(value := record[name], (str, int))
+            and is_record_id((name,), str(value))
+        ):
             return str(value)
     return ""
-
-
-def _select_metadata(record: Mapping[str, object], job: Job) -> Mapping[str, object]:
-    return read_metadata(record) if job.policy.metadata else {}
 
 
 def _read_line_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
@@ -139,23 +127,18 @@ def _read_line_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iter
     if start:
         stream.seek(start)
         head = b""
-    position = start
-    for data in cut_stream(stream, encoding, size, lambda text, _: text.rfind("\n") + 1, head):
-        position += len(data)
-        yield Chunk(data, (encoding.codec, encoding.mark), position == len(data), position)
+    pieces = cut_stream(stream, encoding, size, lambda text, _: text.rfind("\n") + 1, head)
+    return make_chunks(pieces, (encoding,), start)
 
 
 def _parse_lines(chunk: Chunk, job: Job) -> Parsed:
-    codec, mark = chunk.head
-    encoding = Encoding(cast(str, codec), cast(bytes, mark))
-    data = chunk.data
-    pieces: list[Piece] = []
-    if chunk.first and data.startswith(encoding.mark):
-        pieces.append(encoding.mark)
-        data = data[len(encoding.mark) :]
+    (encoding,) = cast("tuple[Encoding]", chunk.head)
+    mark = encoding.mark if chunk.first else b""
+    data = chunk.data.removeprefix(mark)
+    pieces: list[Piece] = [mark]
     tally = Tally()
-    plain = codec == "utf-8"
-    lines: Sequence[bytes | str] = data.split(b"\n") if plain else encoding.decode(data).split("\n")
+    utf8 = encoding.codec == "utf-8"
+    lines: Sequence[bytes | str] = data.split(b"\n") if utf8 else encoding.decode(data).split("\n")
     for number, line in enumerate(lines, 1):
         end = "\n" if number < len(lines) else ""
         try:
@@ -167,41 +150,31 @@ def _parse_lines(chunk: Chunk, job: Job) -> Parsed:
         if not body:
             pieces.append((text + end).encode(encoding.codec))
             continue
-        lead = len(text) - len(text.lstrip())
-        head, tail = text[:lead], text[lead + len(body) :] + end
-        record = draft_record(body, job, tally, number)
-        pieces.append(_wrap_draft(record, head, tail, encoding) if isinstance(record, Draft) else record)
+        lead, _, tail = text.partition(body)
+        pieces.append(make_record_draft(body, job, tally, number, partial(_encode_line, encoding, lead, tail + end)))
     return Parsed(pieces, len(lines) - (not lines[-1]), tally)
 
 
-def _wrap_draft(draft: Draft, head: str, tail: str, encoding: Encoding) -> Draft:
-    inner = draft.render
-
-    def render_wrapped(parts: tuple[str, ...]) -> bytes:
-        body = inner(parts)
-        if encoding.codec == "utf-8":
-            return head.encode() + body + tail.encode()
-        return encoding.encode(head + body.decode() + tail)
-
-    return replace(draft, render=render_wrapped)
+def _encode_line(encoding: Encoding, lead: str, tail: str, body: str) -> bytes:
+    return encoding.encode(lead + body + tail)
 
 
-def _parse_whole(chunk: Chunk, job: Job) -> Parsed:
+def _parse_json_file(chunk: Chunk, job: Job) -> Parsed:
     text, encoding = decode_file(chunk.data)
     body = text.strip()
     try:
         value = jsontext.parse_json(body)
     except RECORD_ERRORS as error:
         raise DataError(jsontext.describe_json_error(error)) from None
-    lead = len(text) - len(text.lstrip())
+    lead, _, tail = text.partition(body)
     tally = Tally()
     places = [(0, len(body))]
     if isinstance(value, list) and not _is_conversation(value):
-        places = list(jsontext.find_items(body))
-    records = [draft_record(body[a:b], job, tally, number) for number, (a, b) in enumerate(places, 1)]
+        places = list(jsontext.find_list_items(body))
+    records = [make_record_draft(body[a:b], job, tally, number) for number, (a, b) in enumerate(places, 1)]
 
     def join_items(out: list[bytes | None]) -> bytes:
-        pieces: list[str] = [text[:lead]]
+        pieces: list[str] = [lead]
         if places:
             pieces.append(body[: places[0][0]])
         kept_items = [i for i, data in enumerate(out) if data is not None]
@@ -210,17 +183,16 @@ def _parse_whole(chunk: Chunk, job: Job) -> Parsed:
                 # i is at least 1: the text between an item and the previous one
                 pieces.append(body[places[i - 1][1] : places[i][0]])
             pieces.append(cast(bytes, out[i]).decode())
-        pieces += (body[places[-1][1] if places else 0 :], text[lead + len(body) :])
-        return encoding.mark + encoding.encode("".join(pieces))
+        pieces += (body[places[-1][1] if places else 0 :], tail)
+        return encoding.encode_file("".join(pieces))
 
     return Parsed(records, len(places), tally, join_items)
 
 
 def _is_conversation(value: list[object]) -> bool:
-    return len(value) > 1 and all(
-        isinstance(v, dict) and SPEAKER_KEYS & v.keys() and TEXT_KEYS & v.keys() for v in value
-    )
+    turns = [v for v in value if isinstance(v, dict) and SPEAKER_KEYS & v.keys() and TEXT_KEYS & v.keys()]
+    return len(turns) == len(value) > 1
 
 
 JSONL = Format("jsonl", _parse_lines, _read_line_chunks, many=True, fields=True, unit="line")
-JSON = Format("json", _parse_whole, many=True, fields=True, unit="item")
+JSON = Format("json", _parse_json_file, many=True, fields=True, unit="item")

@@ -53,7 +53,7 @@ def parse_json(text: str) -> object:
     return json.loads(text, strict=False)
 
 
-def find_tokens(text: str) -> Iterator[Token]:
+def find_json_tokens(text: str) -> Iterator[Token]:
     """Return the strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order."""
     path: list[str] = []
     stack: list[tuple[str, int, bool]] = []
@@ -99,12 +99,12 @@ def quote_json(text: str, ascii_only: bool) -> str:
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
 
 
-def has_only_escapes(text: str) -> bool:
+def is_ascii_with_escapes(text: str) -> bool:
     """Tell whether a JSON text writes characters outside ASCII as escapes."""
     return text.isascii() and "\\u" in text
 
 
-def find_items(text: str) -> Iterator[tuple[int, int]]:
+def find_list_items(text: str) -> Iterator[tuple[int, int]]:
     """Return the half-open offsets of the items of a JSON list."""
     depth = 0
     start = -1

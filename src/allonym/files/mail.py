@@ -13,16 +13,17 @@ import email.message
 import email.parser
 import email.policy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from email.errors import HeaderParseError
+from itertools import islice
 
-from allonym.document import Document, Turn
+from allonym.document import Turn
 from allonym.errors import DataError, RefusedContent
 from allonym.files import markup
-from allonym.files.fields import mask_name
+from allonym.files.fields import mask_unusual_name
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, keep_text, splice_segments
+from allonym.files.segments import Segment, encode_unchanged, splice_segments, to_document
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
@@ -33,6 +34,11 @@ _ADDRESS_HEADERS = (
 )
 _ADDRESSES = frozenset(_ADDRESS_HEADERS.split())
 _NAME = re.compile(r'(?:^|[,;:])\s*(?:"([^"@]*)"|([^"<>,;:@]*[^"<>,;:@\s]))\s*(?=<)')
+_DECODERS: Mapping[str, Callable[[bytes], bytes]] = {
+    "base64": base64.b64decode,
+    "quoted-printable": binascii.a2b_qp,
+    **dict.fromkeys(("7bit", "8bit", "binary"), bytes),
+}
 MAX_DEPTH = 20
 
 
@@ -51,28 +57,21 @@ class _Block:
 def _parse_mail(chunk: Chunk, job: Job) -> Parsed:
     data = chunk.data
     blocks = list(_read_entity(data, 0, len(data), 0))
-    parts: list[str] = []
-    separators: list[str] = []
-    names: list[tuple[int, int, int]] = []
-    for block in blocks:
-        for segment in block.segments:
-            if parts:
-                separators.append(segment.before)
-            names += [(len(parts), a, b) for a, b in block.names]
-            parts.append(segment.text)
-    document = Document.from_parts("", parts, separators=[*separators, ""] if parts else [])
-    turns = []
-    for part, a, b in names:
-        start, end = document.parts[part]
-        turns.append(Turn(end, end, (start + a, start + b)))
+    pieces = [(segment, block.names) for block in blocks for segment in block.segments]
+    document = to_document([segment for segment, _ in pieces])
+    turns = [
+        Turn(end, end, (start + a, start + b))
+        for (start, end), (_, names) in zip(document.parts, pieces, strict=bool(pieces))
+        for a, b in names
+    ]
     document = replace(document, turns=tuple(turns))
 
     def render_mail(new: tuple[str, ...]) -> bytes:
         out: list[bytes] = []
-        position = part_count = 0
+        position = 0
+        upcoming = iter(new)
         for block in blocks:
-            mine = new[part_count : part_count + len(block.segments)]
-            part_count += len(block.segments)
+            mine = list(islice(upcoming, len(block.segments)))
             if all(part == s.text for part, s in zip(mine, block.segments, strict=True)):
                 continue
             out += (data[position : block.start], block.write(splice_segments(block.text, block.segments, mine)))
@@ -89,7 +88,7 @@ def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Blo
     if envelope := re.match(rb"From [^\r\n]*\r?\n", data[start : start + 1000]):
         # The line in front of each mail in a mailbox file.
         position += envelope.end()
-        yield from _read_plain(data, start, position)
+        yield from _read_text_outside_parts(data, start, position)
     first = position
     while (match := _HEADER.match(data, position, end)) and match.end() > position:
         yield from _read_header(data, match)
@@ -107,7 +106,7 @@ def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Blo
     elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
         yield from _read_body(data, body, end, head, kind)
     elif data[body:end].strip():
-        raise RefusedContent(f"an attachment of type {mask_name(kind)} cannot be treated yet")
+        raise RefusedContent(f"an attachment of type {mask_unusual_name(kind)} cannot be treated yet")
 
 
 def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
@@ -117,30 +116,29 @@ def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
         return
     raw = re.sub(rb"\r?\n(?=[ \t])", b"", data[start:end])
     try:
-        header_text = raw.decode("utf-8")
-        text = (
-            str(email.header.make_header(email.header.decode_header(header_text)))
-            if "=?" in header_text
-            else header_text
-        )
+        text = raw.decode("utf-8")
+        if "=?" in text:
+            text = str(email.header.make_header(email.header.decode_header(text)))
     except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
-        raise DataError(f"the header {mask_name(match[1].decode('ascii'))} cannot be decoded") from None
+        raise DataError(f"the header {mask_unusual_name(match[1].decode('ascii'))} cannot be decoded") from None
     title = match[1].decode("ascii")
     if name.startswith("content-"):
         # Only parameters such as file names contain text; the type and the boundary must stay.
         pieces = tuple(
-            Segment(*m.span(2), m[2], keep_text, f"\n{title}: ")
+            Segment(*m.span(2), m[2], encode_unchanged, f"\n{title}: ")
             for m in re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
             if m[2]
         )
         if name in ("content-type", "content-disposition", "content-location"):
             if name == "content-location":
-                pieces = (Segment(0, len(text), text, keep_text, f"\n{title}: "),)
+                pieces = (Segment(0, len(text), text, encode_unchanged, f"\n{title}: "),)
             if pieces:
                 yield _Block(start, end, text, pieces, _write_header)
             return
     names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
-    yield _Block(start, end, text, (Segment(0, len(text), text, keep_text, f"\n{title}: "),), _write_header, names)
+    yield _Block(
+        start, end, text, (Segment(0, len(text), text, encode_unchanged, f"\n{title}: "),), _write_header, names
+    )
 
 
 def _write_header(text: str) -> bytes:
@@ -153,9 +151,8 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
     boundary = head.get_boundary()
     if not boundary:
         raise DataError("a multipart without boundary")
-    mark = re.compile(
-        rb"(?:\A|(?<=\n))--" + re.escape(boundary.encode("utf-8", "surrogateescape")) + rb"(--)?[ \t]*(?:\r?\n|\Z)"
-    )
+    dashed = b"--" + re.escape(boundary.encode("utf-8", "surrogateescape"))
+    mark = re.compile(rb"(?:\A|(?<=\n))" + dashed + rb"(--)?[ \t]*(?:\r?\n|\Z)")
     position = start
     inside = False
     for match in mark.finditer(data, start, end):
@@ -167,7 +164,7 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
             stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
             yield from _read_entity(data, position, max(position, stop), depth + 1)
         elif data[position:stop].strip():
-            yield from _read_plain(data, position, stop)
+            yield from _read_text_outside_parts(data, position, stop)
         position = match.end()
         inside = match[1] is None
         if not inside:
@@ -175,10 +172,10 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
     if inside:
         yield from _read_entity(data, position, end, depth + 1)
     elif data[position:end].strip():
-        yield from _read_plain(data, position, end)
+        yield from _read_text_outside_parts(data, position, end)
 
 
-def _read_plain(data: bytes, start: int, end: int) -> Iterator[_Block]:
+def _read_text_outside_parts(data: bytes, start: int, end: int) -> Iterator[_Block]:
     try:
         text = data[start:end].decode("utf-8")
     except UnicodeDecodeError:
@@ -194,17 +191,13 @@ def _read_body(data: bytes, start: int, end: int, head: email.message.Message, k
         charset = "utf-8"
     newline = b"\r\n" if b"\r\n" in raw else b"\n"
     try:
-        if coding == "base64":
-            plain = base64.b64decode(raw)
-        elif coding == "quoted-printable":
-            plain = binascii.a2b_qp(raw)
-        elif coding in ("7bit", "8bit", "binary"):
-            plain = raw
-        else:
-            raise RefusedContent(f"the transfer encoding {mask_name(coding)} is not read")
-        text = plain.decode(charset)
+        if coding not in _DECODERS:
+            raise RefusedContent(f"the transfer encoding {mask_unusual_name(coding)} is not read")
+        text = _DECODERS[coding](raw).decode(charset)
     except (LookupError, UnicodeDecodeError, binascii.Error):
-        raise DataError(f"a body of type {mask_name(kind)} cannot be decoded as {mask_name(charset)}") from None
+        raise DataError(
+            f"a body of type {mask_unusual_name(kind)} cannot be decoded as {mask_unusual_name(charset)}"
+        ) from None
     if not text.strip():
         return
 
@@ -213,7 +206,7 @@ def _read_body(data: bytes, start: int, end: int, head: email.message.Message, k
             out = new.encode(charset)
         except UnicodeEncodeError:
             raise DataError(
-                f"a replacement cannot be written in the body's character set {mask_name(charset)}"
+                f"a replacement cannot be written in the body's character set {mask_unusual_name(charset)}"
             ) from None
         if coding == "base64":
             return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
@@ -222,7 +215,7 @@ def _read_body(data: bytes, start: int, end: int, head: email.message.Message, k
         return out
 
     if kind in ("text/html", "application/xml", "text/xml"):
-        pieces = tuple(markup.find_segments(text))
+        pieces = tuple(markup.find_html_segments(text))
     else:
         pieces = (Segment(0, len(text), text),)
     yield _Block(start, end, text, pieces, encode_body)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote, unquote
 
 from allonym.errors import DataError, RefusedContent
-from allonym.files.encoding import decode_file
-from allonym.files.fields import mask_name
-from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, keep_text, splice_segments, to_document
+from allonym.files.fields import mask_unusual_name
+from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.segments import Segment, encode_unchanged, parse_segments
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -42,22 +41,18 @@ MAX_UNCLOSED = 200
 
 
 def _escape_text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)
 
 
-def _escape_value(text: str) -> str:
-    return _escape_text(text).replace('"', "&quot;").replace("'", "&#x27;")
-
-
-def _escape_bare_value(text: str) -> str:
-    return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", _escape_value(text))
+def _escape_unquoted_value(text: str) -> str:
+    return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", html.escape(text))
 
 
 def _escape_link(text: str) -> str:
-    return _escape_value(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
+    return html.escape(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
 
 
-def find_segments(source: str) -> list[Segment]:
+def find_html_segments(source: str) -> list[Segment]:
     """Return the texts of an HTML source: element content first, then attributes.
 
     Raises:
@@ -101,7 +96,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
         position = match.end()
         for name in ("comment", "cdata", "pi"):
             if match[name]:
-                yield Segment(*match.span(name), match[name], keep_text, "\n")
+                yield Segment(*match.span(name), match[name], encode_unchanged, "\n")
                 gap = "\n"
         tag = (match["tag"] or "").lower()
         if tag.removeprefix("/") not in INLINE:
@@ -112,7 +107,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
             closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
             if stop > position:
-                yield Segment(position, stop, source[position:stop], keep_text, "\n")
+                yield Segment(position, stop, source[position:stop], encode_unchanged, "\n")
             position = stop
 
 
@@ -126,22 +121,16 @@ def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
         value = html.unescape(source[a:b])
         if value[:5].lower() == "data:" and "," in value:
             raise RefusedContent(
-                f"embedded data in the attribute {mask_name(name)} of an element cannot be treated yet"
+                f"embedded data in the attribute {mask_unusual_name(name)} of an element cannot be treated yet"
             )
         if value[:7].lower() == "mailto:":
             yield Segment(a, b, unquote(value), _escape_link)
         else:
-            yield Segment(a, b, value, _escape_value if which < 4 else _escape_bare_value)
+            yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value)
 
 
 def _parse_markup(chunk: Chunk, job: Job) -> Parsed:
-    text, encoding = decode_file(chunk.data)
-    segments = find_segments(text)
-
-    def render_markup(parts: tuple[str, ...]) -> bytes:
-        return encoding.mark + encoding.encode(splice_segments(text, segments, parts if segments else ()))
-
-    return Parsed([Draft(to_document(segments), render_markup)])
+    return parse_segments(chunk, find_html_segments)
 
 
 HTML = Format("html", _parse_markup)

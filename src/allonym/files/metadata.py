@@ -11,7 +11,7 @@ from allonym.files.run import read_documents
 _NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
 
 
-def match_rows(table: str | Path, names: Sequence[str]) -> list[Mapping[str, object]]:
+def match_metadata_rows(table: str | Path, names: Sequence[str]) -> list[Mapping[str, object]]:
     """Return the metadata of the table's row for each document; empty if no row names the document.
 
     Args:

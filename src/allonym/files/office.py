@@ -10,11 +10,12 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from allonym.document import Document
 from allonym.errors import DataError, RefusedContent
-from allonym.files.record import MAX_WHOLE, Draft, Parsed, Tally, check_ratio
+from allonym.files.record import MAX_WHOLE, Draft, Parsed, Tally, check_compression_ratio
 
 MAX_PARTS = 10_000
 TYPES = "[Content_Types].xml"
@@ -86,7 +87,7 @@ class Package:
                 infos = archive.infolist()
                 if len(infos) > MAX_PARTS or sum(i.file_size for i in infos) > MAX_WHOLE:
                     raise DataError(f"the package unpacks to more than {MAX_PARTS} parts or {MAX_WHOLE} bytes")
-                check_ratio(len(data), sum(i.file_size for i in infos))
+                check_compression_ratio(len(data), sum(i.file_size for i in infos))
                 if any(i.flag_bits & 1 for i in infos):
                     raise RefusedContent("an encrypted part cannot be treated")
                 if len({i.filename for i in infos}) < len(infos):
@@ -97,7 +98,7 @@ class Package:
         except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise DataError(f"not an office file ({type(error).__name__})") from None
 
-    def names(self) -> list[str]:
+    def list_parts(self) -> list[str]:
         """Return the names of the parts that are not removed."""
         return [name for name in self.entries if name not in self.dropped]
 
@@ -126,7 +127,7 @@ class Package:
                 target = posixpath.normpath(posixpath.join(folder, str(link.get("Target", ""))))
                 yield link, None if outside else target.lstrip("/")
 
-    def list_reachable(self) -> set[str]:
+    def list_reachable_parts(self) -> set[str]:
         """Return the parts that can be reached from the package by relationships."""
         visited: set[str] = set()
         todo = [""]
@@ -140,20 +141,20 @@ class Package:
     def drop_part(self, name: str) -> None:
         """Remove a part, with its relationships and those that name it."""
         self.dropped |= {name, get_rels_name(name)}
-        for rels in [n for n in self.names() if n.endswith(".rels")]:
+        for rels in [n for n in self.list_parts() if n.endswith(".rels")]:
             for link, target in list(self.list_links(get_part_of_rels(rels))):
                 if target == name:
-                    self.remove(rels, link)
+                    self.remove_element(rels, link)
         for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{name}":
-                self.remove(TYPES, row)
+                self.remove_element(TYPES, row)
 
     def prune_parts(self) -> None:
         """Remove the parts that are no longer reachable."""
-        for name in sorted(self.linked - self.list_reachable() - self.dropped):
+        for name in sorted(self.linked - self.list_reachable_parts() - self.dropped):
             self.drop_part(name)
 
-    def remove(self, name: str, element: Any) -> None:
+    def remove_element(self, name: str, element: Any) -> None:
         """Remove an element from a part; the text after it stays."""
         parent = element.getparent()
         if parent is None:
@@ -170,7 +171,7 @@ class Package:
     def replace_part(self, old: str, new: str, data: bytes) -> None:
         """Replace a part by other data under another name."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
-        for rels in [n for n in self.names() if n.endswith(".rels")]:
+        for rels in [n for n in self.list_parts() if n.endswith(".rels")]:
             for link, target in self.list_links(get_part_of_rels(rels)):
                 if target == old:
                     link.set("Target", f"/{new}")
@@ -179,7 +180,7 @@ class Package:
         is_declared = False
         for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{old}":
-                self.remove(TYPES, row)
+                self.remove_element(TYPES, row)
             is_declared = is_declared or str(row.get("Extension", "")).lower() == suffix
         if not is_declared:
             space = self.read_tree(TYPES).tag[: self.read_tree(TYPES).tag.index("}") + 1]
@@ -188,11 +189,11 @@ class Package:
             self.read_tree(TYPES).insert(0, row)
             self.touched.add(TYPES)
 
-    def author(self, name: str) -> str:
+    def replace_author(self, name: str) -> str:
         """Return the replacement for an author, numbered in order of appearance."""
         return self.authors.setdefault(name, f"Author {len(self.authors) + 1}") if name.strip() else name
 
-    def count(self, what: str, times: int = 1) -> None:
+    def record_content_change(self, what: str, times: int = 1) -> None:
         """Note that something was left out or replaced."""
         self.without[what] = self.without.get(what, 0) + times
 
@@ -204,7 +205,7 @@ class Package:
             step()
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
-            for name in self.names():
+            for name in self.list_parts():
                 data = self.entries[name]
                 if name in self.inner:
                     data = self.inner[name][0].to_bytes()
@@ -230,7 +231,9 @@ def get_part_of_rels(rels: str) -> str:
     return posixpath.join(posixpath.dirname(folder), name.removesuffix(".rels"))
 
 
-def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]]) -> dict[str, str]:
+def assign_part_tasks(
+    package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]]
+) -> dict[str, str]:
     """Return the task of each part, from the first matching pattern of ``allowed``; ``drop`` is done here.
 
     Raises:
@@ -239,9 +242,9 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
     """
     if TYPES not in package.entries:
         raise DataError(f"not an office file: it has no part {TYPES}")
-    package.linked = package.list_reachable()
+    package.linked = package.list_reachable_parts()
     tasks: dict[str, str] = {}
-    for name in package.names():
+    for name in package.list_parts():
         for pattern, what in refused:
             if re.fullmatch(pattern, name, re.IGNORECASE):
                 raise RefusedContent(f"{what} cannot be treated yet (part {name})")
@@ -254,68 +257,81 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
         if task.startswith("drop") and name not in package.dropped:
             package.drop_part(name)
             if what:
-                package.count(f"{what} left out")
+                package.record_content_change(f"{what} left out")
     return {name: task for name, task in tasks.items() if name not in package.dropped}
 
 
-def make_text_slot(package: Package, name: str, element: Any, before: str = "\n") -> Slot:
-    """Return the slot of an element's text."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a package with XML: the package and the part's name."""
 
-    def put_text(text: str) -> None:
-        element.text = check_printable(text)
-        if text != text.strip() and isinstance(element.tag, str):
-            element.set(_XMLNS_SPACE, "preserve")
-        package.touched.add(name)
+    package: Package = field(repr=False)
+    name: str
 
-    return Slot(element.text or "", put_text, before)
+    @property
+    def root(self) -> Any:
+        """The root element."""
+        return self.package.read_tree(self.name)
+
+    def mark_changed(self) -> None:
+        """Note that the part has changed."""
+        self.package.touched.add(self.name)
+
+    def remove_element(self, element: Any) -> None:
+        """Remove an element; the text after it stays."""
+        self.package.remove_element(self.name, element)
+
+    def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n") -> Slot:
+        """Return a slot whose new text goes to ``put`` if XML can contain it."""
+
+        def set_text(new: str) -> None:
+            put(require_printable(new))
+            self.mark_changed()
+
+        return Slot(text, set_text, before)
+
+    def make_text_slot(self, element: Any, before: str = "\n") -> Slot:
+        """Return the slot of an element's text."""
+
+        def put_text(text: str) -> None:
+            element.text = text
+            if text != text.strip() and isinstance(element.tag, str):
+                element.set(_XMLNS_SPACE, "preserve")
+
+        return self.make_slot(element.text or "", put_text, before)
+
+    def make_attribute_slot(self, element: Any, attribute: str) -> Slot:
+        """Return the slot of an element's attribute."""
+        return self.make_slot(str(element.get(attribute)), partial(element.set, attribute))
+
+    def list_stray_slots(self) -> Iterator[Slot]:
+        """Return the slots of comments, processing instructions, and text after elements."""
+        from lxml import etree
+
+        root = self.root
+        beside = [*root.itersiblings(preceding=True), *root.itersiblings()]
+        for node in (*root.iter(etree.Comment, etree.ProcessingInstruction), *beside):
+            if node.text and node.text.strip():
+                yield self.make_text_slot(node)
+        for node in root.iter():
+            if node is not root and node.tail and node.tail.strip():
+                yield self.make_slot(str(node.tail), partial(setattr, node, "tail"))
 
 
-def stray_slots(package: Package, name: str) -> Iterator[Slot]:
-    """Return the slots of comments, processing instructions, and text after elements in a part."""
-    from lxml import etree
-
-    root = package.read_tree(name)
-    beside = [*root.itersiblings(preceding=True), *root.itersiblings()]
-    for node in (*root.iter(etree.Comment, etree.ProcessingInstruction), *beside):
-        if node.text and node.text.strip():
-            yield make_text_slot(package, name, node)
-    for node in root.iter():
-        if node is not root and node.tail and node.tail.strip():
-            yield _slot_of_tail(package, name, node)
-
-
-def _slot_of_tail(package: Package, name: str, node: Any) -> Slot:
-    def put_tail(text: str) -> None:
-        node.tail = check_printable(text)
-        package.touched.add(name)
-
-    return Slot(str(node.tail), put_tail)
-
-
-def slot_of_attribute(package: Package, name: str, element: Any, attribute: str, before: str = "\n") -> Slot:
-    """Return the slot of an element's attribute."""
-
-    def put_attribute(text: str) -> None:
-        element.set(attribute, check_printable(text))
-        package.touched.add(name)
-
-    return Slot(str(element.get(attribute)), put_attribute, before)
-
-
-def check_printable(text: str) -> str:
+def require_printable(text: str) -> str:
     """Return the text; raises :class:`DataError` if XML cannot contain it."""
     if re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", text):
         raise DataError("a replacement contains a character that XML does not allow")
     return text
 
 
-def is_usual_text(text: str) -> bool:
+def is_common_office_text(text: str) -> bool:
     """Tell whether a text outside the document's text is usual: names of styles, shapes, sheets, themes."""
     text = text.strip()
     return len(text) <= _LONGEST and _USUAL.fullmatch(text) is not None
 
 
-def local_name(element: Any) -> str:
+def get_local_name(element: Any) -> str:
     """Return an element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 

@@ -14,16 +14,17 @@ from typing import cast
 from allonym.errors import DataError
 from allonym.files.office import (
     Package,
+    Part,
     Slot,
+    assign_part_tasks,
+    get_local_name,
     get_part_of_rels,
-    is_usual_text,
-    local_name,
-    make_text_slot,
-    slot_of_attribute,
-    stray_slots,
+    is_common_office_text,
+    parse_slots,
 )
-from allonym.files.officetext import tidy_part
-from allonym.files.pictures import grey_png, strip_metadata
+from allonym.files.officetext import remove_hidden_data
+from allonym.files.pictures import make_grey_png, strip_metadata
+from allonym.files.record import Chunk, Job, Parsed
 from allonym.text.words import compile_words
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
@@ -66,32 +67,34 @@ _EMPTIED = _PEOPLE | {"Company"}
 _FILES = frozenset("attachedTemplate mailMergeSource mailMergeHeaderSource oleObject package subDocument frame".split())
 _TIMES = frozenset(("created", "modified", "lastPrinted"))
 _PLAIN_PROPERTIES = frozenset(("Application", "AppVersion", "revision"))
-_NOBODY = frozenset(
-    "author user admin administrator owner unknown python-docx openpyxl microsoft office account windows".split()
-)
+_NOBODY = "author user admin administrator owner unknown python-docx openpyxl microsoft office account windows".split()
 
 
-def treat_textless_parts(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
+def treat_textless_parts(
+    package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]], images: str, depth: int
+) -> dict[str, str]:
     """Treat everything but text: embedded files, pictures, links to files, traces of authors and times.
 
     Args:
         package: changed in place.
-        tasks: from :func:`allonym.files.office.check_parts`.
+        allowed, refused: beside :data:`COMMON` and :data:`REFUSED`, see
+            :func:`allonym.files.office.assign_part_tasks`, which raises the same errors.
         images: ``remove`` replaces them by grey ones; ``keep`` keeps PNG and JPEG, without their metadata.
         depth: number of packages around this one.
 
     Returns:
         The remaining parts with their tasks.
     """
+    tasks = assign_part_tasks(package, {**allowed, **COMMON}, (*REFUSED, *refused))
     for name, task in tasks.items():
-        if task == "embedded" and not _redact_embedded(package, name, images, depth):
+        if task == "embedded" and not _add_embedded_slots(package, name, images, depth):
             package.drop_part(name)
-            package.count("embedded objects left out")
-    for name in [n for n in package.names() if n.endswith(".rels")]:
-        _cut_links(package, name)
+            package.record_content_change("embedded objects left out")
+    for name in [n for n in package.list_parts() if n.endswith(".rels")]:
+        _remove_file_links(package, name)
     for name, task in tasks.items():
         if task == "text" and name not in package.dropped:
-            tidy_part(package, name)
+            remove_hidden_data(Part(package, name))
     package.prune_parts()
     number = 0
     for name, task in tasks.items():
@@ -101,8 +104,8 @@ def treat_textless_parts(package: Package, tasks: Mapping[str, str], images: str
     return {name: task for name, task in tasks.items() if name in package.entries and name not in package.dropped}
 
 
-def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bool:
-    """Tell whether an embedded file can be anonymised; if so, its slots join those of the package."""
+def _add_embedded_slots(package: Package, name: str, images: str, depth: int) -> bool:
+    """Add the slots of an embedded file to those of the package; return false if it cannot be anonymised."""
     if depth >= DEEPEST:
         return False
     try:
@@ -117,7 +120,7 @@ def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bo
     except DataError:
         return False
     for what, times in inner.without.items():
-        package.count(what, times)
+        package.record_content_change(what, times)
     return True
 
 
@@ -125,7 +128,7 @@ Reader = Callable[[Package, str, int], Sequence[Slot]]
 """``(package, images, depth) -> slots``; the package is changed, see :func:`treat_textless_parts`."""
 
 
-def _cut_links(package: Package, rels: str) -> None:
+def _remove_file_links(package: Package, rels: str) -> None:
     """Remove links to other files or their targets; a link to a local file keeps only the file's name."""
     for link in list(package.read_tree(rels)):
         if link.get("TargetMode") != "External":
@@ -136,7 +139,7 @@ def _cut_links(package: Package, rels: str) -> None:
                 link.set("Target", re.split(r"[\\/]", target)[-1])
                 package.touched.add(rels)
         elif kind in _FILES:
-            package.remove(rels, link)
+            package.remove_element(rels, link)
         else:
             link.set("Target", "NULL")
             package.touched.add(rels)
@@ -144,8 +147,8 @@ def _cut_links(package: Package, rels: str) -> None:
 
 def _replace_image(package: Package, name: str, number: int, images: str) -> None:
     image_without_metadata = strip_metadata(package.entries[name]) if images == "keep" else None
-    package.count("pictures left out" if image_without_metadata is None else "pictures kept")
-    data = image_without_metadata or grey_png()
+    package.record_content_change("pictures left out" if image_without_metadata is None else "pictures kept")
+    data = image_without_metadata or make_grey_png()
     suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
     folder = posixpath.dirname(name)
     while (new := f"{folder}/picture{number}.{suffix}") in package.entries:
@@ -153,66 +156,73 @@ def _replace_image(package: Package, name: str, number: int, images: str) -> Non
     package.replace_part(name, new, data)
 
 
-def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
+def list_common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
     """Return the slots that all office files may have: drawings, relationships, properties, stray texts.
 
     Properties that name people or companies are emptied, but they are still searched, since the text may repeat them.
     """
     for name, task in tasks.items():
+        part = Part(package, name)
         if task != "image" and name.endswith((".xml", ".rels", ".vml")):
-            yield from stray_slots(package, name)
+            yield from part.list_stray_slots()
         if task == "links":
             for link, target in package.list_links(get_part_of_rels(name)):
                 if target is None and link.get("Target") != "NULL":
-                    yield slot_of_attribute(package, name, link, "Target")
+                    yield part.make_attribute_slot(link, "Target")
         elif task == "properties":
-            yield from _read_properties(package, name)
+            yield from _read_properties(part)
 
 
-def _read_properties(package: Package, name: str) -> Iterator[Slot]:
-    for element in list(package.read_tree(name).iter("{*}*")):
-        local, text = local_name(element), element.text or ""
+def _read_properties(part: Part) -> Iterator[Slot]:
+    for element in list(part.root.iter("{*}*")):
+        local, text = get_local_name(element), element.text or ""
         if local in _TIMES:
-            package.remove(name, element)
+            part.remove_element(element)
         elif local in _EMPTIED:
             if text.strip():
                 if local in _PEOPLE:
-                    package.author(text)
+                    part.package.replace_author(text)
                 else:
-                    yield _make_counted_slot("company", text)
+                    yield _make_read_only_slot("company", text)
                 element.text = None
-                package.touched.add(name)
-        elif local not in _PLAIN_PROPERTIES and _says_something(text):
-            yield make_text_slot(package, name, element)
+                part.mark_changed()
+        elif local not in _PLAIN_PROPERTIES and _is_unusual_property(text):
+            yield part.make_text_slot(element)
 
 
-def author_slots(package: Package) -> Iterator[Slot]:
+def list_author_slots(package: Package) -> Iterator[Slot]:
     """Return slots with the names of authors. They are not written, but help to detect the names in the text."""
     for name in package.authors:
         words = set(compile_words("-").findall(name.lower()))
-        if {w for w in words if not w.isdigit()} - _NOBODY and not name.startswith("tc="):
-            yield _make_counted_slot("name", name)
+        if {w for w in words if not w.isdigit()}.difference(_NOBODY) and not name.startswith("tc="):
+            yield _make_read_only_slot("name", name)
 
 
-def _make_counted_slot(what: str, text: str) -> Slot:
+def _make_read_only_slot(what: str, text: str) -> Slot:
     return Slot(text, lambda _: None, f"\n{what}: ")
 
 
-def _says_something(text: str) -> bool:
-    return not is_usual_text(text) and text not in ("true", "false")
+def _is_unusual_property(text: str) -> bool:
+    return not is_common_office_text(text) and text not in ("true", "false")
 
 
-def all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:
+def parse_office_file(chunk: Chunk, job: Job, list_slots: Reader, format: str) -> Parsed:
+    """Return an office file as one document."""
+    package = Package.open(chunk.data)
+    return parse_slots(package, list_slots(package, job.policy.images, 0), format)
+
+
+def list_all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:
     """Return all slots of a package: its own, the common ones, and those of embedded packages."""
-    slots = [*part_slots, *common_slots(package, tasks)]
+    slots = [*part_slots, *list_common_slots(package, tasks)]
     for _, inner in package.inner.values():
         slots += inner
     if not depth:
-        slots += author_slots(package)
+        slots += list_author_slots(package)
     return slots
 
 
-def text_parts(tasks: Mapping[str, str], main: str) -> list[str]:
+def list_text_parts(tasks: Mapping[str, str], main: str) -> list[str]:
     """Return the parts with text, the main part first."""
     names = [name for name, task in tasks.items() if task == "text"]
     return sorted(names, key=lambda n: (n != main, [int(d) for d in re.findall(r"\d+", n)], n))

@@ -16,15 +16,7 @@ from typing import Any, Literal
 
 from allonym.batch import format_lead_in
 from allonym.errors import RefusedContent
-from allonym.files.office import (
-    Package,
-    Slot,
-    check_printable,
-    is_usual_text,
-    local_name,
-    make_text_slot,
-    slot_of_attribute,
-)
+from allonym.files.office import Part, Slot, get_local_name, is_common_office_text, require_printable
 from allonym.files.record import count_common_prefix
 
 Side = Literal["", "new", "old"]
@@ -50,30 +42,22 @@ _LINKED = frozenset("OLEObject control objectEmbed objectLink externalData subDo
 """Elements to remove with the part that they name; the picture that shows it stays."""
 
 _ATTRIBUTES = {
+    **dict.fromkeys(
+        "alias tag listEntry default statusText helpText tblCaption tblDescription attr lvlText title desc "
+        "category".split(),
+        ("val",),
+    ),
     "docPr": ("name", "descr", "title"),
     "cNvPr": ("name", "descr", "title"),
     "fldSimple": ("instr",),
-    "alias": ("val",),
-    "tag": ("val",),
     "bookmarkStart": ("name",),
     "hyperlink": ("tooltip", "anchor", "docLocation"),
     "hlinkClick": ("tooltip",),
     "hlinkHover": ("tooltip",),
     "listItem": ("displayText", "value"),
-    "listEntry": ("val",),
-    "default": ("val",),
-    "statusText": ("val",),
-    "helpText": ("val",),
-    "tblCaption": ("val",),
-    "tblDescription": ("val",),
     "shape": ("alt", "title", "href"),
     "imagedata": ("title", "href"),
     "textpath": ("string",),
-    "attr": ("val",),
-    "lvlText": ("val",),
-    "title": ("val",),
-    "desc": ("val",),
-    "category": ("val",),
 }
 _NAMED = {("name", "ffData"), ("name", "docPartPr"), ("name", "style")}
 _STRUCTURE = frozenset(
@@ -84,48 +68,52 @@ _FONTS = frozenset(("lsdException", "font", "altName", "mathFont", "dateFormat")
 _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
-def tidy_part(package: Package, name: str) -> None:
+def remove_hidden_data(part: Part) -> None:
     """Remove hidden data, authors and times from a part; authors become "Author 1" and so on.
 
     Raises:
         RefusedContent: the part has content that cannot be treated.
     """
-    root = package.read_tree(name)
-    ids = {link.get("Id") for link, _ in package.list_links(name)}
+    root = part.root
+    ids = {link.get("Id") for link, _ in part.package.list_links(part.name)}
     for element in list(root.iter("{*}*")):
-        local = local_name(element)
+        local = get_local_name(element)
         if local in _REFUSED:
-            raise RefusedContent(f"{_REFUSED[local]} cannot be treated yet (part {name})")
-        if local in _GONE or local.endswith("Change") or (local in _LINKED and not _list_relations(element) <= ids):
+            raise RefusedContent(f"{_REFUSED[local]} cannot be treated yet (part {part.name})")
+        if (
+            local in _GONE
+            or local.endswith("Change")
+            or (local in _LINKED and not _list_relationship_ids(element) <= ids)
+        ):
             if element is not root:
-                package.remove(name, element)
+                part.remove_element(element)
             continue
         if local in _SIDES and _is_inserted_and_deleted(element):
-            package.remove(name, element)
+            part.remove_element(element)
             continue
         for attribute, value in list(element.attrib.items()):
             plain = str(attribute).rpartition("}")[2]
             if plain == "author" and attribute != plain:
-                element.set(attribute, package.author(str(value)))
+                element.set(attribute, part.package.replace_author(str(value)))
             elif (plain in _TRACES and attribute != plain) or plain.startswith("rsid"):
                 del element.attrib[attribute]
             else:
                 continue
-            package.touched.add(name)
+            part.mark_changed()
 
 
-def _list_relations(element: Any) -> set[str]:
+def _list_relationship_ids(element: Any) -> set[str]:
     return {str(v) for a, v in element.attrib.items() if str(a).rpartition("}")[0].endswith("/relationships") and v}
 
 
 def _is_inserted_and_deleted(element: Any) -> bool:
     """Tell whether a text was inserted and deleted again, so that neither reading contains it."""
-    side = _SIDES[local_name(element)]
-    return len(element) > 0 and any(_SIDES.get(local_name(a), side) != side for a in element.iterancestors())
+    side = _SIDES[get_local_name(element)]
+    return len(element) > 0 and any(_SIDES.get(get_local_name(a), side) != side for a in element.iterancestors())
 
 
-def _find_side(element: Any) -> Side:
-    return next((_SIDES[local] for a in element.iterancestors() if (local := local_name(a)) in _SIDES), "")
+def _find_revision_side(element: Any) -> Side:
+    return next((_SIDES[local] for a in element.iterancestors() if (local := get_local_name(a)) in _SIDES), "")
 
 
 Piece = tuple[Side, str, Any]
@@ -141,49 +129,49 @@ class _Paragraph:
     codes: list[Piece] = field(default_factory=list)
 
 
-def list_part_slots(package: Package, name: str) -> Iterator[Slot]:
+def list_part_slots(part: Part) -> Iterator[Slot]:
     """Return the slots of a part: first its paragraphs, then field codes and attributes."""
-    root = package.read_tree(name)
+    root = part.root
     others: list[Slot] = []
     paragraphs: dict[Any, _Paragraph] = {}
-    columns = _column_names(root)
+    columns = _map_column_names(root)
     for element in root.iter("{*}*"):
-        local = local_name(element)
-        others += _read_attributes(package, name, element, local)
+        local = get_local_name(element)
+        others += _read_attributes(part, element, local)
         if local == "p":
             column = columns.get(element, "")
             lead = format_lead_in(column, _join_shown_text(element)) if column else ""
             paragraphs[element] = _Paragraph(element, lead, _find_mark_side(element))
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
-            above = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
+            above = next((a for a in element.iterancestors() if get_local_name(a) == "p"), None)
             if above is None:
-                others += [make_text_slot(package, name, element)] if element.text else []
+                others += [part.make_text_slot(element)] if element.text else []
             elif local in _BREAKS:
-                if local != "tab" or local_name(element.getparent()) == "r":
-                    paragraphs[above].texts.append((_find_side(element), _BREAKS[local], None))
+                if local != "tab" or get_local_name(element.getparent()) == "r":
+                    paragraphs[above].texts.append((_find_revision_side(element), _BREAKS[local], None))
             else:
                 pieces = paragraphs[above].codes if local in _CODES else paragraphs[above].texts
-                pieces.append((_find_side(element), "", element))
+                pieces.append((_find_revision_side(element), "", element))
         elif (
             element.text
-            and not is_usual_text(element.text)
+            and not is_common_office_text(element.text)
             and not (local in _PLACES and _PLACE.fullmatch(element.text))
         ):
-            others.append(_make_other_slot(package, name, element))
+            others.append(_make_element_slot(part, element))
     groups = list(_group_paragraphs(paragraphs))
     for group in groups:
-        yield from _read_group(package, name, group, "texts")
+        yield from _read_group(part, group, "texts")
     for group in groups:
-        yield from _read_group(package, name, group, "codes")
+        yield from _read_group(part, group, "codes")
     yield from others
 
 
-def _read_attributes(package: Package, name: str, element: Any, local: str) -> Iterator[Slot]:
+def _read_attributes(part: Part, element: Any, local: str) -> Iterator[Slot]:
     attribute_names = _ATTRIBUTES.get(local, ())
     parent = element.getparent()
-    if parent is not None and (local, local_name(parent)) in _NAMED:
+    if parent is not None and (local, get_local_name(parent)) in _NAMED:
         custom = any(str(a).endswith("customStyle") and v in ("1", "true", "on") for a, v in parent.attrib.items())
-        if custom or local_name(parent) != "style":
+        if custom or get_local_name(parent) != "style":
             attribute_names = ("val",)
         else:
             return  # the names of the built-in styles
@@ -193,15 +181,15 @@ def _read_attributes(package: Package, name: str, element: Any, local: str) -> I
         plain = str(attribute).rpartition("}")[2]
         if (
             value
-            and not is_usual_text(str(value))
+            and not is_common_office_text(str(value))
             and (plain in attribute_names or (plain not in _STRUCTURE and _WORDED.search(str(value))))
         ):
-            yield slot_of_attribute(package, name, element, str(attribute))
+            yield part.make_attribute_slot(element, str(attribute))
 
 
-def _make_other_slot(package: Package, name: str, element: Any) -> Slot:
-    slot = make_text_slot(package, name, element)
-    if any(local_name(a) in _NUMBERS for a in element.iterancestors()):
+def _make_element_slot(part: Part, element: Any) -> Slot:
+    slot = part.make_text_slot(element)
+    if any(get_local_name(a) in _NUMBERS for a in element.iterancestors()):
         return Slot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
 
@@ -210,11 +198,11 @@ def _join_shown_text(paragraph: Any) -> str:
     return "".join(t.text or "" for t in paragraph.iter("{*}t"))
 
 
-def _column_names(root: Any) -> dict[Any, str]:
+def _map_column_names(root: Any) -> dict[Any, str]:
     """Return the column name for each paragraph of a table; in a table of two columns, the text to the left."""
     names: dict[Any, str] = {}
     for table in root.iter("{*}tbl"):
-        rows = [[cell for cell in row if local_name(cell) == "tc"] for row in table if local_name(row) == "tr"]
+        rows = [[cell for cell in row if get_local_name(cell) == "tc"] for row in table if get_local_name(row) == "tr"]
         for nth, row in enumerate(rows):
             for index, cell in enumerate(row):
                 if len(row) == 2:
@@ -223,16 +211,14 @@ def _column_names(root: Any) -> dict[Any, str]:
                     naming = rows[0][index] if nth and len(rows[0]) == len(row) else None
                 if naming is not None:
                     name = _join_shown_text(naming).strip().rstrip(":")
-                    names |= dict.fromkeys((p for p in cell if local_name(p) == "p"), name)
+                    names |= dict.fromkeys((p for p in cell if get_local_name(p) == "p"), name)
     return names
 
 
 def _find_mark_side(paragraph: Any) -> Side:
     """Return the reading in which a paragraph ends at its mark; in the other it continues with the next."""
-    properties = paragraph.find("{*}pPr/{*}rPr")
-    return next(
-        (_SIDES[local] for e in (() if properties is None else properties) if (local := local_name(e)) in _SIDES), ""
-    )
+    marks = (get_local_name(element) for element in paragraph.iterfind("{*}pPr/{*}rPr/*"))
+    return next((_SIDES[mark] for mark in marks if mark in _SIDES), "")
 
 
 def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
@@ -244,7 +230,7 @@ def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Parag
         group = [paragraph]
         while group[-1].mark:
             after = group[-1].element.getnext()
-            while after is not None and after not in paragraphs and local_name(after) != "tbl":
+            while after is not None and after not in paragraphs and get_local_name(after) != "tbl":
                 after = after.getnext()
             if after is None or after not in paragraphs:
                 break
@@ -253,23 +239,21 @@ def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Parag
         yield group
 
 
-def _read_group(
-    package: Package, name: str, group: list[_Paragraph], what: Literal["texts", "codes"]
-) -> Iterator[Slot]:
+def _read_group(part: Part, group: list[_Paragraph], what: Literal["texts", "codes"]) -> Iterator[Slot]:
     changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, what))
     if not changed:
         for _, element, gap in _read_side(group, what, "new"):
-            yield make_text_slot(package, name, element, gap)
+            yield part.make_text_slot(element, gap)
         return
-    twice: dict[Any, _Twice] = {}
+    twice: dict[Any, _SharedRun] = {}
     for which in ("new", "old"):
         for side, element, gap in _read_side(group, what, which):
             if side:
-                yield make_text_slot(package, name, element, gap)
+                yield part.make_text_slot(element, gap)
                 continue
             if element not in twice:
-                twice[element] = _Twice(package, name, element)
-                package.last.append(twice[element].write)
+                twice[element] = _SharedRun(part, element)
+                part.package.last.append(twice[element].write)
             yield twice[element].make_slot(which, gap)
 
 
@@ -293,11 +277,10 @@ def _read_side(
 
 
 @dataclass(slots=True)
-class _Twice:
+class _SharedRun:
     """A run in both readings, which may get a different text in each."""
 
-    package: Package = field(repr=False)
-    name: str
+    part: Part
     element: Any = field(repr=False)
     new: str | None = field(default=None, repr=False)
     old: str | None = field(default=None, repr=False)
@@ -307,14 +290,18 @@ class _Twice:
 
     def write(self) -> None:
         text = self.element.text or ""
-        new, old = (text if t is None else check_printable(t) for t in (self.new, self.old))
-        slot = make_text_slot(self.package, self.name, self.element)
+        new, old = (text if t is None else require_printable(t) for t in (self.new, self.old))
+        slot = self.part.make_text_slot(self.element)
         if new == old:
             if new != text:
                 slot.set(new)
             return
         run = self.element.getparent()
-        if local_name(self.element) != "t" or "wordprocessingml" not in self.element.tag or local_name(run) != "r":
+        if (
+            get_local_name(self.element) != "t"
+            or "wordprocessingml" not in self.element.tag
+            or get_local_name(run) != "r"
+        ):
             slot.set("")  # the text of one reading must not remain in the other
             return
         start, new, old, end = _split_difference(new, old)
@@ -337,16 +324,16 @@ class _Twice:
         if text:
             child = run_copy.makeelement(space + tag)
             run_copy.append(child)
-            make_text_slot(self.package, self.name, child).set(text)
+            self.part.make_text_slot(child).set(text)
         return run_copy
 
     def _make_change(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
         if not text:
             return None
         space = run.tag[: run.tag.index("}") + 1]
-        number = len(self.package.serials)
-        self.package.serials.append(number)
-        author = next(iter(self.package.authors.values()), "Author 1")
+        number = len(self.part.package.serials)
+        self.part.package.serials.append(number)
+        author = next(iter(self.part.package.authors.values()), "Author 1")
         change = run.makeelement(space + tag, {f"{space}id": str((1 << 30) + number), f"{space}author": author})
         change.append(self._make_run(run, text_tag, text))
         return change
@@ -354,11 +341,11 @@ class _Twice:
 
 def _split_difference(new: str, old: str) -> tuple[str, str, str, str]:
     """Return the common beginning, both middles and the common end of two texts, split at spaces."""
-    start = _get_common_first_words(new, old)
+    start = _find_common_first_words(new, old)
     new, old = new[len(start) :], old[len(start) :]
-    end = _get_common_first_words(new[::-1], old[::-1])[::-1]
+    end = _find_common_first_words(new[::-1], old[::-1])[::-1]
     return start, new[: len(new) - len(end)], old[: len(old) - len(end)], end
 
 
-def _get_common_first_words(a: str, b: str) -> str:
+def _find_common_first_words(a: str, b: str) -> str:
     return a[: a.rfind(" ", 0, count_common_prefix(a, b)) + 1]

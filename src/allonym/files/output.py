@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import os
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from allonym.errors import DataError
+from allonym.files.items import Item
+from allonym.files.record import ChunkWriter
 
 
 def part_path(target: Path) -> Path:
@@ -24,6 +27,15 @@ def digest_file(path: Path) -> str:
         return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
 
 
+def hash_beginning(stream: BinaryIO, length: int) -> blake2b | None:
+    """Return the hash of the next ``length`` bytes of a stream; None if there are fewer."""
+    state = blake2b(digest_size=32)
+    while length and (block := stream.read(min(length, 1 << 20))):
+        state.update(block)
+        length -= len(block)
+    return None if length else state
+
+
 class PartFile:
     """A file that is written under a hidden name and renamed when it is complete.
 
@@ -31,6 +43,9 @@ class PartFile:
         target: its final name.
         length: bytes to keep of an existing part file.
         digest: required digest of those bytes; empty: not checked.
+
+    Attributes:
+        stream: the file object, for writers that do not append.
 
     Raises:
         DataError: the part file is shorter than ``length`` or does not have the digest.
@@ -42,58 +57,58 @@ class PartFile:
         self.length = length
         self.hash = blake2b(digest_size=32)
         target.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = self.path.open("r+b" if length else "w+b")
+        self.stream: BinaryIO = self.path.open("r+b" if length else "w+b")
         if length:
-            self._verify_kept(length, digest)
-
-    def _verify_kept(self, length: int, digest: str) -> None:
-        remaining = length
-        while remaining and (block := self._stream.read(min(remaining, 1 << 20))):
-            self.hash.update(block)
-            remaining -= len(block)
-        if remaining or (digest and self.hash.hexdigest() != digest):
-            self._stream.close()
-            raise DataError(f"{self.path} was changed after the run was interrupted; begin again with overwrite")
-        self._stream.truncate(length)
-        self._stream.seek(length)
-
-    @property
-    def stream(self) -> BinaryIO:
-        """The file object, for writers that do not append."""
-        return self._stream
+            self.truncate_to(length, digest)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
-        self._stream.write(data)
+        self.stream.write(data)
         self.hash.update(data)
         self.length += len(data)
 
-    def truncate_to(self, length: int) -> None:
-        """Drop all bytes after ``length``."""
-        self._stream.flush()
-        self._stream.seek(0)
-        self.hash = blake2b(digest_size=32)
-        self._verify_kept(length, "")
-        self.length = length
+    def truncate_to(self, length: int, digest: str = "") -> None:
+        """Drop all bytes after ``length``. Raises :class:`DataError` if there are fewer, or ``digest`` differs."""
+        self.stream.flush()
+        self.stream.seek(0)
+        state = hash_beginning(self.stream, length)
+        if state is None or (digest and state.hexdigest() != digest):
+            self.stream.close()
+            raise DataError(f"{self.path} was changed after the run was interrupted; begin again with overwrite")
+        self.stream.truncate(length)
+        self.stream.seek(length)
+        self.hash, self.length = state, length
 
     def sync(self) -> None:
         """Make sure that all bytes are on the disk."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        self.stream.flush()
+        os.fsync(self.stream.fileno())
 
     def finish(self) -> None:
         """Rename the file to its final name, replacing an existing file."""
-        if not self._stream.closed:
+        if not self.stream.closed:
             self.sync()
-            self._stream.close()
+            self.stream.close()
         os.replace(self.path, self.target)
 
     def close(self, *, remove: bool) -> None:
         """Close the file without finishing it."""
         with contextlib.suppress(OSError):  # a full disk, which has been reported already
-            self._stream.close()
+            self.stream.close()
         if remove:
             self.path.unlink(missing_ok=True)
+
+
+def write_file(target: Path, data: bytes, *, private: bool = False) -> None:
+    """Write a whole file atomically; ``private``: readable only by its owner."""
+    part = PartFile(target)
+    try:
+        if private:
+            part.path.chmod(0o600)
+        part.write(data)
+        part.finish()
+    finally:
+        part.close(remove=True)
 
 
 class Lines:
@@ -109,7 +124,7 @@ class Lines:
         """Bytes written so far."""
         return self.part.length if self.part else 0
 
-    def restore(self, length: int) -> None:
+    def resume_after(self, length: int) -> None:
         """Continue after ``length`` bytes of an interrupted run."""
         if not length or self.target is None:
             return
@@ -170,3 +185,32 @@ class Pipe:
 
     def close(self, *, remove: bool) -> None:
         """Do nothing: standard output stays open."""
+
+
+class ChunkOutput:
+    """Writes the treated chunks of a file of a run: by its format's writer, packed, or as they are."""
+
+    def __init__(self, item: Item, part: PartFile | Pipe) -> None:
+        self.item, self.part = item, part
+        self._writer: ChunkWriter | None = None
+
+    def write(self, data: bytes) -> None:
+        """Write a treated chunk."""
+        if data and self.item.format is not None and self.item.format.writer is not None:
+            self._writer = self._writer or self.item.format.writer(self.part.stream)
+            self._writer.write(data)
+        elif data:
+            self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
+
+    def finish_chunks(self) -> None:
+        """Write what follows the last chunk."""
+        if self._writer is not None:
+            self._writer.close()
+        elif self.item.pack and not self.part.length:
+            self.part.write(gzip.compress(b"", mtime=0))
+
+    def measure_file(self) -> tuple[int, str]:
+        """Return the size and the digest of the finished file."""
+        if self._writer is not None and self.item.target is not None:
+            return self.item.target.stat().st_size, digest_file(self.item.target)
+        return self.part.length, self.part.hash.hexdigest()

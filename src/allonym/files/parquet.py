@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.errors import DataError, RefusedContent, UnknownNameError
-from allonym.files.fields import find_named_field, format_path, is_id, is_plain_key, read_metadata
-from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
+from allonym.files.fields import find_named_field, format_path, is_plain_key, is_record_id, read_metadata
+from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Piece, Tally
 
 ROWS = 1024
 """Greatest number of rows in a batch."""
@@ -34,14 +34,14 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
             raise UnknownNameError("column", name, names)
     if not job.fields:
         for f in schema:
-            if not _is_readable(arrow, f.type):
+            if not _is_non_binary_type(arrow, f.type):
                 raise RefusedContent(
                     f"column {f.name!r} of type {f.type} may hold text that cannot be read; name fields"
                 )
     groups = file.num_row_groups
     codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
     # A position in the file is the size of its row groups so far; a run can resume between two row groups.
-    ends = list(accumulate(_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
+    ends = list(accumulate(_measure_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
     if not start:
         yield Chunk(_pack_batches(arrow, schema, []), (codec, True), True, 0)
     try:
@@ -58,11 +58,11 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
         raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
 
 
-def _packed_size(group: Any) -> int:
+def _measure_packed_size(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def _is_readable(arrow: Any, kind: Any) -> bool:
+def _is_non_binary_type(arrow: Any, kind: Any) -> bool:
     types = arrow.types
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -88,24 +88,40 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
         return Parsed([mark + chunk.data], 0)
     batch = batches[0]
     tally = Tally()
-    columns = [(i, f) for i, f in enumerate(schema) if _has_text(arrow, f.type)]
+    columns = [(i, f) for i, f in enumerate(schema) if _contains_text_type(arrow, f.type)]
     for i, f in enumerate(schema):
         if (i, f) not in columns:
             tally.left[f.name] += batch.num_rows
     values = {i: batch.column(i).to_pylist() for i, _ in columns}
     pieces: list[Piece] = []
-    rows: dict[int, dict[int, Any]] = {}
+    new_values: dict[int, dict[int, Any]] = {}
+
+    def keep_row(row: int, parts: tuple[str, ...]) -> bytes:
+        """Keep the new texts of a row until its batch is rebuilt."""
+        new = iter(parts)
+
+        def take_text(path: tuple[str, ...], text: str) -> str:
+            return text if _find_field_to_treat(path, text, job) is None else next(new)
+
+        new_values[row] = {i: _replace_texts(values[i][row], (f.name,), take_text) for i, f in columns}
+        return b""
+
     for row in range(batch.num_rows):
         texts: list[tuple[str, str, str]] = []
-        counts: tuple[Counter[str], Counter[str]] = (tally.treated, tally.left)
-        id = ""
+
+        def note_text(path: tuple[str, ...], text: str, texts: list[tuple[str, str, str]] = texts) -> str:
+            name = _find_field_to_treat(path, text, job)
+            (tally.left if name is None else tally.treated)[name or format_path(path)] += 1
+            if name is not None:
+                texts.append((path[-1], text, "\n"))
+            return text
+
+        record = {f.name: values[i][row] for i, f in columns}
         for i, f in columns:
-            value = values[i][row]
-            if isinstance(value, str) and is_id((f.name,), value):
-                id = id or value
-            _walk_value(value, (f.name,), job, counts, texts)
-        meta = read_metadata({f.name: values[i][row] for i, f in columns}) if job.policy.metadata else {}
-        pieces.append(Draft(join_fields(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
+            _replace_texts(values[i][row], (f.name,), note_text)
+        id = next((v for name, v in record.items() if isinstance(v, str) and is_record_id((name,), v)), "")
+        meta = read_metadata(record) if job.policy.metadata else {}
+        pieces.append(Draft(join_fields(id, texts, meta), partial(keep_row, row), row + 1))
 
     def join_rows(out: list[bytes | None]) -> bytes:
         kept_rows = [row for row, data in enumerate(out) if data is not None]
@@ -115,64 +131,51 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
             else batch.columns
         )
         for i, f in columns:
-            arrays[i] = arrow.array([rows[row][i] for row in kept_rows], f.type)
+            arrays[i] = arrow.array([new_values[row][i] for row in kept_rows], f.type)
         return mark + _pack_batches(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
 
     return Parsed(pieces, batch.num_rows, tally, join_rows)
 
 
-class _Keep:
-    """Collects the new texts of a row until its batch is rebuilt."""
-
-    def __init__(self, row: int, rows: dict[int, dict[int, Any]], values: dict[int, Any], columns: Any, job: Job):
-        self.row, self.rows, self.values, self.columns, self.job = row, rows, values, columns, job
-
-    def __call__(self, parts: tuple[str, ...]) -> bytes:
-        new = iter(parts)
-        unused: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-        self.rows[self.row] = {
-            i: _walk_value(self.values[i][self.row], (f.name,), self.job, unused, new) for i, f in self.columns
-        }
-        return b""
+def _find_field_to_treat(path: tuple[str, ...], text: str, job: Job) -> str | None:
+    """Return the name in reports of the field of a text to anonymise; None if the text stays."""
+    if job.fields:
+        return find_named_field(path, job.fields)
+    return None if is_record_id(path, text) else format_path(path)
 
 
-def _walk_value(
-    value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str], Counter[str]], texts: Any
-) -> Any:
-    """Collect the texts of a value in a list, or replace them by those of an iterator."""
+def _replace_texts(value: Any, path: tuple[str, ...], change: Callable[[tuple[str, ...], str], str]) -> Any:
+    """Return a value with each text replaced by ``change(path, text)``."""
     if isinstance(value, str):
-        name = find_named_field(path, job.fields) if job.fields else None if is_id(path, value) else format_path(path)
-        (counts[1] if name is None else counts[0])[name or format_path(path)] += 1
-        if name is None:
-            return value
-        if isinstance(texts, list):
-            texts.append((path[-1], value, "\n"))
-            return value
-        return next(texts)
+        return change(path, value)
     if isinstance(value, dict):
-        return {k: _walk_value(v, (*path, k), job, counts, texts) for k, v in value.items()}
+        return {k: _replace_texts(v, (*path, k), change) for k, v in value.items()}
     if isinstance(value, list):
-        return [_walk_value(v, path, job, counts, texts) for v in value]
+        return [_replace_texts(v, path, change) for v in value]
     if isinstance(value, tuple):  # an entry of a map
         key = value[0]
         inner = (*path, key) if isinstance(key, str) and is_plain_key(key) else path
         if inner is path:
-            key = _walk_value(key, path, job, counts, texts)
-        return (key, *(_walk_value(v, inner, job, counts, texts) for v in value[1:]))
+            key = _replace_texts(key, path, change)
+        return (key, *(_replace_texts(v, inner, change) for v in value[1:]))
     return value
 
 
-def _has_text(arrow: Any, kind: Any) -> bool:
+def _contains_text_type(arrow: Any, kind: Any) -> bool:
     if is_text_type(arrow, kind):
         return True
-    return any(_has_text(arrow, kind.field(i).type) for i in range(kind.num_fields)) if kind.num_fields else False
+    return (
+        any(_contains_text_type(arrow, kind.field(i).type) for i in range(kind.num_fields))
+        if kind.num_fields
+        else False
+    )
 
 
-class _Writer(ChunkWriter):
+class _Writer:
     """Writes batches in the row groups of the source."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(stream)
+        self._stream = stream
         self._writer: Any = None
         self._group: list[Any] = []
 
@@ -187,7 +190,7 @@ class _Writer(ChunkWriter):
         if self._writer is None:
             name = codec.decode()
             self._writer = pq.ParquetWriter(
-                self.stream, reader.schema, compression="none" if name == "UNCOMPRESSED" else name.lower()
+                self._stream, reader.schema, compression="none" if name == "UNCOMPRESSED" else name.lower()
             )
         if data[0] and self._group:
             self._flush_batches()

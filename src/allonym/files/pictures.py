@@ -10,13 +10,12 @@ SIDE = 8
 GREY = 0xD9
 
 
-def grey_png() -> bytes:
+def make_grey_png() -> bytes:
     """Return a small grey picture, which is stretched to the size of the replaced one."""
     rows = (b"\0" + bytes([GREY]) * SIDE) * SIDE
     head = struct.pack(">2I5B", SIDE, SIDE, 8, 0, 0, 0, 0)
-    return _PNG + b"".join(
-        _make_chunk(*c) for c in ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    )
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return _PNG + b"".join(_make_chunk(kind, data) for kind, data in chunks)
 
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -34,7 +33,7 @@ def strip_metadata(data: bytes) -> bytes | None:
     """
     try:
         if data.startswith(_PNG):
-            return _PNG + b"".join(_make_chunk(k, d) for k, d in _png_chunks(data) if k in _SHOWN)
+            return _PNG + b"".join(_make_chunk(k, d) for k, d in _read_png_chunks(data) if k in _SHOWN)
         if data.startswith(b"\xff\xd8\xff"):
             return b"\xff\xd8" + b"".join(_keep_jpeg_picture_segments(data))
     except (struct.error, IndexError, ValueError):
@@ -42,7 +41,7 @@ def strip_metadata(data: bytes) -> bytes | None:
     return None
 
 
-def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _read_png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     position = len(_PNG)
     kind = b""
     while kind != b"IEND":

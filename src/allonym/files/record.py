@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
 from allonym.batch import Failure as Failure
@@ -95,22 +96,19 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
-        self.documents += other.documents
-        self.characters += other.characters
-        self.quarantined += other.quarantined
-        self.offline += other.offline
-        for name in ("labels", "operators", "treated", "left"):
-            getattr(self, name).update(getattr(other, name))
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain numbers for JSON."""
-        counts = {n: getattr(self, n) for n in ("documents", "characters", "quarantined", "offline")}
-        return counts | {n: dict(sorted(getattr(self, n).items())) for n in ("labels", "operators", "treated", "left")}
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: dict(sorted(value.items())) if isinstance(value, Counter) else value for name, value in values}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Tally:
+    def from_dict(cls, data: Mapping[str, Any]) -> Tally:
         """Read the tally that :meth:`to_dict` returned."""
-        return cls(**{k: Counter(v) if isinstance(v, dict) else v for k, v in data.items()})  # type: ignore[arg-type]
+        values: dict[str, Any] = {k: Counter(v) if isinstance(v, dict) else v for k, v in data.items()}
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,7 @@ class Parsed:
         pieces: in order.
         lines: number of lines (or records) in the chunk.
         tally: counts of the fields that are anonymised, and of those left.
-        join: makes the bytes to write from those of the pieces, None standing for a record left out; by default
-            they are concatenated.
+        join: makes the bytes to write from those of the pieces; by default they are concatenated.
     """
 
     pieces: Sequence[Piece] = field(repr=False)
@@ -151,8 +148,12 @@ class Parsed:
     tally: Tally = field(default_factory=Tally)
     join: Callable[[list[bytes | None]], bytes] | None = None
 
+    def join_pieces(self, written: list[bytes | None]) -> bytes:
+        """Return the bytes of the chunk from those of its pieces, None standing for a record left out."""
+        return self.join(written) if self.join else b"".join(piece for piece in written if piece is not None)
 
-def find_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
+
+def detect_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
     """Detect identifiers in the drafts of a chunk, for :func:`anonymize_chunk`."""
     return detect_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
@@ -191,8 +192,7 @@ def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | Non
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
-    joined = parsed.join(written) if parsed.join else b"".join(piece for piece in written if piece is not None)
-    return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
+    return Treated(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
 
 
 def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
@@ -208,18 +208,18 @@ def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[i
     """
     data = draft.render(parts)
     if draft.verify:
-        from allonym.files.verify import check_result
+        from allonym.files.verify import check_no_leftovers
 
         document = draft.document
-        check_result(data, draft.verify, [document.text[a:b] for a, b in covered], join_new_parts(document, parts))
+        check_no_leftovers(
+            data, draft.verify, [document.text[a:b] for a, b in covered], join_new_parts(document, parts)
+        )
     return data
 
 
 def count_common_prefix(first: str, second: str) -> int:
     """Return the length of the common beginning of two texts."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def join_new_parts(document: Document, parts: Sequence[str]) -> str:
@@ -257,20 +257,16 @@ class Format:
     unit: str = "record"
 
     @property
-    def resumable(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether a run can resume in the middle of a file."""
         return self.chunks is not None and self.writer is None
 
 
-class ChunkWriter:
-    """Writes treated chunks one after the other; formats with a closing part derive from it."""
+class ChunkWriter(Protocol):
+    """Writes treated chunks one after the other, for formats with a closing part."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
-
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> object:
         """Append an anonymised chunk."""
-        self.stream.write(data)
 
     def close(self) -> None:
         """Write the end of the file; the stream stays open."""
@@ -287,7 +283,7 @@ def read_all(stream: BinaryIO) -> bytes:
     return b"".join(blocks)
 
 
-def check_ratio(packed: int, unpacked: int) -> None:
+def check_compression_ratio(packed: int, unpacked: int) -> None:
     """Raise :class:`DataError` if the ratio of unpacked to packed bytes is that of a "zip bomb"."""
     if unpacked > FREE_SIZE and unpacked > MAX_RATIO * packed:
         raise DataError(f"the packed data grows to more than {MAX_RATIO} times its size; unpack it before")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.formats import format_of
-from allonym.files.items import check_free, check_separate, list_items
-from allonym.files.output import PartFile
+from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
+from allonym.files.output import write_file
 from allonym.plan import Plan, read_plan_rows
 from allonym.restore import Restorer
 from allonym.serial import Serialisable
@@ -58,9 +58,9 @@ def list_files_to_restore(
         raise UsageError(
             f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
         )
-    check_separate(items, ())
+    check_outputs_distinct(items, ())
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
-    check_free([target for _, target in files], (), overwrite)
+    check_targets_free([target for _, target in files], (), overwrite)
     for path, _ in files:
         read_text_file(path)
     return files
@@ -106,12 +106,7 @@ def restore_files(
                 result = restore(text, plan=loaded_plan, vault=vault, key=key, scope=scope, actor=actor)
             else:
                 result = restorer.restore(text)
-            part = PartFile(target)
-            try:
-                part.write(result.text.encode("utf-8"))
-                part.finish()
-            finally:
-                part.close(remove=True)
+            write_file(target, result.text.encode("utf-8"))
             counts.update(files=1, restored=result.restored, unknown=result.unknown)
             notes.update(dict.fromkeys(result.notes))
             if advance is not None:
@@ -130,7 +125,7 @@ def read_text_file(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8: byte {error.start} does not fit") from None
 
 
-def check_plain(name: str) -> None:
+def check_plain_text_name(name: str) -> None:
     """Raise :class:`UsageError` if the suffix of a file's name is that of a format other than plain text."""
     try:
         format_name = format_of(PurePath(name).name)[0].name
@@ -142,7 +137,7 @@ def check_plain(name: str) -> None:
         )
 
 
-def read_only_plan(path: Path) -> Plan:
+def read_single_plan(path: Path) -> Plan:
     """Read the single plan of a file: a bare plan, or a line of ``allonym anonymize --plans``.
 
     Raises:
@@ -153,5 +148,5 @@ def read_only_plan(path: Path) -> Plan:
     except UnicodeDecodeError:
         raise PlanMismatch(f"{path} is not a plan: it is not UTF-8") from None
     if len(plans) != 1:
-        raise PlanMismatch(f"{path} must hold one plan, got {len(plans)}")
+        raise PlanMismatch(f"{path} contains {len(plans)} plans; one is required, that of the text to restore")
     return plans[0][1]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from allonym.document import Document, merge_intervals
 from allonym.errors import DataError, UsageError
-from allonym.files.items import Item, check_free, check_separate, list_items
-from allonym.files.output import PartFile
-from allonym.files.record import Draft, Failure, Job, Parsed, count_common_prefix, render_draft
-from allonym.files.tasks import BATCH, read_tasks
+from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
+from allonym.files.output import ChunkOutput, PartFile
+from allonym.files.record import Draft, Failure, Job, count_common_prefix, render_draft
+from allonym.files.tasks import parse_all_chunks
 from allonym.policy import Policy
 
 Parts = Callable[[int, Document], "tuple[str, ...] | None"]
@@ -56,84 +54,54 @@ def rewrite_path(
     if str(source) == "-" or str(target) == "-":
         raise UsageError("a source can be rewritten only from a file or folder to a file or folder, not in a pipe")
     items, folder = list_items(source, target, format)
-    check_separate(items, [])
-    check_free([item.target for item in items], [], overwrite)
-    written = file_count = 0
-    outs: list[_Out] = []
+    check_outputs_distinct(items, [])
+    check_targets_free([item.target for item in items], [], overwrite)
+    job = Job(Policy.load("default"), fields=tuple(fields or ()))
+    number = written = file_written = 0
+    finished: list[PartFile] = []
+    part: PartFile | None = None
     with ExitStack() as stack:
-        for item, chunks in _read_files(items, folder, Job(Policy.load("default"), fields=tuple(fields or ()))):
-            assert item.target is not None
-            out = _Out(item, item.target)
-            stack.callback(out.close)
-            for parsed, numbers in chunks:
-                data, record_count = _render_parsed(parsed, numbers, parts_of, item)
-                out.write(data)
-                written += record_count
-                file_count += sum(number != UNCOUNTED for number in numbers)
-                out.empty = out.empty and not record_count
-            out.end()
-            outs.append(out)
-        if count not in (None, file_count):
-            raise DataError(f"{source} has changed since it was read: {count} documents then, {file_count} now")
-        for out in outs:
-            out.finish()
+        for item, lines, parsed, last in parse_all_chunks(items, job, folder):
+            if part is None:
+                assert item.target is not None
+                part, file_written = PartFile(item.target), 0
+                stack.callback(part.close, remove=True)
+                out = ChunkOutput(item, part)
+            if parsed is not None:
+                rendered: list[bytes | None] = []
+                for piece in parsed.pieces:
+                    if isinstance(piece, Failure):
+                        raise DataError(item.describe_failure(lines, piece))
+                    if isinstance(piece, bytes):
+                        rendered.append(piece)
+                        continue
+                    rendered.append(_render_document(piece, number if piece.counted else UNCOUNTED, parts_of, item))
+                    number += piece.counted
+                    file_written += piece.counted and rendered[-1] is not None
+                out.write(parsed.join_pieces(rendered))
+            if last:
+                out.finish_chunks()
+                part.sync()
+                part.close(remove=False)  # a folder may have more files than can be open at once
+                if file_written or (item.format and item.format.many):
+                    finished.append(part)  # a file is left out if its only document is left out
+                written += file_written
+                part = None
+        if count not in (None, number):
+            raise DataError(f"{source} has changed since it was read: {count} documents then, {number} now")
+        for part in finished:
+            part.finish()
     return written
 
 
-Numbers = Iterator[int]
-
-
-def _read_files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
-    """Yield each file with its parsed chunks, and the numbers of the documents in each chunk."""
-    tasks = iter(read_tasks(items, job, folder, BATCH))
-    number = 0
-    task = next(tasks, None)
-
-    def read_chunks(index: int, item: Item) -> Iterator[tuple[Parsed, list[int]]]:
-        nonlocal task, number
-        line = 0
-        while task is not None and task.place.item == index:
-            if task.refused:
-                raise DataError(f"{item.name}: {task.refused}")
-            if task.chunk is not None and item.format is not None:
-                parsed = item.format.parse(task.chunk, job)
-                numbers = []
-                for piece in parsed.pieces:
-                    if isinstance(piece, Failure):
-                        raise DataError(f"{item.name}: {item.format.unit} {line + piece.line}: {piece.reason}")
-                    if isinstance(piece, Draft):
-                        numbers.append(number if piece.counted else UNCOUNTED)
-                        number += piece.counted
-                line += parsed.lines
-                yield parsed, numbers
-            task = next(tasks, None)
-
-    for index, item in enumerate(items):
-        some = read_chunks(index, item)
-        yield item, some
-        for _ in some:
-            pass
-
-
-def _render_parsed(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Item) -> tuple[bytes, int]:
-    """Return the bytes of a chunk with the new parts, and the number of its documents."""
-    out: list[bytes | None] = []
-    count = 0
-    upcoming = iter(numbers)
-    for piece in parsed.pieces:
-        if isinstance(piece, bytes):
-            out.append(piece)
-        elif isinstance(piece, Draft):
-            number = next(upcoming)
-            document = piece.document if piece.document.id else replace(piece.document, id=item.name)
-            parts = parts_of(number, document)
-            part_count = len(document.parts) or 1
-            if parts is not None and len(parts) != part_count:
-                raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-            out.append(None if parts is None else render_draft(piece, parts, _find_changed_words(document, parts)))
-            count += parts is not None and piece.counted
-    joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
-    return joined, count
+def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item) -> bytes | None:
+    document = draft.document if draft.document.id else replace(draft.document, id=item.name)
+    parts = parts_of(number, document)
+    if parts is None:
+        return None
+    if len(parts) != (part_count := len(document.parts) or 1):
+        raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
+    return render_draft(draft, parts, _find_changed_words(document, parts))
 
 
 def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
@@ -154,42 +122,3 @@ def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[
         if a < b:
             out.append((a, b))
     return merge_intervals(out)
-
-
-class _Out:
-    """A file being written; it is left out if its only document is left out."""
-
-    def __init__(self, item: Item, target: Path) -> None:
-        self.item = item
-        self.part = PartFile(target)
-        self.empty = True
-        self._done = False
-        self._writer: Any = None
-
-    def write(self, data: bytes) -> None:
-        kind = self.item.format
-        if kind is not None and kind.writer is not None:
-            if self._writer is None:
-                self._writer = kind.writer(self.part.stream)
-            self._writer.write(data)
-        elif data:
-            self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
-
-    def end(self) -> None:
-        """Write the end of the file; a folder may have more files than can be open at once."""
-        if self._writer is not None:
-            self._writer.close()
-        elif self.item.pack and not self.part.length:
-            self.part.write(gzip.compress(b"", mtime=0))
-        self.part.sync()
-        self.part.close(remove=False)
-
-    def finish(self) -> None:
-        if self.empty and self.item.format is not None and not self.item.format.many:
-            return
-        self.part.finish()
-        self._done = True
-
-    def close(self) -> None:
-        if not self._done:
-            self.part.close(remove=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import time
@@ -17,12 +16,12 @@ from allonym import __version__
 from allonym.batch import Key, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
-from allonym.files.items import Item, check_free, check_separate, list_items
+from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.journal import Journal
-from allonym.files.output import Lines, PartFile, Pipe, digest_file, part_path
+from allonym.files.output import ChunkOutput, Lines, PartFile, Pipe, digest_file, part_path, write_file
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
-from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, read_tasks
+from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, parse_all_chunks, read_tasks
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.policy import Policy
@@ -100,14 +99,10 @@ def anonymize_path(
         raise UsageError("a run with its book in memory cannot be resumed; use a vault")
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
-    if job.fields and not folder and items[0].format and not items[0].format.fields:
-        raise UsageError(f"a {items[0].format.name} file has no fields to choose from; all its text is anonymised")
+    settings = describe_settings(job, items, format, folder)
     extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
-    check_separate(items, extras)
-    settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
-    if vault is not None or scope:
-        settings |= {"vault": vault is not None, "scoped": digest(scope) if scope else ""}
-    identity = identity_of(
+    check_outputs_distinct(items, extras)
+    identity = describe_run_identity(
         items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
     )
     if vault is not None and not isinstance(vault, Corpus):
@@ -118,7 +113,7 @@ def anonymize_path(
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
     try:
         if not (journal and journal.resumed):
-            check_free([item.target for item in items], extras, overwrite)
+            check_targets_free([item.target for item in items], extras, overwrite)
     except UsageError:
         if journal:
             journal.close(remove=True)
@@ -133,19 +128,12 @@ def anonymize_path(
                 if progress:
                     progress(place.consumed, sum(i.size for i in items) or None)
         run.finish()
+        refused, seconds = tuple(run.refused), time.monotonic() - began
         run_report = make_report(
-            run.tally,
-            loaded,
-            settings,
-            files=run.files,
-            refused=tuple(run.refused),
-            digest=run.digest(),
-            seconds=time.monotonic() - began,
+            run.tally, loaded, settings, files=run.files, refused=refused, digest=run.digest(), seconds=seconds
         )
         if report is not None:
-            written = PartFile(Path(report))
-            written.write(run_report.to_json().encode())
-            written.finish()
+            write_file(Path(report), run_report.to_json().encode())
         return run_report
     except (KeyboardInterrupt, OSError, AllonymError) as error:
         # A run that was interrupted, or whose disk is full, can still be resumed.
@@ -155,7 +143,23 @@ def anonymize_path(
         run.close(keep=keep)
 
 
-def identity_of(
+def describe_settings(job: Job, items: Sequence[Item], format: str | None, folder: bool) -> dict[str, object]:
+    """Return the settings of a run for its report; of secrets and names only whether there are any, and digests.
+
+    Raises:
+        UsageError: the file has no fields to choose from.
+    """
+    kind = items[0].format if items and not folder else None
+    if job.fields and kind and not kind.fields:
+        raise UsageError(f"a {kind.name} file has no fields to choose from; all its text is anonymised")
+    settings: dict[str, object]
+    settings = {"fields": list(job.fields), "format": format, "keyed": job.key is not None, "folder": folder}
+    if job.vault is not None or job.scope:
+        settings |= {"vault": job.vault is not None, "scoped": digest(job.scope) if job.scope else ""}
+    return settings
+
+
+def describe_run_identity(
     items: Sequence[Item], job: Job, settings: Mapping[str, object], quarantine: str | Path | None, **more: object
 ) -> dict[str, object]:
     """Return the settings that a resumed run must share. It has no secrets, and only digests of names."""
@@ -179,6 +183,15 @@ def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[
     with closing(cast(Any, run_ordered(detect_chunk, tasks, seeing, workers))) as detected_tasks:
         for task, findings in detected_tasks:
             yield anonymize_task(job, task, findings)
+
+
+def _is_intact(item: Item, line: Mapping[str, Any]) -> bool:
+    """Tell whether the output of a finished file, as its line of the journal describes it, still exists."""
+    if line["refused"]:
+        return True
+    if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
+        return False
+    return bool(digest_file(item.target) == line["digest"])
 
 
 class Run:
@@ -208,10 +221,9 @@ class Run:
         self.digests: list[tuple[str, str]] = []
         self.resumed = journal is not None and journal.resumed
         self.start, self.offset, self.read = 0, 0, ""
-        self._part: PartFile | Pipe | None = None
-        self._writer: Any = None
-        self._own, self._line, self._skip = Tally(), 0, -1
-        self._marks = (0, 0)
+        self._out: ChunkOutput | None = None
+        self._file_tally, self._line, self._skip = Tally(), 0, -1
+        self._lengths = (0, 0)  # of the quarantine and plan files, at the beginning of the current file
         self._last = time.monotonic()
 
     def read_tasks(self, size: int) -> Iterator[Task]:
@@ -223,43 +235,30 @@ class Run:
         if self.journal is None or not self.resumed:
             return
         lengths = (0, 0)
-        for index, line in enumerate(self.journal.progress.done):
-            if not self._is_intact(self.items[index], line):
+        for index, line in enumerate(self.journal.file_lines):
+            if not _is_intact(self.items[index], line):
                 break
-            lengths = (cast(int, line["q"]), cast(int, line["p"]))
-            self._count_finished(self.items[index], line)
+            lengths = line["q"], line["p"]
+            self._add_finished_file(self.items[index], line)
             self.start = index + 1
-        progress = self.journal.progress.at
+        self._lengths = lengths
+        line = self.journal.checkpoint
         item = self.items[self.start] if self.start < len(self.items) else None
-        if item and item.target and progress.get("at") == self.start and part_path(item.target).exists():
-            lengths = (cast(int, progress["q"]), cast(int, progress["p"]))
-            self.offset, self.read, self._line = (
-                cast(int, progress["offset"]),
-                str(progress["read"]),
-                cast(int, progress["line"]),
-            )
-            self._marks = (cast(int, progress["q0"]), cast(int, progress["p0"]))
-            self._own = Tally.from_dict(cast(Mapping[str, object], progress["tally"]))
-            self._part = PartFile(item.target, cast(int, progress["out"]), str(progress["digest"]))
-        else:
-            self._marks = lengths
-        self.quarantine.restore(lengths[0])
-        self.plans.restore(lengths[1])
+        if item and item.target and line.get("at") == self.start and part_path(item.target).exists():
+            lengths, self._lengths = (line["q"], line["p"]), (line["q0"], line["p0"])
+            self.offset, self.read, self._line = line["offset"], line["read"], line["line"]
+            self._file_tally = Tally.from_dict(line["tally"])
+            self._out = ChunkOutput(item, PartFile(item.target, line["out"], line["digest"]))
+        self.quarantine.resume_after(lengths[0])
+        self.plans.resume_after(lengths[1])
 
-    def _is_intact(self, item: Item, line: Mapping[str, object]) -> bool:
+    def _add_finished_file(self, item: Item, line: Mapping[str, Any]) -> None:
+        self.tally.add(Tally.from_dict(line["tally"]))
         if line["refused"]:
-            return True
-        if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
-            return False
-        return digest_file(item.target) == line["digest"]
-
-    def _count_finished(self, item: Item, line: Mapping[str, object]) -> None:
-        self.tally.add(Tally.from_dict(cast(Mapping[str, object], line["tally"])))
-        if line["refused"]:
-            self.refused.append((item.name, str(line["refused"])))
+            self.refused.append((item.name, line["refused"]))
         else:
             self.files += 1
-            self.digests.append((item.name, str(line["digest"])))
+            self.digests.append((item.name, line["digest"]))
 
     def write_chunk(self, place: Place, treated: Treated) -> None:
         """Write an anonymised chunk."""
@@ -272,120 +271,82 @@ class Run:
         if refused:
             self._refuse_file(place, item, refused)
             return
-        if self._part is None:
-            self._part = PartFile(item.target) if item.target else Pipe()
-        if treated.data:
-            self._write_data(item, treated.data)
+        if self._out is None:
+            self._out = ChunkOutput(item, PartFile(item.target) if item.target else Pipe())
+        self._out.write(treated.data)
         for failure in treated.failures:
-            self._note_failure(self.quarantine, item, failure, {"reason": failure.reason})
+            reason = json.dumps(failure.reason, ensure_ascii=False)
+            self._write_record_line(self.quarantine, item, failure.id, failure.line, f'"reason": {reason}')
         for id, line, plan in treated.plans:
-            self._note_failure(self.plans, item, Failure(id, line, ""), {"plan": plan})
-        self._own.add(treated.tally)
+            self._write_record_line(self.plans, item, id, line, f'"plan": {plan}')
+        self._file_tally.add(treated.tally)
         self._line += treated.lines
-        if item.target is None and self._lacks_named_fields(item):
-            self._refuse_file(place, item, self._find_missing_output(item))
-        elif place.last:
-            self._end_file(place, item)
-        elif self.journal and item.format and item.format.resumable and time.monotonic() - self._last >= CHECKPOINT:
-            self._write_checkpoint(place)
+        absent = self._list_absent_fields(item)
+        if absent and (place.last or item.target is None):
+            message = f"no record of {item.name} has the field {', '.join(absent)}"
+            if len(absent) == len(self.job.fields) and (self.folder or item.target is None):
+                self._refuse_file(place, item, message)
+                return
+            if place.last and not self.folder:
+                raise UsageError(message)
+        if place.last:
+            self._out.finish_chunks()
+            self._out.part.finish()
+            size, digest = self._out.measure_file()
+            self._out = None
+            self._finish_file(place, item, size=size, digest=digest, refused="")
+        elif self.journal and item.format and item.format.is_resumable and time.monotonic() - self._last >= CHECKPOINT:
+            self._write_checkpoint(self.journal, self._out.part, place)
 
-    def _write_data(self, item: Item, data: bytes) -> None:
-        assert self._part is not None and item.format is not None
-        if item.format.writer is not None:
-            if self._writer is None:
-                self._writer = item.format.writer(self._part.stream)
-            self._writer.write(data)
-        else:
-            self._part.write(gzip.compress(data, mtime=0) if item.pack else data)
+    def _list_absent_fields(self, item: Item) -> list[str]:
+        if not (item.format and item.format.fields and self._file_tally.documents):
+            return []
+        return [name for name in self.job.fields if not self._file_tally.treated[name]]
 
-    def _note_failure(self, file: Lines, item: Item, failure: Failure, more: Mapping[str, str]) -> None:
-        line = self._line + failure.line
+    def _write_record_line(self, file: Lines, item: Item, id: str, line: int, member: str) -> None:
+        """Write a line about a record: where it is, and a member in JSON. ``line`` is counted within the chunk."""
+        line += self._line
         row: dict[str, object] = {"file": item.name} if self.folder else {}
         unit = item.format.unit if item.format and item.format.many else ""
-        row |= {"id": failure.id or (f"{unit} {line}" if unit else item.name)}
+        row["id"] = id or (f"{unit} {line}" if unit else item.name)
         if unit:
             row[unit] = line
-        text = json.dumps(row | {k: v for k, v in more.items() if k != "plan"}, ensure_ascii=False)
-        if "plan" in more:
-            text = f'{text[:-1]}, "plan": {more["plan"]}}}'
-        file.write(text)
-
-    def _find_missing_output(self, item: Item) -> str:
-        absent = [name for name in self.job.fields if not self._own.treated[name]]
-        return f"no record of {item.name} has the field {', '.join(absent)}"
-
-    def _lacks_named_fields(self, item: Item) -> bool:
-        if not (self.job.fields and item.format and item.format.fields and self._own.documents):
-            return False
-        return not any(self._own.treated[name] for name in self.job.fields)
+        file.write(f"{json.dumps(row, ensure_ascii=False)[:-1]}, {member}}}")
 
     def _refuse_file(self, place: Place, item: Item, why: str) -> None:
         if not self.folder:
             raise RefusedContent(f"{item.name}: {why}")
-        if self._part:
-            self._part.close(remove=True)
-        for lines, length in zip((self.quarantine, self.plans), self._marks, strict=True):
+        if self._out:
+            self._out.part.close(remove=True)
+        for lines, length in zip((self.quarantine, self.plans), self._lengths, strict=True):
             if lines.part:
                 lines.part.truncate_to(length)
-        self._part = self._writer = None
+        self._out = None
         self._skip = place.item
-        self._own, self._line = Tally(documents=1, quarantined=0), 0
+        self._file_tally = Tally(documents=1)
         self.quarantine.write(json.dumps({"file": item.name, "id": item.name, "reason": why}, ensure_ascii=False))
-        self._note_done(place, item, {"size": 0, "digest": "", "refused": why})
+        self._finish_file(place, item, size=0, digest="", refused=why)
 
-    def _end_file(self, place: Place, item: Item) -> None:
-        if self.job.fields and item.format and item.format.fields and self._own.documents:
-            if self._lacks_named_fields(item):
-                if not self.folder:
-                    raise UsageError(self._find_missing_output(item))
-                self._refuse_file(place, item, self._find_missing_output(item))
-                return
-            if not self.folder and not all(self._own.treated[name] for name in self.job.fields):
-                raise UsageError(self._find_missing_output(item))
-        assert self._part is not None
-        if self._writer is not None:
-            self._writer.close()
-        elif item.pack and not self._part.length:
-            self._part.write(gzip.compress(b"", mtime=0))
-        self._part.finish()
-        size, digest = self._part.length, self._part.hash.hexdigest()
-        if self._writer is not None and item.target is not None:
-            size, digest = item.target.stat().st_size, digest_file(item.target)
-        self._part = self._writer = None
-        self._note_done(place, item, {"size": size, "digest": digest, "refused": ""})
-
-    def _note_done(self, place: Place, item: Item, row: Mapping[str, object]) -> None:
-        lengths = (self.quarantine.length, self.plans.length)
-        line = {"done": place.item, **row, "q": lengths[0], "p": lengths[1], "tally": self._own.to_dict()}
+    def _finish_file(self, place: Place, item: Item, **row: object) -> None:
+        self._lengths = self.quarantine.length, self.plans.length
+        q, p = self._lengths
+        line = {"done": place.item, **row, "q": q, "p": p, "tally": self._file_tally.to_dict()}
         if self.journal:
-            self._sync_files()
+            self._sync_lines()
             self.journal.append(line)
-        self._count_finished(item, line)
-        self._own, self._line = Tally(), 0
-        self._marks = lengths
+        self._add_finished_file(item, line)
+        self._file_tally, self._line = Tally(), 0
 
-    def _write_checkpoint(self, place: Place) -> None:
-        assert self.journal is not None and isinstance(self._part, PartFile)
-        self._part.sync()
-        self._sync_files()
-        self.journal.append(
-            {
-                "at": place.item,
-                "offset": place.end,
-                "read": place.digest,
-                "line": self._line,
-                "out": self._part.length,
-                "digest": self._part.hash.hexdigest(),
-                "q": self.quarantine.length,
-                "p": self.plans.length,
-                "q0": self._marks[0],
-                "p0": self._marks[1],
-                "tally": self._own.to_dict(),
-            }
-        )
+    def _write_checkpoint(self, journal: Journal, part: PartFile | Pipe, place: Place) -> None:
+        part.sync()
+        self._sync_lines()
+        q0, p0 = self._lengths
+        outputs = {"out": part.length, "digest": part.hash.hexdigest(), "q": self.quarantine.length}
+        outputs |= {"p": self.plans.length, "q0": q0, "p0": p0, "tally": self._file_tally.to_dict()}
+        journal.append({"at": place.item, "offset": place.end, "read": place.digest, "line": self._line, **outputs})
         self._last = time.monotonic()
 
-    def _sync_files(self) -> None:
+    def _sync_lines(self) -> None:
         for lines in (self.quarantine, self.plans):
             if lines.part and not lines.complete:
                 lines.part.sync()
@@ -404,7 +365,7 @@ class Run:
 
     def close(self, *, keep: bool) -> None:
         """Close all files; without ``keep`` the unfinished ones and the journal are removed."""
-        for file in (self._part, self.quarantine, self.plans):
+        for file in (self._out.part if self._out else None, self.quarantine, self.plans):
             if file is not None:
                 file.close(remove=not keep or self.journal is None)
         if self.journal:
@@ -432,19 +393,10 @@ def read_documents(
     """
     items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
     job = Job(Policy.load(policy), fields=tuple(fields or ()))
-    line, last = 0, -1
-    for task in read_tasks(items, job, folder, BATCH):
-        item = items[task.place.item]
-        line, last = (line, last) if task.place.item == last else (0, task.place.item)
-        if task.refused:
-            raise DataError(f"{item.name}: {task.refused}")
-        if task.chunk is None or item.format is None:
-            continue
-        parsed = item.format.parse(task.chunk, job)
-        for piece in parsed.pieces:
+    for item, lines, parsed, _ in parse_all_chunks(items, job, folder):
+        for piece in parsed.pieces if parsed else ():
             if isinstance(piece, Failure):
-                raise DataError(f"{item.name}: {item.format.unit} {line + piece.line}: {piece.reason}")
+                raise DataError(item.describe_failure(lines, piece))
             if isinstance(piece, Draft) and piece.counted:
-                id = piece.document.id or (item.name if named else "")
-                yield piece.document if id == piece.document.id else replace(piece.document, id=id)
-        line += parsed.lines
+                document = piece.document
+                yield replace(document, id=item.name) if named and not document.id else document

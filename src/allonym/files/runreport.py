@@ -7,7 +7,6 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from types import MappingProxyType
 from typing import Any
 
 from allonym.files.record import Tally
@@ -16,8 +15,6 @@ from allonym.serial import Serialisable
 
 SCHEMA = 1
 _DEPENDENCIES = ("google-re2", "phonenumbers", "python-stdnum", "cryptography", "lxml", "pyarrow")
-
-_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,12 @@ class RunReport(Serialisable):
     characters: int = 0
     files: int = 0
     refused: tuple[tuple[str, str], ...] = ()
-    labels: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    operators: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    treated: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    left: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, int] = field(default_factory=dict)
+    operators: Mapping[str, int] = field(default_factory=dict)
+    treated: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     seconds: float = 0.0
     offline: int = 0
@@ -72,10 +69,11 @@ class RunReport(Serialisable):
 
     def to_text(self) -> str:
         """Return the report as lines of text."""
-        rate = f", {self.characters / self.seconds / 1e6:.2f} M characters/s" if self.seconds > 0.05 else ""
+        speed = self.characters / self.seconds / 1e6 if self.seconds > 0.05 else 0.0
+        rate = f", {speed:.2f} M characters/s" if speed >= 0.005 else ""
         lines = [
-            f"{self.documents:,} documents, {self.characters:,} characters, {self.files:,} files written, "
-            f"{self.seconds:.1f} s{rate}",
+            f"{_count(self.documents, 'document')}, {_count(self.characters, 'character')}, "
+            f"{_count(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
             f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
             f"allonym {self.versions.get('allonym')}",
         ]
@@ -96,11 +94,15 @@ class RunReport(Serialisable):
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.quarantined:
-            lines.append(f"{self.quarantined:,} records in quarantine: they are not in the output")
+            lines.append(f"{_count(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:
             lines.append(f"not written: {name}: {why}")
         lines.append(f"digest {self.digest}")
         return "\n".join(lines) + "\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def make_report(
@@ -114,23 +116,9 @@ def make_report(
     seconds: float,
 ) -> RunReport:
     """Return the report for a run's tally and settings."""
-    policy_data = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
-    return RunReport(
-        documents=tally.documents,
-        quarantined=tally.quarantined,
-        characters=tally.characters,
-        files=files,
-        refused=refused,
-        labels=MappingProxyType(dict(sorted(tally.labels.items()))),
-        operators=MappingProxyType(dict(sorted(tally.operators.items()))),
-        treated=MappingProxyType(dict(sorted(tally.treated.items()))),
-        left=MappingProxyType(dict(sorted(tally.left.items()))),
-        settings=MappingProxyType(policy_data),
-        versions=MappingProxyType(list_versions()),
-        digest=digest,
-        seconds=seconds,
-        offline=tally.offline,
-    )
+    settings = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
+    outputs: dict[str, Any] = {"files": files, "refused": refused, "digest": digest, "seconds": seconds}
+    return RunReport(settings=settings, versions=list_versions(), **tally.to_dict(), **outputs)
 
 
 def list_versions() -> dict[str, str]:

@@ -1,14 +1,18 @@
-"""Segments: pieces of text inside a source with other syntax."""
+"""Segments: pieces of text inside a source with other syntax, and text files that consist of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from allonym.detect.turns import find_turns
 from allonym.document import Document, Turn
+from allonym.files.encoding import decode_file
+from allonym.files.record import Chunk, Draft, Parsed
 
 
-def keep_text(text: str) -> str:
+def encode_unchanged(text: str) -> str:
     """Return the text unchanged: the encoder of segments without escapes."""
     return text
 
@@ -28,7 +32,7 @@ class Segment:
     start: int
     end: int
     text: str = field(repr=False)
-    encode: Callable[[str], str] = field(default=keep_text, repr=False)
+    encode: Callable[[str], str] = field(default=encode_unchanged, repr=False)
     before: str = "\n"
     speaker: bool = False
 
@@ -41,8 +45,7 @@ def to_document(segments: Sequence[Segment], id: str = "") -> Document:
     if not heads:
         return document
     turns = []
-    for index, head in enumerate(heads):
-        last = heads[index + 1] if index + 1 < len(heads) else len(segments)
+    for head, last in pairwise([*heads, len(segments)]):
         speaker_part = document.parts[head]
         spoken = document.parts[head + 1 : last] or (speaker_part[1:] + speaker_part[1:],)
         turns.append(Turn(spoken[0][0], spoken[-1][1], speaker_part))
@@ -59,3 +62,19 @@ def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[st
         pieces += (source[position : segment.start], segment.encode(part))
         position = segment.end
     return "".join((*pieces, source[position:]))
+
+
+def parse_segments(
+    chunk: Chunk, find_segments: Callable[[str], Iterable[Segment]], *, transcript: bool = False
+) -> Parsed:
+    """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too."""
+    text, encoding = decode_file(chunk.data)
+    segments = list(find_segments(text))
+    document = to_document(segments)
+    if transcript and not document.turns:
+        document = replace(document, turns=find_turns(document.text))
+
+    def render_segments(parts: tuple[str, ...]) -> bytes:
+        return encoding.encode_file(splice_segments(text, segments, parts if segments else ()))
+
+    return Parsed([Draft(document, render_segments)])

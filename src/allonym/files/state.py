@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -43,23 +42,22 @@ class State:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
-    def load_or_compute(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the values stored under ``name``, or else store and return those of ``make``."""
-        value = self.find(name)
-        if value is None:
-            value = self.keep(name, make())
-        return value
-
-    def find(self, name: str) -> Any:
+    def load_value(self, name: str) -> Any:
         """Return the values under ``name``, or None if there are none or the file is incomplete."""
         with suppress(OSError, ValueError, KeyError):
             return json.loads(self._path_of(name).read_bytes())["value"]
         return None
 
-    def keep(self, name: str, value: Any) -> Any:
+    def store_value(self, name: str, value: Any) -> Any:
         """Store plain values, and return them as they will be read."""
+        path = self._path_of(name)
+        part = path.with_name(f".{path.name}.part")
         data = json.dumps({"value": value}).encode("ascii")
-        self._write_file(self._path_of(name), data)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)
         return json.loads(data)["value"]
 
     def clear(self) -> None:
@@ -74,12 +72,3 @@ class State:
 
     def _path_of(self, name: str) -> Path:
         return self.folder / f"{name}.json"
-
-    def _write_file(self, path: Path, data: bytes) -> None:
-        part = path.with_name(f".{path.name}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)

@@ -8,13 +8,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
-from allonym.detect.turns import find_turns
-from allonym.files.encoding import decode_file
-from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, keep_text, splice_segments, to_document
+from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.segments import Segment, encode_unchanged, parse_segments
 
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
 _LINE = re.compile(r"[^\r\n]*")
@@ -22,13 +19,9 @@ _TAG = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+(?P<voice>[^>]*)>|</?[a-zA-Z][^<>]*>|<
 _NUMBER = re.compile(r"[ \t]*\d*[ \t]*")
 
 
-def _escape_text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def find_segments(text: str, web: bool) -> Iterator[Segment]:
+def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
     """Return the texts of a subtitle file, in order."""
-    code, read = (_escape_text, html.unescape) if web else (keep_text, keep_text)
+    code, read = (partial(html.escape, quote=False), html.unescape) if web else (encode_unchanged, encode_unchanged)
     gap = "\n"
     first = True
     for match in _LINE.finditer(text):
@@ -57,16 +50,7 @@ def find_segments(text: str, web: bool) -> Iterator[Segment]:
 
 
 def _parse_subtitles(chunk: Chunk, job: Job, web: bool) -> Parsed:
-    text, encoding = decode_file(chunk.data)
-    segments = list(find_segments(text, web))
-    document = to_document(segments)
-    if not document.turns:
-        document = replace(document, turns=find_turns(document.text))
-
-    def render_subtitles(parts: tuple[str, ...]) -> bytes:
-        return encoding.mark + encoding.encode(splice_segments(text, segments, parts if segments else ()))
-
-    return Parsed([Draft(document, render_subtitles)])
+    return parse_segments(chunk, partial(find_subtitle_segments, web=web), transcript=True)
 
 
 SRT = Format("srt", partial(_parse_subtitles, web=False))

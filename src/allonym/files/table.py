@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 from typing import BinaryIO, cast
 
 from allonym.batch import TEXT_KEYS, join_fields, split_field_name
 from allonym.errors import DataError, UnknownNameError
-from allonym.files.encoding import Encoding, cut_stream, detect_encoding
-from allonym.files.fields import ID_NAMES, is_id, read_metadata
+from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
+from allonym.files.fields import ID_NAMES, is_record_id, read_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 
 DELIMITERS = ",;\t|"
@@ -72,10 +73,7 @@ def split_cells(row: str, delimiter: str) -> list[Cell]:
         position = match.end()
         if position >= len(row):
             return out
-        position += 1
-        if position == len(row):
-            out.append(Cell("", "", False))
-            return out
+        position += 1  # a cell follows each delimiter, even at the end of the row
 
 
 def sniff_delimiter(line: str) -> str:
@@ -97,44 +95,35 @@ def _find_boundary(text: str, at_end: bool, delimiter: str) -> int:
 def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = "") -> Iterator[Chunk]:
     from allonym.pipeline import detect
 
-    head = stream.read(4)
-    encoding = detect_encoding(head)
-    stop = partial(_find_boundary, delimiter=delimiter or ",")
-    columns: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    position = 0
+    beginning = stream.read(4)
+    encoding = detect_encoding(beginning)
 
     def find_row_boundary(text: str, at_end: bool) -> int:
-        nonlocal stop, delimiter
-        if not delimiter:
-            delimiter = sniff_delimiter(text[: text.find("\n") + 1] or text)
-            stop = partial(_find_boundary, delimiter=delimiter)
-        return stop(text, at_end)
+        nonlocal delimiter
+        delimiter = delimiter or sniff_delimiter(text[: text.find("\n") + 1] or text)
+        return _find_boundary(text, at_end, delimiter)
 
-    for data in cut_stream(stream, encoding, size, find_row_boundary, head):
-        if not columns:
-            text = data[len(encoding.mark) :].decode(encoding.codec, "replace")
-            row = _compile_patterns(delimiter)[0].match(text)
-            # In a file without a header, the first row is data, which must not reach a report.
-            columns = tuple(c.value for c in split_cells(_split_line_end(row.group() if row else text)[0], delimiter))
-            metadata_keys = {key for keys in job.policy.metadata.values() for key in keys}
-            names = tuple(
-                f"column {i}" if name not in metadata_keys and detect(name, job.policy) else name
-                for i, name in enumerate(columns, 1)
-            )
-            for name in job.fields:
-                if name not in columns:
-                    raise UnknownNameError("column", name, names)
-            if start:
-                break
-        position += len(data)
-        yield Chunk(data, (encoding.codec, encoding.mark, delimiter, columns, names), position == len(data), position)
-    if start:
-        stream.seek(start)
-        position = start
-        for data in cut_stream(stream, encoding, size, stop):
-            position += len(data)
-            yield Chunk(data, (encoding.codec, encoding.mark, delimiter, columns, names), False, position)
+    pieces = cut_stream(stream, encoding, size, find_row_boundary, beginning)
+    for first in pieces:
+        text = first[len(encoding.mark) :].decode(encoding.codec, "replace")
+        row = _compile_patterns(delimiter)[0].match(text)
+        # In a file without a header, the first row is data, which must not reach a report.
+        columns = tuple(c.value for c in split_cells(_split_line_end(row.group() if row else text)[0], delimiter))
+        metadata_keys = {key for keys in job.policy.metadata.values() for key in keys}
+        names = tuple(
+            f"column {i}" if name not in metadata_keys and detect(name, job.policy) else name
+            for i, name in enumerate(columns, 1)
+        )
+        for name in job.fields:
+            if name not in columns:
+                raise UnknownNameError("column", name, names)
+        if start:
+            stream.seek(start)
+            pieces = cut_stream(stream, encoding, size, find_row_boundary)
+        else:
+            pieces = chain((first,), pieces)
+        yield from make_chunks(pieces, (encoding, delimiter, columns, names), start)
+        return
 
 
 def _split_line_end(row: str) -> tuple[str, str]:
@@ -144,19 +133,19 @@ def _split_line_end(row: str) -> tuple[str, str]:
 
 
 def _parse_table(chunk: Chunk, job: Job) -> Parsed:
-    codec, mark, delimiter, columns, names = cast(
-        "tuple[str, bytes, str, tuple[str, ...], tuple[str, ...]]", chunk.head
-    )
-    encoding = Encoding(codec, mark)
-    pieces: list[Piece] = []
-    data = chunk.data
-    if chunk.first:
-        pieces.append(mark)
-        data = data[len(mark) :]
+    encoding, delimiter, columns, names = cast("tuple[Encoding, str, tuple[str, ...], tuple[str, ...]]", chunk.head)
+    mark = encoding.mark if chunk.first else b""
+    data = chunk.data.removeprefix(mark)
+    pieces: list[Piece] = [mark]
     try:
         text = encoding.decode(data)
     except DataError:
-        text = data.decode(codec, "surrogateescape")  # only the rows with such bytes are left out, see below
+        text = data.decode(encoding.codec, "surrogateescape")  # only the rows with such bytes are left out, see below
+
+    def draft_row(row: list[Cell], chosen: list[int], id: str, names: Sequence[str], meta: dict[str, object]) -> Draft:
+        document = join_fields(id, [(names[i], row[i].value, "\n") for i in chosen], meta)
+        return Draft(document, partial(_write_row, row, chosen, delimiter, end, encoding), number)
+
     pattern = _compile_patterns(delimiter)[0]
     tally = Tally()
     position = 0
@@ -174,27 +163,24 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
             continue
         row = split_cells(body, delimiter)
         if _UNDECODED.search(body):
-            pieces.append(Failure("", number, f"not valid {codec.upper()}"))
+            pieces.append(Failure("", number, f"not valid {encoding.codec.upper()}"))
         elif chunk.first and number == 1 and _is_header(row, job):
             pieces.append(encoding.encode(match.group()))
         elif chunk.first and number == 1:
             # In a file without a header, the first row is data.
-            header = _draft_row(
-                "header", row, list(range(len(row))), ("",) * len(row), delimiter, end, encoding, {}, number
-            )
+            header = draft_row(row, list(range(len(row))), "header", ("",) * len(row), {})
             pieces.append(replace(header, counted=False))
         elif len(row) != len(columns):
             pieces.append(Failure("", number, f"the row has {len(row)} cells, the first row {len(columns)}"))
         else:
             chosen = []
             for i, name in enumerate(columns):
-                is_treated = name in job.fields if job.fields else not is_id((name,), row[i].value)
+                is_treated = name in job.fields if job.fields else not is_record_id((name,), row[i].value)
                 (tally.treated if is_treated else tally.left)[names[i]] += 1
                 if is_treated:
                     chosen.append(i)
             meta = _read_row_metadata(row, columns) if job.policy.metadata or job.policy.subject else {}
-            id = _row_id(row, columns)
-            pieces.append(_draft_row(id, row, chosen, columns, delimiter, end, encoding, meta, number))
+            pieces.append(draft_row(row, chosen, _find_row_id(row, columns), columns, meta))
     return Parsed(pieces, number, tally)
 
 
@@ -212,40 +198,26 @@ def _is_header(row: list[Cell], job: Job) -> bool:
 def _read_row_metadata(row: list[Cell], columns: tuple[str, ...]) -> dict[str, object]:
     """Return the row as metadata, for policies that use names from it; a cell with ``;`` or ``|`` is a list."""
     listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
-    return read_metadata(
-        {n: v[0] if len(v) == 1 else [w for w in v if w] for n, v in zip(columns, listed, strict=True)}
-    )
+    values = (v[0] if len(v) == 1 else [word for word in v if word] for v in listed)
+    return read_metadata(dict(zip(columns, values, strict=True)))
 
 
-def _row_id(row: list[Cell], columns: tuple[str, ...]) -> str:
+def _find_row_id(row: list[Cell], columns: tuple[str, ...]) -> str:
     for cell, name in zip(row, columns, strict=True):
-        if name.lower() in ID_NAMES and is_id((name,), cell.value):
+        if name.lower() in ID_NAMES and is_record_id((name,), cell.value):
             return cell.value
     return ""
 
 
-def _draft_row(
-    id: str,
-    row: list[Cell],
-    chosen: list[int],
-    columns: tuple[str, ...],
-    delimiter: str,
-    end: str,
-    encoding: Encoding,
-    meta: Mapping[str, object],
-    line: int,
-) -> Draft:
-    parts = [(columns[i], row[i].value, "\n") for i in chosen]
-    document = join_fields(id, parts, meta)
-
-    def render_row(parts: tuple[str, ...]) -> bytes:
-        out = [cell.raw for cell in row]
-        for i, part in zip(chosen, parts, strict=bool(chosen)):
-            if part != row[i].value:
-                out[i] = row[i].format_value(part, delimiter)
-        return encoding.encode(delimiter.join(out) + end)
-
-    return Draft(document, render_row, line)
+def _write_row(
+    row: list[Cell], chosen: list[int], delimiter: str, end: str, encoding: Encoding, parts: tuple[str, ...]
+) -> bytes:
+    """Return a row with new values of the cells ``chosen``."""
+    out = [cell.raw for cell in row]
+    for i, part in zip(chosen, parts, strict=bool(chosen)):
+        if part != row[i].value:
+            out[i] = row[i].format_value(part, delimiter)
+    return encoding.encode(delimiter.join(out) + end)
 
 
 CSV = Format("csv", _parse_table, _read_table_chunks, many=True, fields=True, unit="row")

@@ -8,15 +8,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, Findings, describe_failure
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
+from allonym.files import record
 from allonym.files.formats import get_format
 from allonym.files.items import Item
-from allonym.files.journal import verify_written
-from allonym.files.record import Chunk, Format, Job, Treated, anonymize_chunk, check_ratio, find_in_chunk, read_all
+from allonym.files.output import hash_beginning
+from allonym.files.record import Chunk, Job, Parsed, Treated, anonymize_chunk
 
 BATCH = 1 << 16
 """Approximate size of a batch in bytes."""
@@ -51,7 +51,7 @@ def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     if task.chunk is None:
         return task, None
     try:
-        return task, find_in_chunk(get_format(task.format).parse(task.chunk, job), job)
+        return task, record.detect_in_chunk(get_format(task.format).parse(task.chunk, job), job)
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):
@@ -64,13 +64,9 @@ def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None)
         return task.place, Treated(refused=task.refused)
     try:
         return task.place, anonymize_chunk(get_format(task.format).parse(task.chunk, job), job, findings)
-    except VaultError:
+    except (VaultError, UsageError):
         raise
-    except DataError as error:
-        return task.place, Treated(refused=describe_failure(error))
-    except UsageError:
-        raise
-    except RECORD_ERRORS as error:
+    except (DataError, *RECORD_ERRORS) as error:
         return task.place, Treated(refused=describe_failure(error))
 
 
@@ -108,55 +104,73 @@ def read_tasks(
     before = sum(item.size for item in items[: stretch.first])
     for index in range(stretch.first, len(items)):
         item = items[index]
-        bytes_read = before + item.size
-        before = bytes_read
-        if item.format is None:
-            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=item.refused)
-            continue
+        end = Place(index, last=True, consumed=before + item.size)
         part = stretch if index == stretch.first else Stretch(index)
         try:
-            yield from _read_file_chunks(index, item, item.format, job, size, bytes_read, part)
-        except UnknownNameError as error:
-            if not folder:
+            if item.format is None:
+                yield Task(end, "", refused=item.refused)
+            else:
+                yield from _read_file_chunks(item, job, size, before, part)
+        except (DataError, UnknownNameError) as error:
+            if isinstance(error, UnknownNameError) and not folder:
                 raise
-            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=str(error))
-        except DataError as error:
-            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=str(error))
+            yield Task(end, "", refused=str(error))
         except (OSError, EOFError, zlib.error) as error:
+            why = "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__
             if not folder:
-                raise DataError(f"cannot read {item.name}: {_describe_unreadable(error)}") from None
-            why = f"cannot be read: {_describe_unreadable(error)}"
-            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=why)
+                raise DataError(f"cannot read {item.name}: {why}") from None
+            yield Task(end, "", refused=f"cannot be read: {why}")
+        before += item.size
         if stretch.end is not None:
             return
 
 
-def _read_file_chunks(
-    index: int, item: Item, kind: Format, job: Job, size: int, bytes_before: int, stretch: Stretch
-) -> Iterator[Task]:
-    start = stretch.start
+def _read_file_chunks(item: Item, job: Job, size: int, before: int, stretch: Stretch) -> Iterator[Task]:
+    """Yield the chunks of one file; ``before`` is the size of the files in front of it."""
+    index, start, kind = stretch.first, stretch.start, item.format
+    assert kind is not None
     with ExitStack() as stack:
-        raw: BinaryIO
-        if item.source is None:
-            raw = sys.stdin.buffer
-        else:
-            raw = stack.enter_context(item.source.open("rb"))
+        raw: BinaryIO = sys.stdin.buffer if item.source is None else stack.enter_context(item.source.open("rb"))
         stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
         if kind.chunks is None:
-            data = read_all(stream)
-            yield Task(Place(index, len(data), last=True, consumed=bytes_before), kind.name, Chunk(data, end=len(data)))
+            data = record.read_all(stream)
+            place = Place(index, len(data), last=True, consumed=before + item.size)
+            yield Task(place, kind.name, Chunk(data, end=len(data)))
             return
-        state = blake2b(digest_size=32)
-        if start and stretch.read:
-            state = verify_written(stream, start, stretch.read)
+        state = hash_beginning(stream, start if stretch.read else 0)
+        if state is None or (stretch.read and state.hexdigest() != stretch.read):
+            raise UsageError("the input differs from that of the unfinished run; begin again with overwrite")
+        if stretch.read:
             stream.seek(0)
         for chunk in kind.chunks(stream, job, size, start):
             state.update(chunk.data)
-            consumed = bytes_before - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
+            consumed = before + min(item.size, raw.tell() if item.packed else chunk.end)
             yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
             if stretch.end is not None and chunk.end >= stretch.end:
                 return
-    yield Task(Place(index, last=True, consumed=bytes_before), "")
+    yield Task(Place(index, last=True, consumed=before + item.size), "")
+
+
+def parse_all_chunks(items: Sequence[Item], job: Job, folder: bool) -> Iterator[tuple[Item, int, Parsed | None, bool]]:
+    """Parse all chunks of all files.
+
+    Yields:
+        The file, the lines before the chunk, the parsed chunk (None at the end of a file of many chunks), and whether
+        it is the last of its file.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    lines = 0
+    for task in read_tasks(items, job, folder, BATCH):
+        item = items[task.place.item]
+        if task.refused:
+            raise DataError(f"{item.name}: {task.refused}")
+        parsed = None
+        if task.chunk is not None and item.format is not None:
+            parsed = item.format.parse(task.chunk, job)
+        yield item, lines, parsed, task.place.last
+        lines = 0 if task.place.last else lines + (parsed.lines if parsed else 0)
 
 
 class _Unpacked(gzip.GzipFile):
@@ -170,9 +184,5 @@ class _Unpacked(gzip.GzipFile):
                 blocks.append(block)
             return b"".join(blocks)
         data = super().read(size)
-        check_ratio(cast(BinaryIO, self.fileobj).tell(), self.tell())
+        record.check_compression_ratio(cast(BinaryIO, self.fileobj).tell(), self.tell())
         return data
-
-
-def _describe_unreadable(error: Exception) -> str:
-    return "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__

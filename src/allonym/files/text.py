@@ -19,11 +19,7 @@ def read_transcript(text: str, id: str = "") -> Document:
 
 def _parse_text(chunk: Chunk, job: Job) -> Parsed:
     text, encoding = decode_file(chunk.data)
-
-    def render_text(parts: tuple[str, ...]) -> bytes:
-        return encoding.mark + encoding.encode(parts[0])
-
-    return Parsed([Draft(read_transcript(text), render_text)])
+    return Parsed([Draft(read_transcript(text), lambda parts: encoding.encode_file(parts[0]))])
 
 
 TEXT = Format("txt", _parse_text)

@@ -9,25 +9,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from allonym.batch import format_lead_in
 from allonym.errors import DataError, RefusedContent
-from allonym.files.office import (
-    Package,
-    Slot,
-    check_parts,
-    check_printable,
-    is_usual_text,
-    local_name,
-    make_text_slot,
-    parse_slots,
-    slot_of_attribute,
-)
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, text_parts, treat_textless_parts
+from allonym.files.office import Package, Part, Slot, get_local_name, is_common_office_text
+from allonym.files.officeparts import list_all_slots, list_text_parts, parse_office_file, treat_textless_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Chunk, Format, Job, Parsed
 
@@ -41,10 +31,8 @@ _ALLOWED = {
     r"xl/drawings/\w+\.vml": "text",
     r"xl/printerSettings/.*": "drop",
     r"xl/(threadedComments|persons)/[^/]*\.xml": "drop",
-    **COMMON,
 }
 _REFUSED = (
-    *REFUSED,
     (r"xl/embeddings/.*|xl/activeX/.*|xl/ctrlProps/.*", "an embedded object or form control"),
     (r"xl/externalLinks/.*", "a link to another file"),
     (r"xl/chartsheets/.*", "a chart sheet"),
@@ -75,22 +63,21 @@ _ATTRIBUTES = {
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
-def _read_rich_text(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
+def _read_rich_text(part: Part, parent: Any, column: str) -> Iterator[Slot]:
     """Return the runs of a rich text, read as one text, after its column's name."""
     gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
-        yield make_text_slot(package, name, element, gap)
+        yield part.make_text_slot(element, gap)
         gap = ""
 
 
-def _list_headed_cells(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
+def _list_cells_with_columns(part: Part, shared: list[str]) -> Iterator[tuple[Any, str]]:
     """Return the cells of a sheet, each with its column name."""
     rows: dict[str, list[tuple[str, Any, str]]] = {}
-    for cell in package.read_tree(name).iter("{*}c"):
+    for cell in part.root.iter("{*}c"):
         column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
-        rows.setdefault(row, []).append(
-            (column, cell, _read_cell_text(cell, shared) if len(rows) <= TITLE_ROWS else "")
-        )
+        cells = rows.setdefault(row, [])
+        cells.append((column, cell, _read_cell_text(cell, shared) if len(rows) <= TITLE_ROWS else ""))
     filled = {row: sum(bool(text) for _, _, text in cells) for row, cells in islice(rows.items(), TITLE_ROWS)}
     # There may be a title above the column names, in a cell or two.
     top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
@@ -109,9 +96,29 @@ def _read_cell_text(cell: Any, shared: list[str]) -> str:
     return "".join(cell.itertext()) if cell.get("t") == "inlineStr" else value
 
 
+def _make_date_finder(package: Package) -> Callable[[Any, str], str | None]:
+    """Return a function from a cell and its number to the date that the cell shows, or None."""
+    old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
+    epoch = datetime.datetime(1899, 12, 30)
+    if old is not None and old.get("date1904") in ("1", "true"):
+        epoch = datetime.datetime(1904, 1, 1)
+    styles = _find_date_styles(package)
+
+    def find_date(cell: Any, number: str) -> str | None:
+        if int(cell.get("s", 0)) not in styles:
+            return None
+        try:
+            moment = epoch + datetime.timedelta(days=float(number))
+        except (ValueError, OverflowError):
+            return None
+        return moment.date().isoformat() if float(number).is_integer() else moment.isoformat(" ", "seconds")
+
+    return find_date
+
+
 def _find_date_styles(package: Package) -> frozenset[int]:
     """Return the cell styles that show a number as a date."""
-    if "xl/styles.xml" not in package.names():
+    if "xl/styles.xml" not in package.list_parts():
         return frozenset()
     root = package.read_tree("xl/styles.xml")
     dates = set(_DATE_FORMATS)
@@ -124,180 +131,147 @@ def _find_date_styles(package: Package) -> frozenset[int]:
     return frozenset(i for i, xf in cell_formats if int(xf.get("numFmtId", 0)) in dates)
 
 
-def _as_date(value: str, epoch: datetime.datetime) -> str | None:
-    try:
-        moment = epoch + datetime.timedelta(days=float(value))
-    except (ValueError, OverflowError):
-        return None
-    return moment.date().isoformat() if float(value).is_integer() else moment.isoformat(" ", "seconds")
+def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> Slot:
+    """Return the slot of a number. An edit makes its cell a text cell.
 
+    The result of a formula is removed instead; the program that opens the file computes it again.
+    """
 
-def _number_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
     def put_number(new: str) -> None:
         from lxml import etree
 
-        space = cell.tag[: cell.tag.index("}") + 1]
         for child in list(cell):
-            if local_name(child) in ("v", "is"):
+            if get_local_name(child) in ("v", "is"):
                 cell.remove(child)
-        cell.set("t", "inlineStr")
-        inline = etree.SubElement(cell, f"{space}is")
-        etree.SubElement(inline, f"{space}t").text = check_printable(new)
-        package.touched.add(name)
+        if cell.find("{*}f") is None:
+            space = cell.tag[: cell.tag.index("}") + 1]
+            cell.set("t", "inlineStr")
+            etree.SubElement(etree.SubElement(cell, f"{space}is"), f"{space}t").text = new
 
-    return Slot(text, put_number, "\n" + format_lead_in(column, text))
-
-
-def _make_formula_result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
-    """Return the slot of a formula's number. An edit removes it; the program that opens the file computes it again."""
-
-    def put_result(_: str) -> None:
-        for value in cell.findall("{*}v"):
-            cell.remove(value)
-        package.touched.add(name)
-
-    return Slot(text, put_result, "\n" + format_lead_in(column, text))
+    return part.make_slot(text, put_number, "\n" + format_lead_in(column, text))
 
 
-def _read_heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
+def _read_header_or_footer(part: Part, element: Any) -> Iterator[Slot]:
     """Return the texts of a sheet's header or footer, between the codes for position, font, page and so on."""
     pieces = _CODE.split(element.text)
 
     def put_piece(index: int, text: str) -> None:
-        pieces[index] = check_printable(text).replace("&", "&&")
+        pieces[index] = text.replace("&", "&&")
         element.text = "".join(pieces)
-        package.touched.add(name)
 
     gap = "\n"
     for index in range(0, len(pieces), 2):
         if pieces[index].strip():
-            yield Slot(pieces[index].replace("&&", "&"), partial(put_piece, index), gap)
+            yield part.make_slot(pieces[index].replace("&&", "&"), partial(put_piece, index), gap)
             gap = ""
         if index + 1 < len(pieces) and pieces[index + 1] in ("&L", "&C", "&R"):
             gap = "\n"
 
 
-def _read_sheet(
-    package: Package, name: str, columns: dict[Any, str], dates: frozenset[int], epoch: datetime.datetime
-) -> Iterator[Slot]:
-    for element in package.read_tree(name).iter("{*}*"):
-        local = local_name(element)
+def _read_sheet(part: Part, columns: dict[Any, str], date_of: Callable[[Any, str], str | None]) -> Iterator[Slot]:
+    for element in part.root.iter("{*}*"):
+        local = get_local_name(element)
         if local == "pageSetup":
             # It refers to the printer's settings, which name the printer and are removed.
             for attribute in [a for a in element.attrib if str(a).endswith("}id")]:
                 del element.attrib[attribute]
-                package.touched.add(name)
+                part.mark_changed()
         elif local == "c":
-            yield from _read_cell(package, name, element, columns.get(element, ""), dates, epoch)
+            yield from _read_cell(part, element, columns.get(element, ""), date_of)
         elif element.text and local in _TEXTS:
-            yield from _read_heading(package, name, element)
+            yield from _read_header_or_footer(part, element)
         elif element.text and local in _FORMULAS and '"' in element.text:
-            yield make_text_slot(package, name, element)
-        for attribute in _ATTRIBUTES.get(local, ()):
-            if element.get(attribute):
-                yield slot_of_attribute(package, name, element, attribute)
+            yield part.make_text_slot(element)
+        yield from _read_attributes(part, element)
 
 
-def _read_cell(
-    package: Package, name: str, cell: Any, column: str, dates: frozenset[int], epoch: datetime.datetime
-) -> Iterator[Slot]:
+def _read_attributes(part: Part, element: Any) -> Iterator[Slot]:
+    for attribute in _ATTRIBUTES.get(get_local_name(element), ()):
+        if element.get(attribute):
+            yield part.make_attribute_slot(element, attribute)
+
+
+def _read_cell(part: Part, cell: Any, column: str, date_of: Callable[[Any, str], str | None]) -> Iterator[Slot]:
     kind = cell.get("t", "n")
-    inline, value, formula = cell.find("{*}is"), cell.find("{*}v"), cell.find("{*}f")
+    inline, value = cell.find("{*}is"), cell.find("{*}v")
     if inline is not None:
-        yield from _read_rich_text(package, name, inline, column)
+        yield from _read_rich_text(part, inline, column)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
-        yield make_text_slot(package, name, value, "\n" + format_lead_in(column, value.text))
+        yield part.make_text_slot(value, "\n" + format_lead_in(column, value.text))
     elif kind == "n":
-        text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
+        text = date_of(cell, value.text)
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
-        if text is not None and formula is None:
-            yield _number_slot(package, name, cell, text, column)
-        elif text is not None:
-            yield _make_formula_result_slot(package, name, cell, text, column)
+        if text is not None:
+            yield _make_number_slot(part, cell, text, column)
 
 
-def _read_workbook(package: Package, name: str) -> Iterator[Slot]:
-    def make_fixed_slot(what: str) -> Any:
-        def put_fixed(_: str) -> None:
-            raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
-
-        return put_fixed
+def _read_workbook(part: Part) -> Iterator[Slot]:
+    def refuse_change(what: str, new: str) -> None:
+        raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
 
     sheets = 0
-    for element in package.read_tree(name).iter("{*}*"):
-        local = local_name(element)
+    for element in part.root.iter("{*}*"):
+        local = get_local_name(element)
         if local == "sheet":
             sheets += 1
-            if not is_usual_text(str(element.get("name"))):
-                yield Slot(str(element.get("name")), make_fixed_slot(f"the name of sheet {sheets}"))
+            if not is_common_office_text(str(element.get("name"))):
+                yield Slot(str(element.get("name")), partial(refuse_change, f"the name of sheet {sheets}"))
         elif local == "definedName":
-            yield Slot(str(element.get("name")), make_fixed_slot("a defined name"))
+            yield Slot(str(element.get("name")), partial(refuse_change, "a defined name"))
             if element.get("comment"):
-                yield slot_of_attribute(package, name, element, "comment")
+                yield part.make_attribute_slot(element, "comment")
             if '"' in (element.text or ""):
-                yield make_text_slot(package, name, element)
+                yield part.make_text_slot(element)
         elif local in _BLANKED and element.get(_BLANKED[local]):
             element.set(_BLANKED[local], "")
-            package.touched.add(name)
+            part.mark_changed()
 
 
-def _read_comments(package: Package, name: str) -> Iterator[Slot]:
-    for element in package.read_tree(name).iter("{*}*"):
-        if local_name(element) == "author" and element.text:
-            element.text = package.author(element.text)
-            package.touched.add(name)
-        elif local_name(element) == "text":
-            yield from _read_rich_text(package, name, element, "")
+def _read_comments(part: Part) -> Iterator[Slot]:
+    for element in part.root.iter("{*}*"):
+        if get_local_name(element) == "author" and element.text:
+            element.text = part.package.replace_author(element.text)
+            part.mark_changed()
+        elif get_local_name(element) == "text":
+            yield from _read_rich_text(part, element, "")
 
 
 def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """Return the slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
-    tasks = treat_textless_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
-    old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
-    epoch = datetime.datetime(1899, 12, 30)
-    if old is not None and old.get("date1904") in ("1", "true"):
-        epoch = datetime.datetime(1904, 1, 1)
-    dates = _find_date_styles(package)
+    tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = ["".join(item.itertext()) for item in shared]
     columns: dict[Any, str] = {}
     used_in: dict[int, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            for cell, column in _list_headed_cells(package, name, texts):
+            for cell, column in _list_cells_with_columns(Part(package, name), texts):
                 columns[cell] = column
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
                     used_in.setdefault(int(index), column)
-    workbook_slots: list[Slot] = []
-    for name in sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n)):
-        if tasks[name] == "strings":
-            for i, item in enumerate(shared):
-                workbook_slots += _read_rich_text(package, name, item, used_in.get(i, ""))
-        elif tasks[name] == "sheet":
-            workbook_slots += _read_sheet(package, name, columns, dates, epoch)
-        elif tasks[name] == "comments":
-            workbook_slots += _read_comments(package, name)
-        elif tasks[name] == "workbook":
-            workbook_slots += _read_workbook(package, name)
-        elif tasks[name] == "table":
-            for element in package.read_tree(name).iter("{*}*"):
-                for attribute in _ATTRIBUTES.get(local_name(element), ()):
-                    if element.get(attribute):
-                        workbook_slots.append(slot_of_attribute(package, name, element, attribute))
-    for name in text_parts(tasks, ""):
-        workbook_slots += list_part_slots(package, name)
-    return all_slots(package, tasks, workbook_slots, depth)
+    readers: dict[str, Callable[[Part], Iterable[Slot]]] = {
+        "sheet": partial(_read_sheet, columns=columns, date_of=_make_date_finder(package)),
+        "comments": _read_comments,
+        "workbook": _read_workbook,
+        "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _read_attributes(part, e)),
+        "strings": lambda part: (
+            slot for i, item in enumerate(shared) for slot in _read_rich_text(part, item, used_in.get(i, ""))
+        ),
+    }
+    names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
+    slots = [slot for n in names if tasks[n] in readers for slot in readers[tasks[n]](Part(package, n))]
+    slots += [slot for name in list_text_parts(tasks, "") for slot in list_part_slots(Part(package, name))]
+    return list_all_slots(package, tasks, slots, depth)
 
 
 def _parse_xlsx(chunk: Chunk, job: Job) -> Parsed:
-    package = Package.open(chunk.data)
-    return parse_slots(package, list_slots(package, job.policy.images, 0), "xlsx")
+    return parse_office_file(chunk, job, list_slots, "xlsx")
 
 
 XLSX = Format("xlsx", _parse_xlsx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from allonym.batch import Key, anonymize_batch, import_arrow
@@ -11,35 +12,21 @@ from allonym.pipeline import AnyPolicy
 from allonym.policy import Policy
 
 
+@dataclass(frozen=True, repr=False)
 class Mapper:
     """A function over batches, from :func:`mapper`. Its ``repr`` shows no key."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        columns: tuple[str, ...],
-        id_column: str | None,
-        key: Key,
-        plan_column: str | None,
-        error_column: str,
-        version: str,
-    ) -> None:
-        self._policy = policy
-        self._columns = columns
-        self._id_column = id_column
-        self._key = key
-        self._added = (plan_column, error_column)
-        self._version = version
+    # Datasets names its cache after a hash of these, so they are what decides the result and nothing else.
+    policy: Policy
+    columns: tuple[str, ...]
+    id_column: str | None
+    key: Key
+    plan_column: str | None
+    error_column: str
+    version: str
 
     def __repr__(self) -> str:
-        return f"Mapper({', '.join(self._columns)})"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Datasets names its cache after a hash of this, so it holds what decides the result and nothing else.
-        return (
-            Mapper,
-            (self._policy, self._columns, self._id_column, self._key, *self._added, self._version),
-        )
+        return f"Mapper({', '.join(self.columns)})"
 
     def __call__(self, batch: Any) -> Any:
         """Anonymise the text columns of a batch.
@@ -58,52 +45,43 @@ class Mapper:
         """
         arrow = import_arrow()
         if isinstance(batch, arrow.Table):
-            parts = [self._anonymize_batch(part) for part in batch.to_batches()] or [
-                self._anonymize_batch(_make_empty_batch(arrow, batch))
-            ]
-            return arrow.Table.from_batches(parts)
+            parts = batch.to_batches() or [arrow.RecordBatch.from_pylist([], schema=batch.schema)]
+            return arrow.Table.from_batches([self._anonymize_batch(part) for part in parts])
         if not isinstance(batch, Mapping):
             raise UsageError("the mapper takes the batches of datasets.map(..., batched=True)")
-        used = [*self._columns, *((self._id_column,) if self._id_column else ())]
-        for name in used:
+        for name in (*self.columns, *((self.id_column,) if self.id_column else ())):
             if name not in batch:
                 raise UnknownNameError("column", name, batch)
-        for name in self._added:
-            if name is not None and name in batch:
-                raise UsageError(f"column {name!r} exists already; choose another name for the added column")
-        columns = {}
-        for name in self._columns:
-            if isinstance(batch[name], str):
-                raise UsageError("datasets.map needs batched=True for this mapper")
-            values = list(batch[name])
-            # Checked here, since Arrow's own errors quote the value.
-            wrong = {type(v).__name__ for v in values if v is not None and not isinstance(v, str)}
-            if wrong:
-                raise UsageError(f"column {name!r} holds {', '.join(sorted(wrong))}, and text is required")
-            columns[name] = arrow.array(values, arrow.large_string())
-        if self._id_column is not None and self._id_column not in columns:
-            columns[self._id_column] = arrow.array([str(v) for v in batch[self._id_column]], arrow.large_string())
-        anonymised = self._anonymize_batch(arrow.RecordBatch.from_pydict(columns))
-        out = {name: anonymised.column(anonymised.schema.names.index(name)).to_pylist() for name in self._columns}
-        for name in self._added:
-            if name is not None:
-                # Datasets takes the type of a new column from its first batch: None alone would be no text.
-                out[name] = [
-                    value or "" for value in anonymised.column(anonymised.schema.names.index(name)).to_pylist()
-                ]
-        return out
+        added = [name for name in (self.plan_column, self.error_column) if name is not None]
+        if existing := [name for name in added if name in batch]:
+            raise UsageError(f"column {existing[0]!r} exists already; choose another name for the added column")
+        columns = {name: _make_text_array(arrow, name, batch[name]) for name in self.columns}
+        if self.id_column is not None and self.id_column not in columns:
+            columns[self.id_column] = arrow.array([str(v) for v in batch[self.id_column]], arrow.large_string())
+        values = self._anonymize_batch(arrow.RecordBatch.from_pydict(columns)).to_pydict()
+        # Datasets takes the type of a new column from its first batch: None alone would be no text.
+        texts = {name: [value or "" for value in values[name]] for name in added}
+        return {name: values[name] for name in self.columns} | texts
 
     def _anonymize_batch(self, batch: Any) -> Any:
-        plan_column, error_column = self._added
         return anonymize_batch(
             batch,
-            self._policy,
-            columns=self._columns,
-            id_column=self._id_column,
-            key=self._key,
-            plan_column=plan_column,
-            error_column=error_column,
+            self.policy,
+            columns=self.columns,
+            id_column=self.id_column,
+            key=self.key,
+            plan_column=self.plan_column,
+            error_column=self.error_column,
         )
+
+
+def _make_text_array(arrow: Any, name: str, values: Any) -> Any:
+    if isinstance(values, str):
+        raise UsageError("datasets.map needs batched=True for this mapper")
+    # Checked here, since Arrow's own errors quote the value.
+    if wrong := {type(v).__name__ for v in values if v is not None and not isinstance(v, str)}:
+        raise UsageError(f"column {name!r} holds {', '.join(sorted(wrong))}, and text is required")
+    return arrow.array(list(values), arrow.large_string())
 
 
 def mapper(
@@ -147,7 +125,3 @@ def mapper(
     if not named:
         raise UsageError("the mapper needs the names of the columns to anonymise")
     return Mapper(Policy.load(policy), named, id_column, key, plan_column, error_column, __version__)
-
-
-def _make_empty_batch(arrow: Any, table: Any) -> Any:
-    return arrow.RecordBatch.from_arrays([arrow.array([], field.type) for field in table.schema], schema=table.schema)

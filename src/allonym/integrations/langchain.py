@@ -106,7 +106,7 @@ class Anonymizer(_Step):
         result = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
         parts = iter(result.parts if texts else ())
         out = _change_texts(input, lambda _, __: next(parts))
-        self._runs.put(_find_run(config), result.plan)
+        self._runs.put(_find_run_id(config), result.plan)
         return out
 
 
@@ -134,9 +134,7 @@ class RestoringStep(_Step):
         """
         answer: _Answer | None = None
         for piece in input:
-            answer = answer or _Answer(
-                self._make_restorer(config)
-            )  # not before: the anonymizer runs for the first piece
+            answer = answer or _Answer(self._make_restorer(config))  # the anonymizer has run for the first piece
             yield from answer.feed(piece)
         if answer is not None:
             yield from answer.end()
@@ -158,7 +156,7 @@ class RestoringStep(_Step):
             await run_in_executor(config, self._log_counts, answer, config)
 
     def _make_restorer(self, config: RunnableConfig | None) -> Restorer:
-        plan = self._runs.take(_find_run(config))
+        plan = self._runs.take(_find_run_id(config))
         if plan is None and self._vault is None:
             raise RestoreError(
                 "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
@@ -168,9 +166,7 @@ class RestoringStep(_Step):
             assert plan is not None
             return Restorer.from_plan(plan)
         scope = _read_scope(self._scope, config)
-        if plan is None:
-            return Restorer.from_vault(self._vault, scope)
-        return Restorer.from_plan(plan, self._vault, scope)
+        return Restorer.from_vault(self._vault, scope) if plan is None else Restorer.from_plan(plan, self._vault, scope)
 
     def _log_counts(self, answer: _Answer, config: RunnableConfig | None) -> None:
         if self._vault is not None:
@@ -198,7 +194,7 @@ class _Runs:
             return None if run is None else self._plans.pop(run, None)
 
 
-def _find_run(config: RunnableConfig | None) -> UUID | None:
+def _find_run_id(config: RunnableConfig | None) -> UUID | None:
     """The id of the sequence that a step belongs to: the parent run of all its steps."""
     run = getattr((config or {}).get("callbacks"), "parent_run_id", None)
     if run is not None and not isinstance(run, UUID):
@@ -218,20 +214,15 @@ def _read_scope(scope: Scope, config: RunnableConfig | None) -> str:
     return name
 
 
-def _change_texts(value: Any, change: Change) -> Any:
-    """Copy an input with every text changed, in reading order. Input that cannot be read is refused."""
-    if isinstance(value, BaseMessage):
-        return _change_message(value, change)
-    if isinstance(value, ChatPromptValue):
-        return ChatPromptValue(messages=[_change_message(message, change) for message in value.messages])
-    if isinstance(value, StringPromptValue):
-        return StringPromptValue(text=change(value.text, ""))
-    if isinstance(value, Mapping):  # the names are a prompt's variables, or a tool's parameters
-        return {name: _change_value(message, change, str(name)) for name, message in value.items()}
-    return _change_value(value, change)
+def _change_texts(value: Any, change: Change, name: str = "", *, with_keys: bool = False) -> Any:
+    """Copy an input with every text changed, in reading order. Input that cannot be read is refused.
 
-
-def _change_value(value: Any, change: Change, name: str = "") -> Any:
+    Args:
+        value: the input.
+        change: changes one text.
+        name: of the field that holds the value.
+        with_keys: whether keys are texts; else they are the names of a prompt's variables, or a tool's parameters.
+    """
     if isinstance(value, str):
         return change(value, name)
     if value is None or isinstance(value, bool):
@@ -239,13 +230,21 @@ def _change_value(value: Any, change: Change, name: str = "") -> Any:
     if isinstance(value, (int, float)):
         changed = change(str(value), name)
         return value if changed == str(value) else changed
+    if isinstance(value, BaseMessage):
+        return _change_message(value, change)
+    if isinstance(value, ChatPromptValue):
+        return ChatPromptValue(messages=[_change_message(message, change) for message in value.messages])
+    if isinstance(value, StringPromptValue):
+        return StringPromptValue(text=change(value.text, ""))
     if isinstance(value, Mapping):
-        return {_change_value(key, change): _change_value(item, change, str(key)) for key, item in value.items()}
+        copied = {}
+        for key, item in value.items():
+            new_key = _change_texts(key, change, with_keys=True) if with_keys else key
+            copied[new_key] = _change_texts(item, change, str(key), with_keys=True)
+        return copied
     if isinstance(value, (list, tuple)):
-        listed = [_change_value(item, change, name) for item in value]
+        listed = [_change_texts(item, change, name, with_keys=True) for item in value]
         return tuple(listed) if isinstance(value, tuple) else listed
-    if isinstance(value, (BaseMessage, ChatPromptValue, StringPromptValue)):
-        return _change_texts(value, change)
     raise RefusedContent(
         f"the anonymizer takes texts, messages and prompts, not {type(value).__name__}, which it cannot read"
     )
@@ -262,14 +261,13 @@ def _change_message(message: BaseMessage, change: Change) -> BaseMessage:
         new["role"] = change(message.role, "")
     if message.name and message.type not in ("tool", "function"):  # theirs is the tool's
         new["name"] = change(message.name, "")
-    content = message.content
-    new["content"] = (
-        change(content, "") if isinstance(content, str) else [_change_block(block, change) for block in content]
-    )
+    blocks = message.content
+    new["content"] = change(blocks, "") if isinstance(blocks, str) else [_change_block(b, change) for b in blocks]
     if isinstance(message, AIMessage):
         new["tool_calls"] = [call | {"args": _change_texts(call["args"], change)} for call in message.tool_calls]
         new["invalid_tool_calls"] = [
-            call | {"args": _change_value(call["args"], change), "error": None} for call in message.invalid_tool_calls
+            call | {"args": _change_texts(call["args"], change, with_keys=True), "error": None}
+            for call in message.invalid_tool_calls
         ]
     copied = message.model_copy(update=new)
     if copied.model_extra:  # what somebody put into it beside its own fields
@@ -285,12 +283,8 @@ def _change_block(block: Any, change: Change) -> Any:
         return {"type": kind, "text": change(block["text"], "")}
     arguments = {"tool_use": "input", "tool_call": "args"}.get(kind)
     if arguments and isinstance(block.get(arguments), Mapping):
-        return {
-            "type": kind,
-            "id": block.get("id"),
-            "name": block.get("name"),
-            arguments: _change_texts(block[arguments], change),
-        }
+        named = {"type": kind, "id": block.get("id"), "name": block.get("name")}
+        return {**named, arguments: _change_texts(block[arguments], change)}
     raise RefusedContent(f"a message holds a part of type {kind!r}, which cannot be anonymised")
 
 
@@ -343,8 +337,8 @@ class _Answer:
             if rest:
                 yield rest
         elif rest or self._calls is not None:
-            said_before: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "usage_metadata": None}
-            extra = {name: value for name, value in said_before.items() if hasattr(self._last, name)}
+            empty: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "usage_metadata": None}
+            extra = {name: value for name, value in empty.items() if hasattr(self._last, name)}
             yield self._make_closing_chunk(self._last.model_copy(update=extra), rest)
 
     def _restore_chunk(self, piece: Any) -> Any:
@@ -362,23 +356,18 @@ class _Answer:
     def _restore_content(self, content: Any) -> Any:
         if isinstance(content, str):
             return self._arriving.feed(content)
-        restored: list[Any] = []
-        for block in content:
-            if isinstance(block, str):
-                restored.append(self._arriving.feed(block))
-            elif isinstance(block.get("text"), str):
-                restored.append({**block, "text": self._arriving.feed(block["text"])})
-            else:
-                restored.append(block)
-        return restored
+        return [self._restore_block(block) for block in content]
+
+    def _restore_block(self, block: Any) -> Any:
+        if isinstance(block, str):
+            return self._arriving.feed(block)
+        text = block.get("text")
+        return {**block, "text": self._arriving.feed(text)} if isinstance(text, str) else block
 
     def _restore_text(self, content: Any) -> str:
         restored = self._restore_content(content)
-        return (
-            restored
-            if isinstance(restored, str)
-            else "".join(b if isinstance(b, str) else b.get("text", "") for b in restored)
-        )
+        blocks = [restored] if isinstance(restored, str) else restored
+        return "".join(b if isinstance(b, str) else b.get("text", "") for b in blocks)
 
     def _make_closing_chunk(self, piece: Any, rest: str) -> Any:
         """The last chunk, with the text that was held back, and tool calls with restored arguments."""

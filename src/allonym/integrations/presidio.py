@@ -93,8 +93,8 @@ def from_presidio(
         if label and start < end:
             metadata = read("recognition_metadata")
             name = metadata.get("recognizer_name") if isinstance(metadata, Mapping) else None
-            sure = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) and score == score else 1.0
-            spans.append(Span(start, end, label, sure, f"presidio:{name or 'result'}"))
+            confidence = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) and score == score else 1.0
+            spans.append(Span(start, end, label, confidence, f"presidio:{name or 'result'}"))
     return tuple(sorted(spans))
 
 

@@ -92,10 +92,10 @@ def from_spacy(
     attrs = doc.spans[name].attrs if name else {}
     find = LabelMap(Policy.load(policy), "spacy", ("spacy", "conll"), extra=labels)
     count = len(marked)
-    places = _read_list(attrs, "places", count) or [(s.start_char, s.end_char) for s in marked]
-    names = _read_list(attrs, "labels", count) or [find(s.label_) for s in marked]
-    scores = _read_list(attrs, "scores", count) or [1.0] * count
-    sources = _read_list(attrs, "sources", count) or [f"spacy:{name or 'ents'}"] * count
+    places = _read_span_values(attrs, "places", count) or [(s.start_char, s.end_char) for s in marked]
+    names = _read_span_values(attrs, "labels", count) or [find(s.label_) for s in marked]
+    scores = _read_span_values(attrs, "scores", count) or [1.0] * count
+    sources = _read_span_values(attrs, "sources", count) or [f"spacy:{name or 'ents'}"] * count
     rows = zip(places, names, scores, sources, strict=True)
     spans = tuple(sorted(Span(a, b, label, float(sure), source) for (a, b), label, sure, source in rows if label))
     return Document(id, doc.text), spans
@@ -129,7 +129,7 @@ def _name_label(label: str, scheme: str, policy: Policy) -> str:
     return (policy.taxonomy.to_scheme(label, scheme) if scheme else None) or label
 
 
-def _read_list(attrs: Any, name: str, count: int) -> list[Any]:
+def _read_span_values(attrs: Any, name: str, count: int) -> list[Any]:
     """A group's attribute with one value for each span; empty where there is none, or the group was changed since."""
     values = attrs.get(name)
     return list(values) if isinstance(values, (list, tuple)) and len(values) == count else []

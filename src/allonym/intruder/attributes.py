@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.intruder.persons import ask_about_texts, list_strings
+from allonym.intruder.persons import ask_about_texts, read_strings
 from allonym.intruder.scoring import EXACT, LESS, RULES, score_guess
 from allonym.llm import Client
-from allonym.llm.templates import fill_slots, read_prompts
+from allonym.llm.templates import TEXT, fill_slots, make_list_schema, make_object_schema, read_prompts
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.samples import share
@@ -68,11 +68,9 @@ class AttributeResults(Serialisable):
 
 def guess_attributes(
     texts: Sequence[str],
+    client: Client,
     *,
     attributes: Sequence[str] = ATTRIBUTES,
-    client: Client | None = None,
-    settings: Mapping[str, object] | None = None,
-    key: bytes | None = None,
     person: str = "author",
     kind: str = "text",
     guesses: int = 3,
@@ -82,10 +80,8 @@ def guess_attributes(
 
     Args:
         texts: what it reads; each text by itself.
+        client: whom to ask; see :func:`allonym.intruder.persons.open_client`.
         attributes: some of :data:`ATTRIBUTES`.
-        client: whom to ask; by default the client for ``settings`` and ``key``.
-        settings: keys of a policy's table ``[llm]``.
-        key: for the client's cache, 32 bytes or more; None: no answer is stored.
         person: whose attributes, such as ``author`` or ``person described``.
         kind: what the texts are.
         guesses: most guesses for each attribute, 1 or more; further ones are left out.
@@ -95,7 +91,7 @@ def guess_attributes(
         One mapping per text with all requested attributes; empty tuples where the model gave no guess.
 
     Raises:
-        UsageError: no endpoint is named, or ``guesses`` is below 1.
+        UsageError: ``guesses`` is below 1.
         UnknownNameError: there is no such attribute.
         EndpointError: the endpoint did not answer. The message shows nothing that was sent.
     """
@@ -105,18 +101,10 @@ def guess_attributes(
     prompts = read_prompts("intruder", "attributes")
     lines = "\n".join(f'"{name}": {prompts["asked"][name]}' for name in attributes)
     slots = {"person": person, "kind": kind, "many": str(guesses), "asked": lines}
-    strings = {"type": "array", "items": {"type": "string"}}
-    schema = {
-        "type": "object",
-        "properties": dict.fromkeys(attributes, strings),
-        "required": list(attributes),
-        "additionalProperties": False,
-    }
-    answers = ask_about_texts(
-        texts, fill_slots(prompts["system"], slots), schema, "attributes",
-        client=client, settings=settings, key=key, guesses=guesses, advance=advance,
-    )  # fmt: skip
-    return tuple({name: list_strings((a or {}).get(name), guesses) for name in attributes} for a in answers)
+    schema = make_object_schema(dict.fromkeys(attributes, make_list_schema(TEXT)))
+    system = fill_slots(prompts["system"], slots)
+    answers = ask_about_texts(client, texts, system, schema, "attributes", guesses, advance)
+    return tuple({name: read_strings((a or {}).get(name), guesses) for name in attributes} for a in answers)
 
 
 def attribute_results(

@@ -58,7 +58,7 @@ class Reader:
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._read: dict[tuple[str, str], Read] = {}
 
-    def read(self, text: str, kind: str) -> Read:
+    def read_features(self, text: str, kind: str) -> Read:
         """Return the features of one kind, ``words`` or ``characters``, and where they stand."""
         features = self._read.pop((kind, text), None)
         if features is None:
@@ -76,13 +76,13 @@ class Reader:
         """How often each feature occurs in each text: sparse ``(n, V)``; V grows as features are met."""
         if not texts:
             return sparse.csr_matrix((0, len(self._numbers[kind])))
-        rows = [np.unique(self.read(text, kind).ids, return_counts=True) for text in texts]
+        rows = [np.unique(self.read_features(text, kind).ids, return_counts=True) for text in texts]
         starts = np.cumsum([0, *(len(ids) for ids, _ in rows)])
         data = np.concatenate([times for _, times in rows]).astype(np.float64)
         ids = np.concatenate([ids for ids, _ in rows])
         return sparse.csr_matrix((data, ids, starts), shape=(len(texts), len(self._numbers[kind])))
 
-    def names(self, kind: str) -> list[str]:
+    def list_features(self, kind: str) -> list[str]:
         """The features of a kind by their numbers."""
         return list(self._numbers[kind])
 
@@ -117,19 +117,16 @@ class Reader:
         return np.array(ids, np.int64), np.array(first, np.int64), np.array(last, np.int64)
 
     def _number_character_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
-        grams = [self._character_grams_of(word) for word in words]
+        grams = [self._number_grams_of_word(word) for word in words]
         places = np.repeat(np.arange(len(words)), [len(ids) for ids in grams]).astype(np.int64)
         return (np.concatenate(grams) if grams else np.zeros(0, np.int64)), places, places
 
-    def _character_grams_of(self, word: str) -> Ids:
+    def _number_grams_of_word(self, word: str) -> Ids:
         if word not in self._grams:
             numbers, padded = self._numbers["characters"], f" {word} "
             low, high = self._characters
-            names = [
-                padded[i : i + size]
-                for size in range(low, min(high, len(padded)) + 1)
-                for i in range(len(padded) - size + 1)
-            ]
+            sizes = range(low, min(high, len(padded)) + 1)
+            names = [padded[i : i + size] for size in sizes for i in range(len(padded) - size + 1)]
             self._grams[word] = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
         return self._grams[word]
 
@@ -150,7 +147,7 @@ class Weights:
         documents = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.where(documents > 0, np.log((1 + counts.shape[0]) / (1 + documents)) + 1, 0.0)
 
-    def of(self, counts: Any) -> Any:
+    def weigh_counts(self, counts: Any) -> Any:
         """Weigh the counts of other texts; a feature that was never learnt has no weight."""
         width = len(self.idf)
         rows = counts[:, :width] if counts.shape[1] > width else counts.copy()

@@ -17,15 +17,10 @@ from allonym.intruder.persons import open_client
 from allonym.intruder.protocol import TOLD, Item, Ranking, Target
 from allonym.llm import Client, Reply, Request
 from allonym.llm.client import read_answers_twice
-from allonym.llm.templates import Messages, fill_slots, read_prompts, to_utf8
+from allonym.llm.templates import TEXT, Messages, fill_slots, make_object_schema, read_prompts, to_utf8
 from allonym.text.names import normalize_organization, normalize_surface
 
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"first": {"type": "string"}, "second": {"type": "string"}},
-    "required": ["first", "second"],
-    "additionalProperties": False,
-}
+SCHEMA = make_object_schema({"first": TEXT, "second": TEXT})
 _SIMILAR = 0.85  # ratio of two names from which one may be the other misspelt
 _LONGEST = 100  # characters of an answer that is no JSON and may yet be a name
 
@@ -87,13 +82,15 @@ class _Judge:
         answers: dict[Target, Guesses] = {}
         for level, stage in enumerate(("", *TOLD)):
             # Whoever is told something was asked before without.
-            earlier = dict.fromkeys(_limit_target(t, stage) for t in targets if _level_of(t.told) >= level)
+            earlier = dict.fromkeys(
+                _limit_target_to_stage(t, stage) for t in targets if _get_stage_level(t.told) >= level
+            )
             missing = [target for target in earlier if target not in answers]
             answers |= zip(missing, self._request_guesses(missing, answers), strict=True)
         matched: dict[str, int] = {}
         order = np.full((len(targets), 2), -1, np.int64)
         for i, target in enumerate(targets):
-            for k, guess in enumerate(answers[_limit_target(target, target.told)]):
+            for k, guess in enumerate(answers[_limit_target_to_stage(target, target.told)]):
                 if guess not in matched:
                     matched[guess] = match_class(guess, self._names)
                 order[i, k] = matched[guess]
@@ -107,14 +104,14 @@ class _Judge:
         requests = [Request(self._build_messages(target, answers), SCHEMA, "guesses") for target in targets]
         again = _fill_prompt("again", {})
         replies = read_answers_twice(
-            self._client, requests, again, _read_guesses, lambda reply: _read_guesses(reply) or _read_name(reply)
+            self._client, requests, again, _read_guesses, lambda reply: _read_guesses(reply) or _read_plain_name(reply)
         )
         return [guesses or ("", "") for guesses in replies]
 
     def _build_messages(self, target: Target, answers: Mapping[Target, Guesses]) -> Messages:
         messages: Messages = (("system", _fill_prompt("system", self._slots)), ("user", to_utf8(target.item.text)))
-        for stage in TOLD[: _level_of(target.told)]:
-            first, second = answers[_limit_target(target, "" if stage == TOLD[0] else TOLD[0])]
+        for stage in TOLD[: _get_stage_level(target.told)]:
+            first, second = answers[_limit_target_to_stage(target, "" if stage == TOLD[0] else TOLD[0])]
             others = "\n\n".join(to_utf8(other.text) for other in target.others)
             answer = json.dumps({"first": first, "second": second})
             question = _fill_prompt(stage, {**self._slots, "others": others})
@@ -128,27 +125,25 @@ def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
     A guess means a class by the same name but for case, accents and legal form; else by one name within the other,
     word by word; else by one name that may be the other misspelt.
 
-    >>> match("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
+    >>> match_class("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
     0
     """
     core = normalize_organization(normalize_surface(guess))
     if not core.strip():
         return -1
     forms = [[normalize_organization(normalize_surface(name)) for name in names_of_class] for names_of_class in names]
-    words = set(core.split())
     tests = (
         lambda form: form == core,
-        lambda form: _contains_other(words, set(form.split())),
+        lambda form: _contains_other_name(set(core.split()), set(form.split())),
         lambda form: SequenceMatcher(None, form, core).ratio() >= _SIMILAR,
     )
     for fits in tests:
-        classes = [i for i, forms_of_class in enumerate(forms) if any(map(fits, forms_of_class))]
-        if classes:
+        if classes := [i for i, forms_of_class in enumerate(forms) if any(map(fits, forms_of_class))]:
             return classes[0] if len(classes) == 1 else -1
     return -1
 
 
-def _contains_other(a: set[str], b: set[str]) -> bool:
+def _contains_other_name(a: set[str], b: set[str]) -> bool:
     """Whether one of two names holds all words of the other, a longer one among them."""
     return (a <= b or b <= a) and any(len(word) > 3 for word in a & b)
 
@@ -161,17 +156,17 @@ def _read_guesses(reply: Reply) -> Guesses | None:
     return (first if isinstance(first, str) else "", second if isinstance(second, str) else "")
 
 
-def _read_name(reply: Reply) -> Guesses | None:
+def _read_plain_name(reply: Reply) -> Guesses | None:
     """Read an answer that is no JSON but may be a name."""
     content = reply.content.strip()
     return (content, "") if reply.whole and 0 < len(content) <= _LONGEST and "\n" not in content else None
 
 
-def _level_of(stage: str) -> int:
+def _get_stage_level(stage: str) -> int:
     return TOLD.index(stage) + 1 if stage else 0
 
 
-def _limit_target(target: Target, stage: str) -> Target:
+def _limit_target_to_stage(target: Target, stage: str) -> Target:
     """The target as it was when no more than ``stage`` was told; with no other text there is no more to tell."""
     if stage == "interchanged":
         return Target(target.item, stage, target.others) if target.others else Target(target.item, "altered")

@@ -70,9 +70,8 @@ class Linkage:
             raise UsageError(f"intruder 'linkage': features must be one of {', '.join(FEATURES)}, got {features!r}")
         for option, (low, high), most in (("words", words, 5), ("characters", characters, 10)):
             if not 1 <= low <= high <= most:
-                raise UsageError(
-                    f"intruder 'linkage': {option} must be two numbers from 1 to {most}, got {low}, {high}"
-                )
+                wrong = f"{option} must be two numbers from 1 to {most}, got {low}, {high}"
+                raise UsageError(f"intruder 'linkage': {wrong}")
         if not ridge > 0:
             raise UsageError(f"intruder 'linkage': ridge must be above 0, got {ridge:g}")
         self._kinds = FEATURES[features]
@@ -93,9 +92,8 @@ class Linkage:
         sample = np.arange(len(texts))
         if len(texts) > _SOLVED:
             sample = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
-        dual, left_out = _solve_weights(
-            sum(p.similarity(sample) for p in parts), (outputs - shares)[sample], self._ridge
-        )
+        similarity = sum(p.compute_similarity(sample) for p in parts)
+        dual, left_out = _solve_weights(similarity, (outputs - shares)[sample], self._ridge)
         if len(texts) > _SOLVED:
             dual = _approximate_weights(parts, outputs - shares, self._ridge)
         unique = _mark_texts_without_copy(texts)[sample]
@@ -121,7 +119,7 @@ class LinkageJudge:
         scores = np.full((len(targets), self._classes), -np.inf)
         if targets and len(self._known_classes):
             texts = [target.item.text for target in targets]
-            added = sum(part.scores(part.rows(texts)) for part in self._parts)
+            added = sum(part.scores(part.compute_features(texts)) for part in self._parts)
             scores[:, self._known_classes] = self._shares + added
         return scores
 
@@ -160,7 +158,7 @@ class LinkageJudge:
         spans = self._reader.find_word_spans(text)
         total = np.zeros(len(spans))
         for part in self._parts:
-            total += part.add_by_word(text, spans, place)
+            total += part.score_words(text, spans, place)
         return [(a, b, float(w)) for (a, b), w in zip(spans, total, strict=True)]
 
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
@@ -170,15 +168,15 @@ class LinkageJudge:
         total: dict[str, float] = {}
         if part is None or not targets:
             return total
-        names = self._reader.names(part.kind)
+        names = self._reader.list_features(part.kind)
         for target, label in zip(targets, labels, strict=True):
             text, place = target.item.text, self._find_class(label)
             if part.kind == "words":
-                row = part.rows([text])
-                weights = zip((names[i] for i in row.indices), part.add_by_feature(row, place), strict=True)
+                row = part.compute_features([text])
+                weights = zip((names[i] for i in row.indices), part.score_features(row, place), strict=True)
             else:
                 spans = self._reader.find_word_spans(text)
-                weights = zip((text[a:b].lower() for a, b in spans), part.add_by_word(text, spans, place), strict=True)
+                weights = zip((text[a:b].lower() for a, b in spans), part.score_words(text, spans, place), strict=True)
             for name, weight in weights:
                 if weight > 0:
                     total[name] = total.get(name, 0.0) + float(weight)
@@ -202,26 +200,26 @@ class _Part:
         if kind != "encoder":
             counts = reader.count_features(texts, kind)
             self._tfidf = Weights(counts)
-            self._learnt = self._tfidf.of(counts)
+            self._learnt = self._tfidf.weigh_counts(counts)
         else:
             self._learnt = reader.encode_texts(texts)
         self._dual: Any = None
         self._table: Any = None
 
-    def rows(self, texts: Sequence[str]) -> Any:
+    def compute_features(self, texts: Sequence[str]) -> Any:
         """The features of texts: ``(n, V)``."""
         if self.kind == "encoder":
             return self._reader.encode_texts(texts)
-        return self._tfidf.of(self._reader.count_features(texts, self.kind))
+        return self._tfidf.weigh_counts(self._reader.count_features(texts, self.kind))
 
-    def similarity(self, sample: NDArray[np.int64]) -> Any:
+    def compute_similarity(self, sample: NDArray[np.int64]) -> Any:
         """Similarity of some learnt texts: dense ``(n, n)``."""
         rows = self._learnt[sample]
         table = rows @ rows.T
         return self._weight * (table if self.kind == "encoder" else table.toarray())
 
-    def multiply(self, dual: Any) -> Any:
-        """Multiply :meth:`similarity` of all learnt texts by a vector ``(n,)``."""
+    def multiply_similarity(self, dual: Any) -> Any:
+        """Multiply :meth:`compute_similarity` of all learnt texts by a vector ``(n,)``."""
         return self._weight * (self._learnt @ (self._learnt.T @ dual))
 
     def learn_feature_weights(self, dual: Any) -> None:
@@ -236,7 +234,7 @@ class _Part:
             return rows @ self._table
         return (rows @ self._learnt.T) @ self._dual
 
-    def add_by_feature(self, row: Any, place: int) -> Floats:
+    def score_features(self, row: Any, place: int) -> Floats:
         """What each stored feature of one sparse row adds to a class."""
         if self._table is not None:
             weights = self._table[row.indices, place]
@@ -245,16 +243,16 @@ class _Part:
         added: Floats = row.data * weights
         return added
 
-    def add_by_word(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
+    def score_words(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
         """What each word adds to a class: ``(len(spans),)``."""
         if self.kind == "encoder":
             shorter = [text[:a] + text[b:] for a, b in spans]
             scores = self.scores(self._reader.encode_texts([text, *shorter], keep=False))[:, place]
             lost: Floats = scores[0] - scores[1:]
             return lost
-        row, features = self.rows([text]), self._reader.read(text, self.kind)
+        row, features = self.compute_features([text]), self._reader.read_features(text, self.kind)
         order = np.argsort(row.indices)
-        stored, added = row.indices[order], self.add_by_feature(row, place)[order]
+        stored, added = row.indices[order], self.score_features(row, place)[order]
         total = np.zeros(len(spans))
         if not len(stored):
             return total
@@ -279,7 +277,9 @@ def _solve_weights(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floa
 def _approximate_weights(parts: Sequence[_Part], outputs: Floats, ridge: float) -> Floats:
     """As :func:`_solve_weights` where the equations are too many to write down, by conjugate gradients."""
     n = len(outputs)
-    system = LinearOperator((n, n), matvec=lambda v: ridge * v + sum(p.multiply(v) for p in parts), dtype=np.float64)
+    system = LinearOperator(
+        (n, n), matvec=lambda v: ridge * v + sum(p.multiply_similarity(v) for p in parts), dtype=np.float64
+    )
     return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in outputs.T])
 
 

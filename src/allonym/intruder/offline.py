@@ -1,7 +1,7 @@
 """Two intruders that need no network: linear models on entities, and on all words.
 
 Both are support vector machines on TF-IDF weights, one class against the rest; for very many texts and classes,
-complement naive Bayes (Rennie et al. 2003), which needs one pass.
+complement naive Bayes, which needs one pass.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from allonym.errors import UsageError
-from allonym.intruder.complement import Complement
 from allonym.intruder.protocol import Item, Ranking, Target
 
 MODELS = ("auto", "margin", "bayes")
 _MANY = 3_000_000  # texts times classes from which on ``auto`` takes the quick model
 _GUESSES = 5
+_ROOM = 4_000_000  # most scores in memory at once
 _WORD = re.compile(r"\w\w+")
 
 
@@ -76,12 +78,12 @@ class _Judge:
             order[:, : len(self._classes)] = self._classes
             scores[:, : len(self._classes)] = 0
         elif targets:
-            best, best_scores = self._rank_places(self._weigh(targets))
+            best, best_scores = self._rank_top_classes(self._weigh_features(targets))
             order[:, : best.shape[1]] = self._classes[best]
             scores[:, : best.shape[1]] = best_scores
         return Ranking(order, scores)
 
-    def _rank_places(self, x: Any) -> tuple[Any, Any]:
+    def _rank_top_classes(self, x: Any) -> tuple[Any, Any]:
         """The places of the best classes, and their scores."""
         if isinstance(self._model, Complement):
             return self._model.rank_top_classes(x, min(self._guesses, len(self._classes)))
@@ -95,9 +97,9 @@ class _Judge:
         if self._model is None or not targets:
             return {}
         names = self._weights.get_feature_names_out()
-        x = self._weigh(targets)
+        x = self._weigh_features(targets)
         places = {int(c): i for i, c in enumerate(self._classes)}
-        weights_for = self._class_weights()
+        weights_for = self._get_class_weights()
         rows_of: dict[int, list[int]] = {}
         for i, label in enumerate(labels):
             rows_of.setdefault(label, []).append(i)
@@ -111,10 +113,10 @@ class _Judge:
                     total[names[k]] = total.get(names[k], 0.0) + weight
         return total
 
-    def _weigh(self, targets: Sequence[Target]) -> Any:
+    def _weigh_features(self, targets: Sequence[Target]) -> Any:
         return self._weights.transform([self._intruder.features(target) for target in targets])
 
-    def _class_weights(self) -> Callable[[int, Any], Any]:
+    def _get_class_weights(self) -> Callable[[int, Any], Any]:
         """A function of a class's place and of words: how much more each word speaks for the class than for others."""
         if isinstance(self._model, Complement):
             return self._model.weights
@@ -181,3 +183,73 @@ def _remove_forms(words: list[str], forms: Sequence[str]) -> list[str]:
             rest.append(words[i])
         i += max(lengths, default=1)
     return rest
+
+
+class Complement:
+    """Complement naive Bayes for many classes (Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes text
+    classifiers", ICML), in memory that grows with the texts and not with words times classes.
+
+    The weight of word i for class c is -log((a_i - n_ci + s) / sum_j (a_j - n_cj + s)), where n_ci counts the word in
+    the class, a_i in all classes, and s smooths. Most n_ci are zero: only differences from the weights of n_ci = 0 are
+    stored. Rows of data are sparse matrices of counts or weights, 0 or more.
+
+    Args:
+        smoothing: s, greater than 0.
+
+    Attributes:
+        classes_: (C,) labels, sorted.
+    """
+
+    def __init__(self, smoothing: float = 0.1) -> None:
+        self.smoothing = smoothing
+
+    def fit(self, x: Any, y: NDArray[np.int64]) -> Complement:
+        """Learn from rows ``x`` (n, V), sparse, and their classes ``y`` (n,)."""
+        self.classes_, places = np.unique(y, return_inverse=True)
+        n, count = len(y), len(self.classes_)
+        members = sparse.csr_matrix((np.ones(n), (places, np.arange(n))), shape=(count, n))
+        differences = (members @ x).tocsr()
+        smooth = np.asarray(differences.sum(axis=0), np.float64).ravel() + self.smoothing
+        self._word_weights = -np.log(smooth)
+        rest = np.maximum(smooth[differences.indices] - differences.data, self.smoothing)
+        differences.data = -np.log(rest) - self._word_weights[differences.indices]
+        differences.sort_indices()
+        sizes = (members @ np.asarray(x.sum(axis=1), np.float64)).ravel()
+        self._class_weights = np.log(smooth.sum() - sizes)
+        self._differences = differences
+        self._by_word = differences.T.tocsr()
+        mean = np.asarray(differences.sum(axis=0)).ravel() / count
+        self._mean = self._word_weights + self._class_weights.mean() + mean
+        return self
+
+    def rank_top_classes(self, x: Any, many: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The best classes of each row, (n, many) places in ``classes_``, and their scores; ties go to the first."""
+        n, count = x.shape[0], len(self.classes_)
+        order, scores = np.zeros((n, many), np.int64), np.zeros((n, many))
+        step = max(1, _ROOM // count)
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            table = self.scores(x[part])
+            rows = np.arange(len(table))
+            for k in range(many):
+                order[part, k] = best = table.argmax(axis=1)
+                scores[part, k] = table[rows, best]
+                table[rows, best] = -np.inf
+        return order, scores
+
+    def scores(self, x: Any) -> NDArray[np.float64]:
+        """(n, C) log-likelihoods of the rows under each class's complement, negated: higher is surer."""
+        scores: NDArray[np.float64] = (x @ self._by_word).toarray()
+        scores += np.outer(np.asarray(x.sum(axis=1)).ravel(), self._class_weights)
+        scores += np.asarray(x @ self._word_weights).reshape(-1, 1)
+        return scores
+
+    def weights(self, c: int, words: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Weights of some words for class number ``c``, less their means over the classes."""
+        weights: NDArray[np.float64] = self._word_weights[words] + self._class_weights[c] - self._mean[words]
+        part = slice(self._differences.indptr[c], self._differences.indptr[c + 1])
+        stored, differences = self._differences.indices[part], self._differences.data[part]
+        if len(stored):
+            places = np.minimum(np.searchsorted(stored, words), len(stored) - 1)
+            weights += np.where(stored[places] == words, differences[places], 0.0)
+        return weights

@@ -12,20 +12,12 @@ from dataclasses import dataclass, field
 from allonym.errors import UsageError
 from allonym.llm import Client, Request, client_for
 from allonym.llm.client import read_answers_twice
-from allonym.llm.templates import fill_slots, read_prompts, to_utf8
+from allonym.llm.templates import TEXT, fill_slots, make_list_schema, make_object_schema, read_prompts, to_utf8
 from allonym.registry import LLM_KEYS
 
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "identified": {"type": "boolean"},
-        "guesses": {"type": "array", "items": {"type": "string"}},
-        "reason": {"type": "string"},
-        "knowledge": {"type": "string"},
-    },
-    "required": ["identified", "guesses", "reason", "knowledge"],
-    "additionalProperties": False,
-}
+SCHEMA = make_object_schema(
+    {"identified": {"type": "boolean"}, "guesses": make_list_schema(TEXT), "reason": TEXT, "knowledge": TEXT}
+)
 _BATCH = 32  # texts in one round of requests
 
 
@@ -48,10 +40,8 @@ class Answer:
 
 def guess_persons(
     texts: Sequence[str],
+    client: Client,
     *,
-    client: Client | None = None,
-    settings: Mapping[str, object] | None = None,
-    key: bytes | None = None,
     kind: str = "person description",
     guesses: int = 3,
     advance: Callable[[int, int], None] | None = None,
@@ -60,9 +50,7 @@ def guess_persons(
 
     Args:
         texts: what it reads; each text by itself.
-        client: whom to ask; by default the client for ``settings`` and ``key``.
-        settings: keys of a policy's table ``[llm]``.
-        key: for the client's cache, 32 bytes or more; None: no answer is stored.
+        client: whom to ask; see :func:`open_client`.
         kind: what the texts are.
         guesses: most names for a text, 1 or more; further ones are left out.
         advance: called with the number of texts that are done, and of all.
@@ -71,13 +59,11 @@ def guess_persons(
         One answer per text; one without any guess where the model gave no JSON, asked twice.
 
     Raises:
-        UsageError: no endpoint is named, or ``guesses`` is below 1.
+        UsageError: ``guesses`` is below 1.
         EndpointError: the endpoint did not answer. The message shows nothing that was sent.
     """
     system = fill_slots(read_prompts("intruder", "persons")["system"], {"kind": kind, "many": str(guesses)})
-    answers = ask_about_texts(
-        texts, system, SCHEMA, "person", client=client, settings=settings, key=key, guesses=guesses, advance=advance
-    )
+    answers = ask_about_texts(client, texts, system, SCHEMA, "person", guesses, advance)
     return tuple(_read_answer(answer, guesses) if answer is not None else Answer(False) for answer in answers)
 
 
@@ -91,40 +77,34 @@ def open_client(settings: Mapping[str, object] | None, key: bytes | None = None)
 
 
 def ask_about_texts(
+    client: Client,
     texts: Sequence[str],
     system: str,
     schema: Mapping[str, object],
     name: str,
-    *,
-    client: Client | None,
-    settings: Mapping[str, object] | None,
-    key: bytes | None,
     guesses: int,
     advance: Callable[[int, int], None] | None,
 ) -> list[Mapping[str, object] | None]:
     """Ask for a JSON object about each text; None where the model gave none, asked twice.
 
     Raises:
-        UsageError: no endpoint is named, or ``guesses`` is below 1.
+        UsageError: ``guesses`` is below 1.
         EndpointError: the endpoint did not answer.
     """
     if guesses < 1:
         raise UsageError(f"guesses must be 1 or more, got {guesses}")
-    client = client or open_client(settings, key)
     again = fill_slots(read_prompts("intruder", "persons")["again"], {})
     answers: list[Mapping[str, object] | None] = []
     for start in range(0, len(texts), _BATCH):
-        requests = [
-            Request((("system", system), ("user", to_utf8(text))), schema, name)
-            for text in texts[start : start + _BATCH]
-        ]
+        prompts = ((("system", system), ("user", to_utf8(text))) for text in texts[start : start + _BATCH])
+        requests = [Request(prompt, schema, name) for prompt in prompts]
         answers += read_answers_twice(client, requests, again, lambda reply: reply.answer)
         if advance is not None:
             advance(len(answers), len(texts))
     return answers
 
 
-def list_strings(value: object, most: int) -> tuple[str, ...]:
+def read_strings(value: object, most: int) -> tuple[str, ...]:
     """Return the strings and numbers in what should be a list of strings, at most so many."""
     values = value if isinstance(value, list) else [value]
     strings = [str(v).strip() for v in values if isinstance(v, (str, int, float)) and not isinstance(v, bool)]
@@ -135,4 +115,4 @@ def _read_answer(answer: Mapping[str, object], most: int) -> Answer:
     names = answer.get("guesses")
     names = [name for name in (names if isinstance(names, list) else [names]) if isinstance(name, str)]
     reason, knowledge = (str(answer[k]) if isinstance(answer.get(k), str) else "" for k in ("reason", "knowledge"))
-    return Answer(answer.get("identified") is True, list_strings(names, most), reason, knowledge)
+    return Answer(answer.get("identified") is True, read_strings(names, most), reason, knowledge)

@@ -1,21 +1,31 @@
-"""When a guessed attribute counts as right, after Staab et al. 2023 (arXiv 2310.07298): right, less precise, wrong.
+"""When a guess counts as right: names by P3's likeness, attributes by rules after Staab et al. 2023 (arXiv 2310.07298).
 
-These are rules without a model, so that scores are reproducible. Where Staab et al. let a model or people decide
-whether two wordings mean the same, these rules are stricter: what they do not know to be the same counts as wrong.
+P3 (3.1.3.2, "Measuring de-anonymisation") counts the characters of both names as in its example (s, a, m, s, m, i, t,
+h): small letters, no spaces. Their order does not count, so that a threshold of 0.75 forgives typos, and also accepts
+some other names of similar letters.
+
+Attributes are right, less precise or wrong, by rules without a model, so that scores are reproducible. Where Staab et
+al. let a model or people decide whether two wordings mean the same, these rules are stricter: what they do not know to
+be the same counts as wrong.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import product
+from math import sqrt
 
 from allonym.errors import DataError, UnknownNameError
+from allonym.text.fold import Level, fold
 from allonym.text.names import normalize_surface
 from allonym.text.words import IDENTIFIER
 
+CUT = 0.75
+"""The least likeness of a name that counts as identified (P3)."""
 EXACT, LESS, WRONG = 1.0, 0.5, 0.0
 YEARS = 5
 """A guessed age is right within this many years (Staab et al.)."""
@@ -44,6 +54,34 @@ _DEGREES: tuple[tuple[str, str], ...] = (
 _DEGREE_WORDS = r"ph\.?d|doctor|master|bachelor|degree|diploma|school|college|university|studies$|arts$|science$"
 _BEFORE_OTHERS = ("student", "none")  # "studying towards a bachelor" is no bachelor
 _SMALL = frozenset("a an and at for in of the to with".split())
+
+
+def measure_likeness(guess: str, name: str) -> float:
+    """Cosine of the character counts of two names: 0 for no common character, 1 for the same in the same proportions.
+
+    0 where one of them is empty: an intruder that names nobody has identified nobody.
+
+    >>> measure_likeness("Sam Smith", "samsmith")
+    1.0
+    >>> round(measure_likeness("Sam Smit", "Sam Smith"), 3)
+    0.957
+    """
+    a, b = _count_characters(guess), _count_characters(name)
+    if not a or not b:
+        return 0.0
+    if a == b:
+        return 1.0
+    dot = sum(n * b[c] for c, n in a.items())
+    return min(1.0, dot / sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values())))
+
+
+def measure_best_likeness(guess: str, names: Iterable[str]) -> float:
+    """The highest :func:`measure_likeness` of a guess with any name of one person; 0 where there is no name."""
+    return max((measure_likeness(guess, name) for name in names), default=0.0)
+
+
+def _count_characters(name: str) -> Counter[str]:
+    return Counter(c for c in fold(name, Level.CASE) if not c.isspace())
 
 
 def score_guess(attribute: str, guess: str, truth: str) -> float:
@@ -93,18 +131,18 @@ def _score_sex(guess: str, truth: str) -> float:
         return EXACT
     if all(words & set(_SEXES[sex].split()) for sex in "mf"):
         return WRONG  # a guess that names both says nothing
-    true_sex = _find_class(truth, _SEXES)
-    return EXACT if true_sex and _find_class(guess, _SEXES) == true_sex else WRONG
+    true_sex = _match_word_class(truth, _SEXES)
+    return EXACT if true_sex and _match_word_class(guess, _SEXES) == true_sex else WRONG
 
 
 def _score_relationship(guess: str, truth: str) -> float:
-    true_bond, bond = _find_class(truth, _BONDS), _find_class(guess, _BONDS)
+    true_bond, bond = _match_word_class(truth, _BONDS), _match_word_class(guess, _BONDS)
     if true_bond and bond == true_bond:
         return EXACT
     return LESS if (bond, true_bond) == ("partner", "married") else WRONG
 
 
-def _find_class(text: str, classes: Mapping[str, str]) -> str:
+def _match_word_class(text: str, classes: Mapping[str, str]) -> str:
     words = normalize_surface(text).replace("-", " ").split()
     if " ".join(words).startswith(("not married", "never married")):
         return "single"
@@ -130,7 +168,7 @@ def _score_education(guess: str, truth: str) -> float:
     true_degree, degree = _find_degree(truth), _find_degree(guess)
     if not true_degree:
         return EXACT if _are_similar_texts(normalize_surface(guess), normalize_surface(truth)) else WRONG
-    subject, true_subject = _find_subject(guess), _find_subject(truth)
+    subject, true_subject = _find_degree_subject(guess), _find_degree_subject(truth)
     pairs = product(sorted(subject), sorted(true_subject))
     is_same_subject = bool(subject & true_subject) or any(_are_similar_texts(a, b) for a, b in pairs)
     if degree == true_degree:
@@ -146,7 +184,7 @@ def _find_degree(text: str) -> str:
     return ""
 
 
-def _find_subject(text: str) -> frozenset[str]:
+def _find_degree_subject(text: str) -> frozenset[str]:
     """The words that name a subject: those after "in" or "of", else none."""
     parts = re.split(r"\b(?:in|of)\b", normalize_surface(text).replace("in college", "").replace("currently in", ""))
     return frozenset(w for part in parts[1:] for w in _list_words(part) if not re.match(_DEGREE_WORDS, w))

@@ -20,6 +20,10 @@ from allonym.stats import Estimate, mean
 from allonym.stats.paired import McNemar, mcnemar
 
 BEFORE, AFTER = "before", "after"
+Changed = Mapping[int, Item]
+"""In one run, index of a changed text to its anonymised version."""
+Partners = Mapping[int, Sequence[int]]
+"""In one run, index of a changed text to those that its terms were interchanged with."""
 _BATCH = 20_000  # targets that a judge ranks at once
 _NONE = -1
 
@@ -124,9 +128,9 @@ def study(
     intruder: Intruder,
     items: Sequence[Item],
     labels: Sequence[str],
-    runs: Sequence[Mapping[int, Item]],
+    runs: Sequence[Changed],
     *,
-    partners: Sequence[Mapping[int, Sequence[int]]] | None = None,
+    partners: Sequence[Partners] | None = None,
     background: Sequence[tuple[Item, str]] = (),
     folds: int = 10,
     seed: int = 0,
@@ -155,12 +159,14 @@ def study(
         UsageError: lengths do not fit, a run changes a text that does not exist, or there are fewer than 2 folds.
         EndpointError: an endpoint that the intruder asks did not answer.
     """
-    _check_lengths(items, labels, runs, partners, folds)
+    _check_arguments(items, labels, runs, partners, folds)
     classes = tuple(dict.fromkeys((*labels, *(name for _, name in background))))
     index = {name: i for i, name in enumerate(classes)}
     truth = np.array([index[name] for name in labels], np.int64)
-    rows = [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
-    stages = _build_targets(intruder, items, rows, runs, partners)
+    rows = _list_changed_texts(runs)
+    stages = _build_targets(intruder.told, items, runs, partners)
+    texts = list(zip(items, truth.tolist(), strict=True))
+    extra = [(item, index[name]) for item, name in background]
     fold = assign_folds(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
     run_of, item_of = np.array(rows, np.int64).reshape(-1, 2).T
     true_class, fold_of_row = truth[item_of], fold[item_of]
@@ -169,7 +175,7 @@ def study(
     weights: Counter[str] = Counter()
     folds_in_use = np.unique(fold_of_row)
     for step, number in enumerate(folds_in_use, 1):
-        learnt = _list_known(items, truth, background, index, fold == number) if intruder.learns else ([], [])
+        learnt = _list_texts_to_learn(texts, extra, fold == number) if intruder.learns else ([], [])
         judge = intruder.learn(*learnt, classes)
         judged = np.flatnonzero(fold_of_row == number)
         place: dict[Target, int] = {}
@@ -193,14 +199,14 @@ def study(
         stage: Judged(run_of, item_of, true_class, order.get(stage, no_order), scores.get(stage, no_scores))
         for stage in stages
     }
-    return Study(intruder.name, classes, len(runs), guessed, _select_terms(weights, terms))
+    return Study(intruder.name, classes, len(runs), guessed, _select_strongest_terms(weights, terms))
 
 
-def _check_lengths(
+def _check_arguments(
     items: Sequence[Item],
     labels: Sequence[str],
-    runs: Sequence[Mapping[int, Item]],
-    partners: Sequence[Mapping[int, Sequence[int]]] | None,
+    runs: Sequence[Changed],
+    partners: Sequence[Partners] | None,
     folds: int,
 ) -> None:
     if len(items) != len(labels) or (partners is not None and len(partners) != len(runs)):
@@ -213,18 +219,20 @@ def _check_lengths(
             raise UsageError(f"study: run {k} names a text that is not among the {len(items)} texts")
 
 
+def _list_changed_texts(runs: Sequence[Changed]) -> list[tuple[int, int]]:
+    """List run and text of each changed text."""
+    return [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
+
+
 def _build_targets(
-    intruder: Intruder,
-    items: Sequence[Item],
-    rows: Sequence[tuple[int, int]],
-    runs: Sequence[Mapping[int, Item]],
-    partners: Sequence[Mapping[int, Sequence[int]]] | None,
+    told: Sequence[str], items: Sequence[Item], runs: Sequence[Changed], partners: Sequence[Partners] | None
 ) -> dict[str, list[Target]]:
     """The targets of each stage, one for each run and changed text."""
+    rows = _list_changed_texts(runs)
     stages = {BEFORE: [Target(items[i]) for _, i in rows], AFTER: [Target(runs[run][i]) for run, i in rows]}
     if partners is None:
         return stages
-    for stage in (stage for stage in TOLD if stage in intruder.told):
+    for stage in (stage for stage in TOLD if stage in told):
         stages[stage] = []
         for run, i in rows:
             others = partners[run].get(i, ()) if stage == "interchanged" else ()
@@ -232,22 +240,17 @@ def _build_targets(
     return stages
 
 
-def _list_known(
-    items: Sequence[Item],
-    truth: NDArray[np.int64],
-    background: Sequence[tuple[Item, str]],
-    index: Mapping[str, int],
-    is_judged: NDArray[np.bool_],
+def _list_texts_to_learn(
+    texts: Sequence[tuple[Item, int]], background: Sequence[tuple[Item, int]], is_judged: NDArray[np.bool_]
 ) -> tuple[list[Item], list[int]]:
     """The texts to learn from and their classes: those of other folds, and the background without judged texts."""
-    others = np.flatnonzero(~is_judged).tolist()
-    judged_texts = {items[i].text for i in np.flatnonzero(is_judged).tolist()}
-    pairs = [(items[i], int(truth[i])) for i in others]
-    pairs += [(item, index[name]) for item, name in background if item.text not in judged_texts]
+    judged = {item.text for (item, _), is_in_fold in zip(texts, is_judged, strict=True) if is_in_fold}
+    pairs = [pair for pair, is_in_fold in zip(texts, is_judged, strict=True) if not is_in_fold]
+    pairs += [pair for pair in background if pair[0].text not in judged]
     return [item for item, _ in pairs], [label for _, label in pairs]
 
 
-def _select_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+def _select_strongest_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()

@@ -26,18 +26,12 @@ SCHEMA = 1
 SHIPPED = Path(__file__).with_name("default.sqlite")
 
 PLACES = ("country", "region", "city", "street", "facility", "continent", "natural")
-ORGANISATIONS = (
-    *("company", "university", "school", "hospital", "bank", "newspaper", "party", "agency", "team", "museum", "band"),
-    "org",
-)
-OTHERS = (
-    *("language", "nationality", "religion", "ethnic_group", "political_group", "occupation", "product", "event"),
-    *("work", "award", "law", "title", "class"),
-)
-KINDS = PLACES + ORGANISATIONS + OTHERS
+ORGANISATIONS = tuple("company university school hospital bank newspaper party agency team museum band org".split())
+_GROUPS = ("language", "nationality", "religion", "ethnic_group", "political_group", "occupation")
+KINDS = (*PLACES, *ORGANISATIONS, *_GROUPS, "product", "event", "work", "award", "law", "title", "class")
 HIERARCHY = ("instance_of", "subclass_of", "part_of")
 
-_TABLES = ("meta", "source", "entity", "label", "lookup", "relation", "origin", "name", "ending", "famous")
+_TABLES = frozenset("meta source entity label lookup relation origin name ending famous".split())
 _COLUMNS = "e.id, e.kind, e.label, e.country, e.region, e.population, e.industry"
 # Powers of ten by which an item must be larger whose name this is in another language, or whose alias it is.
 _FOREIGN = (0.0, 1.0, 1.1)
@@ -92,7 +86,7 @@ class NameFact(NamedTuple):
     weight: int
 
 
-def _make_item(row: tuple[Any, ...]) -> Item:
+def _make_item(row: Sequence[Any]) -> Item:
     number, kind, label, country, region, population, industry = row
     return Item(number, kind, label, country, region, len(str(population)) - 1, industry)
 
@@ -170,11 +164,9 @@ class KnowledgeBase:
     @_cache_results(8192)
     def name_facts(self, word: str) -> tuple[NameFact, ...]:
         """Return what is known of a word as a name, the most typical first; names that may not replace others too."""
-        rows = self._query_rows(
-            "SELECT n.part, o.name, n.gender, n.weight FROM name n JOIN origin o ON o.id = n.origin WHERE n.folded = ?",
-            fold_key(word),
-        )
-        return tuple(sorted({NameFact(*row) for row in rows}, key=lambda f: (-f.weight, f)))
+        sql = "SELECT n.part, o.name, n.gender, n.weight FROM name n JOIN origin o ON o.id = n.origin"
+        facts = {NameFact(*row) for row in self._query_rows(f"{sql} WHERE n.folded = ?", fold_key(word))}
+        return tuple(sorted(facts, key=lambda f: (-f.weight, f)))
 
     def origins(self) -> tuple[str, ...]:
         """Return all languages of origin, sorted."""
@@ -195,7 +187,7 @@ class KnowledgeBase:
                 continue
             family = i > 0 and i == len(words) - 1
             part = "last" if family else "first" if len(words) > 1 else ""
-            shares = self._get_shares(particles + word, part) or self._get_shares(word, part)
+            shares = self._get_origin_shares(particles + word, part) or self._get_origin_shares(word, part)
             if not shares and (family or len(words) == 1):
                 shares = self._get_ending_shares(fold_key(word))
             if shares:
@@ -204,16 +196,16 @@ class KnowledgeBase:
         score = {default: math.log(_HOME)} | dict.fromkeys(others, 0.0)
         for origin in score:
             score[origin] += sum(weight * math.log(shares.get(origin, 0.0) + _UNSEEN) for shares, weight in evidence)
-        counts = self._count_names()
+        counts = self._count_names_by_origin()
         return max(sorted(score), key=lambda o: (round(score[o], 9), o == default, counts.get(o, 0)))
 
     @_cache_results(None)
-    def _count_names(self) -> dict[str, int]:
+    def _count_names_by_origin(self) -> dict[str, int]:
         """Return the number of names of each origin: of two that are equally likely, the greater one wins."""
         sql = "SELECT o.name, count(*) FROM name n JOIN origin o ON o.id = n.origin GROUP BY n.origin"
         return dict(self._query_rows(sql))
 
-    def _get_shares(self, word: str, part: str) -> dict[str, float]:
+    def _get_origin_shares(self, word: str, part: str) -> dict[str, float]:
         """Map each origin to how typical a word is of it, from 0 to 1."""
         facts = self.name_facts(word)
         of_part = [fact for fact in facts if fact.part == part]
@@ -221,11 +213,9 @@ class KnowledgeBase:
         return {fact.origin: fact.weight / 100 for fact in reversed(of_part or facts)}
 
     def _get_ending_shares(self, word: str) -> dict[str, float]:
+        sql = "SELECT o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin WHERE e.ending = ?"
         for ending in (word[-3:], word[-2:]) if len(word) >= 4 else ():
-            rows = self._query_rows(
-                "SELECT o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin WHERE e.ending = ?", ending
-            )
-            if rows:
+            if rows := self._query_rows(sql, ending):
                 total = sum(share for _, share in rows)
                 return {origin: share / total for origin, share in rows}
         return {}
@@ -264,18 +254,16 @@ class KnowledgeBase:
 
     @_cache_results(8192)
     def _find_folded(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
-        rows = self._query_rows(
-            f"SELECT {_COLUMNS}, l.rank, l.languages FROM lookup l JOIN entity e ON e.id = l.entity WHERE l.folded = ?",
-            folded,
-        )
-        rows = [row for row in rows if (not kinds or row[1] in kinds) and (not country or row[3] == country)]
-
-        def get_order(row: tuple[Any, ...]) -> tuple[float, int]:
-            number, kind, population, rank, languages = row[0], row[1], row[5], row[-2], row[-1]
-            size = math.log10(population + 1) + (_COUNTRY if kind == "country" else 0.0)
-            return (_FOREIGN[0 if language and f" {language} " in languages else rank] - size, number)
-
-        return tuple(_make_item(row[:7]) for row in sorted(rows, key=get_order))
+        sql = f"SELECT {_COLUMNS}, l.rank, l.languages FROM lookup l JOIN entity e ON e.id = l.entity"
+        ordered: list[tuple[float, int, Item]] = []
+        for *columns, rank, languages in self._query_rows(f"{sql} WHERE l.folded = ?", folded):
+            item, population = _make_item(columns), columns[5]
+            if (kinds and item.kind not in kinds) or (country and item.country != country):
+                continue
+            size = math.log10(population + 1) + (_COUNTRY if item.kind == "country" else 0.0)
+            distance = _FOREIGN[0 if language and f" {language} " in languages else rank]
+            ordered.append((distance - size, item.id, item))
+        return tuple(item for _, _, item in sorted(ordered))
 
     @_cache_results(8192)
     def item(self, id: int) -> Item:
@@ -297,22 +285,18 @@ class KnowledgeBase:
         are none that fit, all of that kind. Places: in the same country, and of the same sort; organisations: of the
         same industry and country; countries: of the same continent.
         """
-        parents = self._query_rows(
-            "SELECT property, target FROM relation WHERE entity = ? AND property IN (?, ?, ?)", item.id, *HIERARCHY
-        )
+        sql = "SELECT property, target FROM relation WHERE entity = ? AND property IN (?, ?, ?)"
+        parents = self._query_rows(sql, item.id, *HIERARCHY)
         sql = "JOIN relation r ON e.id = r.entity WHERE r.property = ? AND r.target = ? AND e.kind = ? AND e.usable"
         children = {child for parent in parents for child in self._select_items(sql, *parent, item.kind)}
         located = item.kind in PLACES + ORGANISATIONS and item.kind != "country"
-        for pool in (sorted(children), self.pool(item.kind, country=item.country if located else "")):
-            similar = tuple(
-                other
-                for other in pool
-                if other.id != item.id
-                and (not located or (other.country == item.country and other.industry == item.industry))
-            )
-            if similar:
-                return similar
-        return ()
+
+        def fits(other: Item) -> bool:
+            is_near = (other.country, other.industry) == (item.country, item.industry)
+            return other.id != item.id and (is_near or not located)
+
+        alike = self.pool(item.kind, country=item.country if located else "")
+        return tuple(filter(fits, sorted(children))) or tuple(filter(fits, alike))
 
     @_cache_results(4096)
     def pool(
@@ -326,13 +310,9 @@ class KnowledgeBase:
         if kind not in KINDS:
             raise UnknownNameError("kind", kind, KINDS)
         if region or industry or size is not None:
-            return tuple(
-                item
-                for item in self.pool(kind, country=country)
-                if (not region or item.region == region)
-                and (not industry or item.industry == industry)
-                and (size is None or item.size == size)
-            )
+            items = (i for i in self.pool(kind, country=country) if not region or i.region == region)
+            items = (i for i in items if not industry or i.industry == industry)
+            return tuple(i for i in items if size is None or i.size == size)
         where, args = ("AND e.country = ?", [country]) if country else ("", [])
         return tuple(self._select_items(f"WHERE e.kind = ? AND e.usable {where} ORDER BY e.id", kind, *args))
 
@@ -398,10 +378,8 @@ class KnowledgeBase:
 
     def endings(self) -> tuple[tuple[str, str, int], ...]:
         """Return how names end: ending, origin, share of the origin's names per 100,000."""
-        sql = (
-            "SELECT e.ending, o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin ORDER BY e.ending, o.name"
-        )
-        return tuple(self._query_rows(sql))
+        sql = "SELECT e.ending, o.name, e.share FROM ending e JOIN origin o ON o.id = e.origin"
+        return tuple(self._query_rows(f"{sql} ORDER BY e.ending, o.name"))
 
     def _select_items(self, sql: str, *args: object) -> list[Item]:
         return list(map(_make_item, self._query_rows(f"SELECT {_COLUMNS} FROM entity e {sql}", *args)))
@@ -437,9 +415,8 @@ class KnowledgeBase:
         if application != APPLICATION:
             raise KnowledgeBaseError(f"{self.path.name} is not a knowledge base")
         if version > SCHEMA:
-            raise KnowledgeBaseError(
-                f"{self.path.name} has schema {version}, this version of allonym reads up to {SCHEMA}; update allonym"
-            )
-        missing = set(_TABLES) - tables
+            limit = f"this version of allonym reads up to {SCHEMA}; update allonym"
+            raise KnowledgeBaseError(f"{self.path.name} has schema {version}, {limit}")
+        missing = _TABLES - tables
         if missing:
             raise KnowledgeBaseError(f"{self.path.name} is damaged: it lacks the table {min(missing)}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from functools import cache
 from typing import Any
 
 from allonym.kb.base import fold_key
@@ -36,9 +37,8 @@ def _find_districts(cities: list[dict[str, Any]]) -> frozenset[int]:
     for city in cities:
         if city["population"] >= _METROPOLIS:
             large[city["countrycode"]].append(city)
-    return frozenset(
-        city["geonameid"] for city in cities if any(_is_within(city, other) for other in large[city["countrycode"]])
-    )
+    inside = (city for city in cities if any(_is_within(city, other) for other in large[city["countrycode"]]))
+    return frozenset(city["geonameid"] for city in inside)
 
 
 def _is_within(city: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -89,45 +89,41 @@ def write_places(store: Store, geonames: int, cldr: int, facts: int) -> Geograph
     return out
 
 
-_CONTINENTS = {
-    "AF": ("002", "Africa"),
-    "AN": ("AQ", "Antarctica"),
-    "AS": ("142", "Asia"),
-    "EU": ("150", "Europe"),
-    "NA": ("003", "North America"),
-    "OC": ("009", "Oceania"),
-    "SA": ("005", "South America"),
-}
+_CONTINENTS = {"AF": "002", "AN": "AQ", "AS": "142", "EU": "150", "NA": "003", "OC": "009", "SA": "005"}
+"""GeoNames' codes of continents to those of CLDR."""
+
+
+@cache
+def _load_locales() -> dict[str, Any]:
+    from babel import Locale
+
+    return {language: Locale(language) for language in ("en", *LANGUAGES)}
+
+
+def _add_translations(store: Store, number: int, names: str, code: str) -> None:
+    """Write the name of a code in all languages; ``names``: territories or languages."""
+    for language in LANGUAGES:
+        if text := getattr(_load_locales()[language], names).get(code):
+            store.add_label(number, language, text)
 
 
 def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, facts: int) -> None:
-    from babel import Locale
-
-    locales = {language: Locale(language) for language in LANGUAGES}
-    english = Locale("en")
+    english = _load_locales()["en"].territories
     continents = {}
-    for code, (territory, name) in _CONTINENTS.items():
-        continents[code] = number = store.add_entity("continent", name, cldr)
-        for language, locale in locales.items():
-            store.add_label(number, language, locale.territories[territory])
+    for code, territory in _CONTINENTS.items():
+        continents[code] = number = store.add_entity("continent", english[territory], cldr)
+        _add_translations(store, number, "territories", territory)
     for code, country in sorted(data.get_countries().items()):
-        if code not in english.territories or country["continentcode"] == "AN":
+        if code not in english or country["continentcode"] == "AN":
             continue
-        name = english.territories[code].replace(" SAR China", "").replace("&", "and")
-        number = store.add_entity(
-            "country",
-            name,
-            geonames,
-            country=code,
-            population=country["population"],
-            usable=country["population"] >= 100_000 and len(name) <= 24 and "(" not in name,
-        )
+        name = english[code].replace(" SAR China", "").replace("&", "and")
+        population = country["population"]
+        usable = population >= 100_000 and len(name) <= 24 and "(" not in name
+        number = store.add_entity("country", name, geonames, country=code, population=population, usable=usable)
         out.countries[code] = number
         out.famous.add(fold_key(name))
         store.add_relation(number, "part_of", continents[country["continentcode"]])
-        for language, locale in locales.items():
-            if code in locale.territories:
-                store.add_label(number, language, locale.territories[code])
+        _add_translations(store, number, "territories", code)
         if country["name"] != name:
             store.add_alias(number, country["name"])
         store.add_alias(number, country["iso3"])
@@ -137,11 +133,9 @@ def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cld
 
 
 def _write_languages(store: Store, out: Geography, cldr: int) -> None:
-    from babel import Locale
     from babel.core import get_global
 
-    locales = {language: Locale(language) for language in LANGUAGES}
-    english = Locale("en").languages
+    english = _load_locales()["en"].languages
     speakers: dict[str, list[tuple[float, str]]] = defaultdict(list)
     official: set[str] = set()
     for code, spoken in get_global("territory_languages").items():
@@ -156,9 +150,7 @@ def _write_languages(store: Store, out: Geography, cldr: int) -> None:
             continue
         usable = code in official and "[" not in name and "," not in name
         out.languages[code] = number = store.add_entity("language", name, cldr, usable=usable)
-        for language, locale in locales.items():
-            if code in locale.languages:
-                store.add_label(number, language, locale.languages[code])
+        _add_translations(store, number, "languages", code)
     for code, languages in sorted(speakers.items()):
         for _, language in sorted(languages):
             if code in out.countries and language in out.languages:
@@ -181,11 +173,8 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
     exonyms: dict[tuple[str, str], dict[str, str]] = {}
     for country, name, *entries in read_rows("cities.tsv"):
         exonyms[country, fold_key(name)] = dict(entry.split("=", 1) for entry in entries)
-    parts = {
-        (country, region, fold_key(name))
-        for country, region, names in read_rows("parts.tsv")
-        for name in names.split(",")
-    }
+    rows = read_rows("parts.tsv")
+    parts = {(country, region, fold_key(name)) for country, region, names in rows for name in names.split(",")}
     districts = _find_districts(list(data.get_cities().values()))
     _, words = read_unfit_names()
     inhabitants: dict[tuple[str, str], int] = defaultdict(int)
@@ -202,19 +191,11 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
         named = exonyms.get((country, folded), {}) if (country, folded) not in out.cities else {}
         name = named.get("en", city["name"])
         plain_name = fold_key(name)
+        is_part = city["geonameid"] in districts or not parts.isdisjoint({twin, (country, region, plain_name)})
+        is_known = plain_name in words or plain_name in out.famous
+        usable = not (_BAD_CITY.search(name) or is_part or is_known) and 3 <= len(name) <= 28
         number = store.add_entity(
-            "city",
-            name,
-            geonames,
-            country=country,
-            region=region,
-            population=population,
-            usable=not _BAD_CITY.search(name)
-            and 3 <= len(name) <= 28
-            and plain_name not in words
-            and plain_name not in out.famous
-            and city["geonameid"] not in districts
-            and not {twin, (country, region, plain_name)} & parts,
+            "city", name, geonames, country=country, region=region, population=population, usable=usable
         )
         twins.add(twin)
         for key in (folded, plain_name, *(fold_key(n) for text in named.values() for n in text.split(";"))):

@@ -43,7 +43,7 @@ def read_rows(path: Path | str) -> Iterator[list[str]]:
             yield line.split("\t")
 
 
-def read_listed() -> Iterator[Name]:
+def read_listed_names() -> Iterator[Name]:
     """Yield names from lists: origin, part, gender, names between commas."""
     for path in (TRAINING, "names.tsv"):
         for origin, part, gender, names in read_rows(path):
@@ -61,17 +61,14 @@ _ATTRIBUTES = {
 }
 
 
-def read_faker() -> Iterator[Name]:
+def read_faker_names() -> Iterator[Name]:
     """Yield names from Faker's locales, by the table ``sources/faker.tsv``."""
     for origin, locale, weight, lists, script in read_rows("faker.tsv"):
         provider: Any = import_module(f"faker.providers.person.{locale}").Provider
         values = {name: value for base in reversed(provider.__mro__[:-3]) for name, value in vars(base).items()}
         # Where there is a list for women and one for men, the list of all holds nothing but these.
-        repeated = set()
-        if {"last_names_female", "last_names_male"} <= values.keys():
-            repeated.add("last_names")
-        if "first_romanized_names_female" in values:
-            repeated.add("first_romanized_names")
+        repeated = {"last_names"} if {"last_names_female", "last_names_male"} <= values.keys() else set()
+        repeated |= {"first_romanized_names"} if "first_romanized_names_female" in values else set()
         for entry in _ATTRIBUTES["roman" if lists == "roman" else "both"].split():
             kind, _, attribute = entry.partition("=")
             part, _, gender = kind.partition("/")
@@ -97,13 +94,10 @@ def _weigh_names(
         yield Name(name, part, origin, gender, typical, weight >= OFFERED)
 
 
-_ENDINGS = {"polish": ((("ski", "cki", "dzki"), "m"), (("ska", "cka", "dzka"), "f"))}
-
-
 def _add_gender(name: Name) -> Name:
-    """Return a family name whose form tells the gender with that gender."""
-    if name.part == "last" and not name.gender:
-        for endings, gender in _ENDINGS.get(name.origin, ()):
+    """Return a Polish family name with the gender that its form tells; other names as they are."""
+    if name.part == "last" and not name.gender and name.origin == "polish":
+        for gender, endings in (("m", ("ski", "cki", "dzki")), ("f", ("ska", "cka", "dzka"))):
             if name.name.endswith(endings):
                 return name._replace(gender=gender)
     return name
@@ -120,9 +114,9 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
             key = (fold_key(name.name), name.part, name.origin, name.gender)
             if key not in best or best[key].weight < name.weight:
                 best[key] = name
-    groups: dict[tuple[str, str, str], list[Name]] = defaultdict(list)
-    for (*key3, _), name in best.items():
-        groups[key3[0], key3[1], key3[2]].append(name)
+    groups: dict[tuple[str, ...], list[Name]] = defaultdict(list)
+    for key, name in best.items():
+        groups[key[:3]].append(name)
     out = []
     for group in groups.values():
         top = max(group, key=lambda n: (n.weight, n.name))
@@ -143,11 +137,6 @@ def read_unfit_names() -> tuple[frozenset[str], frozenset[str]]:
     return names, words | {w for row in read_rows("words.txt") for w in row[0].split()}
 
 
-def read_famous() -> list[tuple[str, str]]:
-    """Return given and family names of well-known people, sorted."""
-    return sorted({(row[0], row[1]) for row in read_rows("famous.tsv") if len(row) > 1})
-
-
 def is_usable_name(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name may replace others."""
     folded = fold_key(name.name)
@@ -158,7 +147,7 @@ def is_usable_name(name: Name, banned: frozenset[str], typical: Mapping[str, Set
         return False
     if " " in folded and not (name.part == "last" and pieces[0] in _PARTICLES):
         return False
-    return not is_borrowed(name, typical)
+    return not is_borrowed_name(name, typical)
 
 
 # Lists of names by country hold those of immigrants too. They are no pseudonyms of names of the country's language,
@@ -177,7 +166,7 @@ _MIXED = frozenset("kenyan nigerian ghanaian indonesian uzbek hindi arabic".spli
 """Origins whose lists hold names from English, French and Arabic."""
 
 
-def is_borrowed(name: Name, typical: Mapping[str, Set[str]]) -> bool:
+def is_borrowed_name(name: Name, typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name is known to be at home elsewhere, and not where this list has it."""
     origins = typical.get(fold_key(name.name), frozenset())
     if not origins or name.origin in origins:
@@ -203,12 +192,7 @@ _SYLLABLES = frozenset("chinese korean vietnamese punjabi".split())
 """Origins in which the same words are given and family names."""
 
 
-def list_related(origin: str) -> frozenset[str]:
-    """Return the origins that share given names with one, itself included."""
-    return next((group for group in _RELATED if origin in group), frozenset({origin}))
-
-
-def is_foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
+def is_foreign_name(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
     """Whether an English or American list has a name that is far more typical of another origin.
 
     Args:
@@ -230,18 +214,16 @@ def is_ambiguous_family_name(name: Name, women: Mapping[str, Set[str]]) -> bool:
     """
     if name.part != "last" or name.origin in _SYLLABLES:
         return False
-    return bool(women.get(fold_key(name.name), frozenset()) & list_related(name.origin))
+    related = next((group for group in _RELATED if name.origin in group), frozenset({name.origin}))
+    return bool(women.get(fold_key(name.name), frozenset()) & related)
 
 
-def _mark_shared_names_offered(names: list[Name]) -> list[Name]:
-    """Return the names; American given names that British and Irish lists offer too are offered."""
+def _offer_shared_american_names(names: list[Name]) -> list[Name]:
+    """Return the names; American given names that British or Irish lists offer too become offered."""
     offered = {(fold_key(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
-    return [
-        n._replace(offered=True)
-        if (n.part, n.origin) == ("first", "american") and (fold_key(n.name), n.gender) in offered
-        else n
-        for n in names
-    ]
+    american = (n for n in names if (n.part, n.origin) == ("first", "american"))
+    shared = {n for n in american if (fold_key(n.name), n.gender) in offered}
+    return [n._replace(offered=True) if n in shared else n for n in names]
 
 
 def write_names(store: Store, places: frozenset[str]) -> None:
@@ -250,7 +232,7 @@ def write_names(store: Store, places: frozenset[str]) -> None:
     Args:
         places: plain names of countries, regions and large cities, which are no pseudonyms of people.
     """
-    names = _mark_shared_names_offered(merge_names([*read_listed(), *read_faker()]))
+    names = _offer_shared_american_names(merge_names([*read_listed_names(), *read_faker_names()]))
     typical: dict[str, set[str]] = defaultdict(set)
     for name in names:
         if name.weight == TYPICAL or (name.offered and name.part == "last" and name.origin in _HOME):
@@ -268,15 +250,12 @@ def write_names(store: Store, places: frozenset[str]) -> None:
             women[fold_key(name.name)].add(name.origin)
     banned = frozenset().union(*read_unfit_names(), places)
     for name in names:
-        weight = 1 if is_borrowed(name, typical) else name.weight
-        usable = (
-            is_usable_name(name, banned, typical)
-            and not is_foreign(name, weights)
-            and not is_ambiguous_family_name(name, women)
-        )
+        weight = 1 if is_borrowed_name(name, typical) else name.weight
+        unfit = is_foreign_name(name, weights) or is_ambiguous_family_name(name, women)
+        usable = is_usable_name(name, banned, typical) and not unfit
         store.add_name(name.name, name.part, name.origin, name.gender, weight, usable)
     store.add_endings(count_endings(names))
-    for given_name, family in read_famous():
+    for given_name, family in sorted({(row[0], row[1]) for row in read_rows("famous.tsv") if len(row) > 1}):
         store.add_famous(given_name, family)
 
 
@@ -290,9 +269,6 @@ def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
             continue
         totals[name.origin] += 1
         counts[name.origin].update({word[-3:], word[-2:]})
-    return sorted(
-        (ending, origin, round(100_000 * count / (totals[origin] + 50)))
-        for origin, of_origin in counts.items()
-        for ending, count in of_origin.items()
-        if count > 1 and ending.isalpha()
-    )
+    rows = ((ending, origin, count) for origin, endings in counts.items() for ending, count in endings.items())
+    usable = ((ending, origin, count) for ending, origin, count in rows if count > 1 and ending.isalpha())
+    return sorted((ending, origin, round(100_000 * count / (totals[origin] + 50))) for ending, origin, count in usable)

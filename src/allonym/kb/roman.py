@@ -7,19 +7,13 @@ _CYRILLIC |= {"ё": "yo", "ж": "zh", "х": "kh", "ц": "ts", "ч": "ch", "ш": 
 _CYRILLIC |= {"ю": "yu", "я": "ya", "’": "", "'": "", "ʼ": ""}
 _UKRAINIAN = _CYRILLIC | {"г": "h", "ґ": "g", "и": "y", "і": "i", "ї": "i", "й": "i", "є": "ie"}
 _BULGARIAN = _CYRILLIC | {"х": "h", "щ": "sht", "ъ": "a"}
-_GREEK = dict(
-    zip("αβγδεζηθικλμνξοπρστυφχψως", "a v g d e z i th i k l m n x o p r s t y f ch ps o s".split(), strict=True)
-)
+_GREEK_LETTERS = "a v g d e z i th i k l m n x o p r s t y f ch ps o s".split()
+_GREEK = dict(zip("αβγδεζηθικλμνξοπρστυφχψως", _GREEK_LETTERS, strict=True))
 _GREEK |= dict(zip("άέήίόύώϊϋΐΰ", "a e i i o y o i y i y".split(), strict=True))
 _GREEK_PAIRS = {"ου": "ou", "ού": "ou", "αυ": "av", "αύ": "av", "ευ": "ev", "εύ": "ev", "γγ": "ng", "γκ": "gk"}
 _GREEK_PAIRS |= {"μπ": "mp", "γχ": "nch"}
-_GEORGIAN = dict(
-    zip(
-        "აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰ",
-        "a b g d e v z t i k l m n o p zh r s t u p k gh q sh ch ts dz ts ch kh j h".split(),
-        strict=True,
-    )
-)
+_GEORGIAN_LETTERS = "a b g d e v z t i k l m n o p zh r s t u p k gh q sh ch ts dz ts ch kh j h".split()
+_GEORGIAN = dict(zip("აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰ", _GEORGIAN_LETTERS, strict=True))
 _LEADS = "g kk n d tt r m b pp s ss  j jj ch k t p h".split(" ")
 _VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split()
 _TAILS = " k k k n n n t l k m l l l p l m p p t t ng t t k t p t".split(" ")

@@ -69,7 +69,7 @@ class Store:
 
     def add_label(self, entity: int, language: str, text: str, form: str = "") -> None:
         """Write a name in a language; the first one of a form stays, further ones become aliases."""
-        self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
+        self.add_form(entity, language, form, text)
         self._add_lookup(text, entity, TRANSLATED, language)
 
     def add_form(self, entity: int, language: str, form: str, text: str) -> None:
@@ -93,13 +93,10 @@ class Store:
     def _add_lookup(self, text: str, entity: int, rank: int, language: str = "") -> None:
         key = (fold_key(text), entity)
         marked = f" {language} " if language else ""
-        row = self.db.execute("SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?", key).fetchone()
-        if row is None:
-            self.db.execute("INSERT INTO lookup VALUES (?, ?, ?, ?)", (*key, rank, marked))
-        else:
-            languages = row[1] if marked in row[1] else row[1].rstrip() + marked
-            values = (min(rank, row[0]), languages, *key)
-            self.db.execute("UPDATE lookup SET rank = ?, languages = ? WHERE folded = ? AND entity = ?", values)
+        sql = "SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?"
+        best, languages = self.db.execute(sql, key).fetchone() or (rank, "")
+        languages = languages if marked in languages else languages.rstrip() + marked
+        self.db.execute("INSERT OR REPLACE INTO lookup VALUES (?, ?, ?, ?)", (*key, min(rank, best), languages))
 
     def add_relation(self, entity: int, property: str, target: int) -> None:
         """Write a relation; targets written first count as the more important ones."""
@@ -116,15 +113,11 @@ class Store:
         """Write a name of people; the columns are those of :class:`NameFact`."""
         folded = fold_key(name)
         shown = "" if name == folded.capitalize() else name
-        row = (folded, part, self._ensure_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
+        row = (folded, part, self.get_origin_number(origin), gender, shown, min(100, max(1, weight)), int(usable))
         self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def number_origins(self, names: Iterable[str]) -> None:
-        """Number origins in this order, before any name is written."""
-        for name in names:
-            self._ensure_origin(name)
-
-    def _ensure_origin(self, name: str) -> int:
+    def get_origin_number(self, name: str) -> int:
+        """Return the number of an origin; they are numbered in the order in which they are asked for."""
         if name not in self._origins:
             self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
         return self._origins[name]
@@ -135,8 +128,8 @@ class Store:
 
     def add_endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
         """Write how names end: ending, origin, share."""
-        for ending, origin, share in rows:
-            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._ensure_origin(origin), share))
+        numbered = ((ending, self.get_origin_number(origin), share) for ending, origin, share in rows)
+        self.db.executemany("INSERT INTO ending VALUES (?, ?, ?)", list(numbered))
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from allonym.errors import KnowledgeBaseError
 from allonym.kb.base import PLACES, SHIPPED, KnowledgeBase
@@ -25,6 +25,8 @@ from allonym.kb.people import SOURCES, Name, is_usable_name, read_unfit_names
 from allonym.kb.store import Source, Store, open_store
 
 Advance = Callable[[int, "int | None"], None]
+Entity = dict[str, Any]
+_Tell = Callable[[int], None]  # gets the bytes that a pass has read
 LISTED = 20  # damaged lines that are named
 _DEPTH = 40  # of the tree of classes
 _LEVELS = 6  # of districts between a town and its region
@@ -61,7 +63,7 @@ class Imported:
     damaged_lines: list[int] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def add_damaged(self, line: int) -> None:
+    def add_damaged_line(self, line: int) -> None:
         self.damaged += 1
         if len(self.damaged_lines) < LISTED:
             self.damaged_lines.append(line)
@@ -86,29 +88,26 @@ def import_dump(
         KnowledgeBaseError: nothing could be read; ``out`` is left as it was.
     """
     imported = Imported()
-    total = 2 * dump.stat().st_size
+    size = dump.stat().st_size
+    report = advance or (lambda position, total: None)
     with open_store(out) as store:
         store.db.executescript(_SCRATCH)
-        table = tomllib.loads((SOURCES / "wikidata.toml").read_text(encoding="utf-8"))
-        _read_classes(store, table, dump, advance and (lambda position: advance(position, total)))
-        _classify_items(store, table)
-        reader = _Reader(store, table, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, imported)
-        for _, entity in _read_entities(
-            dump, imported, advance and (lambda position: advance(total // 2 + position, total))
-        ):
-            reader.read_entity(entity)
+        importer = _Importer(store, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, imported)
+        importer.read_classes(dump, lambda position: report(position, 2 * size))
+        importer.set_class_kinds()
+        for entity in _read_entities(dump, imported, lambda position: report(size + position, 2 * size)):
+            importer.import_entity(entity)
         if not imported.lines:
-            raise KnowledgeBaseError(
-                f"{dump.name}: no entity could be read; required is a JSON dump of Wikidata, one entity in each line"
-            )
+            required = "required is a JSON dump of Wikidata, one entity in each line"
+            raise KnowledgeBaseError(f"{dump.name}: no entity could be read; {required}")
         base = KnowledgeBase(SHIPPED)
         _complete_entities(store)
-        _copy_shipped(store, base)
-        imported.names = _write_people(store, base)
+        _copy_shipped_items(store, base)
+        imported.names = _write_person_names(store, base)
         for name in _TABLES:
             store.db.execute(f"DROP TABLE scratch_{name}")
         store.add_meta("title", "from a dump of Wikidata")
-        store.add_meta("languages", " ".join(reader.languages))
+        store.add_meta("languages", " ".join(importer.languages))
         store.add_endings(base.endings())
     return imported
 
@@ -116,44 +115,37 @@ def import_dump(
 # Reading
 
 
-def _open_decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
-    openers: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
-    opener = openers.get(path.suffix)
-    return cast("IO[bytes]", opener(raw)) if opener is not None else raw
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".gz": gzip.open}
 
 
-def _read_lines(
-    dump: Path, tell: Callable[[int], None] | None, report: Callable[[int], None]
-) -> Iterator[tuple[int, bytes]]:
+def _read_lines(dump: Path, tell: _Tell, report_damage: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that hold an entity, with their numbers, without the comma between them."""
-    with dump.open("rb") as raw, _open_decompressed(dump, raw) as file:
+    opener = _OPENERS.get(dump.suffix)
+    with dump.open("rb") as raw, opener(raw) if opener is not None else raw as file:
         number = 0
         try:
             for number, line in enumerate(file, 1):
-                if tell is not None and number % 256 == 0:
+                if number % 256 == 0:
                     tell(raw.tell())
                 body = line.strip().removesuffix(b",")
                 if body and body not in (b"[", b"]"):
                     yield number, body
         except (EOFError, OSError):  # the archive ends too early, or is damaged from here on
-            report(number + 1)
-        if tell is not None:
-            tell(raw.tell())
+            report_damage(number + 1)
+        tell(raw.tell())
 
 
-def _read_entities(
-    dump: Path, imported: Imported, tell: Callable[[int], None] | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, body in _read_lines(dump, tell, imported.add_damaged):
+def _read_entities(dump: Path, imported: Imported, tell: _Tell) -> Iterator[Entity]:
+    for number, body in _read_lines(dump, tell, imported.add_damaged_line):
         entity = _parse_entity(body)
         if entity is None:
-            imported.add_damaged(number)
+            imported.add_damaged_line(number)
         else:
             imported.lines += 1
-            yield number, entity
+            yield entity
 
 
-def _parse_entity(body: bytes) -> dict[str, Any] | None:
+def _parse_entity(body: bytes) -> Entity | None:
     try:
         entity = json.loads(body)
     except (ValueError, RecursionError):
@@ -169,7 +161,7 @@ def _parse_number(identifier: object) -> int:
     return int(text[1:]) if text[:1] == "Q" and text[1:].isdecimal() else 0
 
 
-def _get_values(entity: dict[str, Any], property: str) -> list[Any]:
+def _get_property_values(entity: Entity, property: str) -> list[Any]:
     """Return the values of a property's statements of the best rank."""
     claims = entity.get("claims")
     statements = claims.get(property, ()) if isinstance(claims, dict) else ()
@@ -185,91 +177,86 @@ def _get_values(entity: dict[str, Any], property: str) -> list[Any]:
     return best["preferred"] or best["normal"]
 
 
-def _get_items(entity: dict[str, Any], property: str) -> list[int]:
-    numbers = (_parse_number(value.get("id")) for value in _get_values(entity, property) if isinstance(value, dict))
-    return [number for number in numbers if number]
+def _get_item_numbers(entity: Entity, property: str) -> list[int]:
+    values = (value for value in _get_property_values(entity, property) if isinstance(value, dict))
+    return [number for value in values if (number := _parse_number(value.get("id")))]
 
 
-def _get_texts(entity: dict[str, Any], field: str, language: str) -> list[str]:
+def _get_texts(entity: Entity, field: str, language: str) -> list[str]:
     values = entity.get(field)
     rows = values.get(language, ()) if isinstance(values, dict) else ()
     texts = (row.get("value") for row in (rows if isinstance(rows, list) else [rows]) if isinstance(row, dict))
     return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
-def _get_label(entity: dict[str, Any], languages: Iterable[str]) -> str:
+def _get_label(entity: Entity, languages: Iterable[str]) -> str:
     return next((text[0] for language in (*languages, "mul") if (text := _get_texts(entity, "labels", language))), "")
 
 
-# The first pass
+def _find_mapped_value(entity: Entity, property: str, values: Mapping[str, Any]) -> Any:
+    """Return the value of the first of a property's items that has one, by its Q number; empty where none has."""
+    return next((values[q] for n in _get_item_numbers(entity, property) if (q := f"Q{n}") in values), "")
 
 
-def _read_classes(store: Store, table: dict[str, Any], dump: Path, tell: Callable[[int], None] | None) -> None:
-    names = {_parse_number(q): value for q, value in table["names"].items()}
-    origins = {_parse_number(q): origin for q, origin in table["origins"].items()}
-    needed = re.compile(rb'"P279"|"P297"|"id" ?: ?"(?:%s)"' % b"|".join(q.encode() for q in table["names"]))
-    for _, body in _read_lines(dump, tell, lambda number: None):
-        if not needed.search(body):
-            continue
-        entity = _parse_entity(body)
-        if entity is None:
-            continue
-        number = _parse_number(entity["id"])
-        for parent in _get_items(entity, "P279"):
-            store.db.execute("INSERT INTO scratch_subclass VALUES (?, ?)", (number, parent))
-        for code in _get_values(entity, "P297"):
-            if isinstance(code, str) and len(code) == 2:
-                store.db.execute("INSERT OR IGNORE INTO scratch_country VALUES (?, ?)", (number, code))
-        kind = next((names[c] for c in _get_items(entity, "P31") if c in names), None)
-        text = _get_label(entity, ("en",)) if kind else ""
-        if kind and text:
-            origin = next((origins[q] for q in _get_items(entity, "P407") if q in origins), "")
-            store.db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", (number, text, kind[1], origin))
+class _Importer:
+    """Writes the items of a dump as rows, in two passes."""
 
-
-def _classify_items(store: Store, table: dict[str, Any]) -> None:
-    """Give each class the kind of the nearest class of the table above it."""
-    db = store.db
-    db.execute("CREATE INDEX scratch_parent ON scratch_subclass (parent)")
-    for rank, (q, kind, sort) in enumerate(table["classes"]):
-        db.execute("INSERT OR IGNORE INTO scratch_kind VALUES (?, ?, ?, 0, ?)", (_parse_number(q), kind, sort, rank))
-    for depth in range(_DEPTH):
-        added = db.execute(
-            "INSERT OR IGNORE INTO scratch_kind SELECT s.child, k.kind, k.sort, k.depth + 1, k.rank "
-            "FROM scratch_kind k JOIN scratch_subclass s ON s.parent = k.class "
-            "WHERE k.depth = ? ORDER BY k.rank, s.child",
-            (depth,),
-        )
-        if added.rowcount <= 0:
-            return
-
-
-# The second pass
-
-
-class _Reader:
-    """Writes items as rows."""
-
-    def __init__(
-        self, store: Store, table: dict[str, Any], languages: tuple[str, ...], min_sitelinks: int, imported: Imported
-    ) -> None:
+    def __init__(self, store: Store, languages: tuple[str, ...], min_sitelinks: int, imported: Imported) -> None:
         self.languages = languages
         self._store, self._done, self._least = store, imported, min_sitelinks
-        self._relations: dict[str, str] = table["relations"]
-        self._genders = {_parse_number(q): gender for q, gender in table["genders"].items()}
-        self._origins = {_parse_number(q): origin for q, origin in table["origins"].items()}
+        self._table = tomllib.loads((SOURCES / "wikidata.toml").read_text(encoding="utf-8"))
         credit = "Wikidata contributors, https://www.wikidata.org"
         self._source = store.add_source(Source("Wikidata", "dump", "CC0-1.0", credit, "labels, aliases and statements"))
 
-    def read_entity(self, entity: dict[str, Any]) -> None:
+    # The first pass
+
+    def read_classes(self, dump: Path, tell: _Tell) -> None:
+        """Read which classes lie under which, the codes of countries, and the items that are names."""
+        table, db = self._table, self._store.db
+        needed = re.compile(rb'"P279"|"P297"|"id" ?: ?"(?:%s)"' % b"|".join(q.encode() for q in table["names"]))
+        for _, body in _read_lines(dump, tell, lambda number: None):
+            entity = _parse_entity(body) if needed.search(body) else None
+            if entity is None:
+                continue
+            number = _parse_number(entity["id"])
+            for parent in _get_item_numbers(entity, "P279"):
+                db.execute("INSERT INTO scratch_subclass VALUES (?, ?)", (number, parent))
+            for code in _get_property_values(entity, "P297"):
+                if isinstance(code, str) and len(code) == 2:
+                    db.execute("INSERT OR IGNORE INTO scratch_country VALUES (?, ?)", (number, code))
+            kind = _find_mapped_value(entity, "P31", table["names"])
+            if kind and (text := _get_label(entity, ("en",))):
+                row = (number, text, kind[1], _find_mapped_value(entity, "P407", table["origins"]))
+                db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", row)
+
+    def set_class_kinds(self) -> None:
+        """Give each class the kind of the nearest class of the table above it."""
+        db = self._store.db
+        db.execute("CREATE INDEX scratch_parent ON scratch_subclass (parent)")
+        rows = ((_parse_number(q), kind, sort, rank) for rank, (q, kind, sort) in enumerate(self._table["classes"]))
+        db.executemany("INSERT OR IGNORE INTO scratch_kind VALUES (?, ?, ?, 0, ?)", rows)
+        for depth in range(_DEPTH):
+            added = db.execute(
+                "INSERT OR IGNORE INTO scratch_kind SELECT s.child, k.kind, k.sort, k.depth + 1, k.rank "
+                "FROM scratch_kind k JOIN scratch_subclass s ON s.parent = k.class "
+                "WHERE k.depth = ? ORDER BY k.rank, s.child",
+                (depth,),
+            )
+            if added.rowcount <= 0:
+                return
+
+    # The second pass
+
+    def import_entity(self, entity: Entity) -> None:
+        """Write an item, or count the names of a person."""
         number = _parse_number(entity["id"])
         if not number or entity["type"] != "item":
             return
         sitelinks = entity.get("sitelinks")
         links = len(sitelinks) if isinstance(sitelinks, dict) else 0
-        classes = _get_items(entity, "P31")
+        classes = _get_item_numbers(entity, "P31")
         if 5 in classes:
-            self._count_bearers(entity, links)
+            self._count_person_names(entity, links)
             return
         kind, sort = self._find_kind_and_sort(classes)
         if kind and kind != "class" and links >= self._least:
@@ -279,19 +266,19 @@ class _Reader:
 
     def _find_kind_and_sort(self, classes: list[int]) -> tuple[str, str]:
         marks = ",".join("?" * len(classes))
-        row = self._store.db.execute(
-            f"SELECT kind, sort FROM scratch_kind WHERE class IN ({marks}) ORDER BY depth, rank LIMIT 1", classes
-        ).fetchone()
-        return (row[0], row[1]) if row else ("", "")
+        sql = f"SELECT kind, sort FROM scratch_kind WHERE class IN ({marks}) ORDER BY depth, rank LIMIT 1"
+        kind, sort = self._store.db.execute(sql, classes).fetchone() or ("", "")
+        return kind, sort
 
-    def _write_entity(self, entity: dict[str, Any], number: int, kind: str, sort: str, links: int) -> None:
+    def _write_entity(self, entity: Entity, number: int, kind: str, sort: str, links: int) -> None:
         label = _get_label(entity, self.languages)
         if not label:
             return
         db, store = self._store.db, self._store
         if db.execute("SELECT 1 FROM entity WHERE id = ?", (number,)).fetchone():
             return
-        region = next((c for c in _get_values(entity, "P300") if isinstance(c, str)), "") if kind == "region" else ""
+        codes = _get_property_values(entity, "P300") if kind == "region" else []
+        region = next((code for code in codes if isinstance(code, str)), "")
         store.add_entity(
             kind,
             label,
@@ -310,47 +297,45 @@ class _Reader:
             for text in _get_texts(entity, "aliases", language):
                 if len(text) > 3 or kind not in PLACES:
                     store.add_alias(number, text, language)
-        for property, name in self._relations.items():
-            for target in _get_items(entity, property):
+        for property, name in self._table["relations"].items():
+            for target in _get_item_numbers(entity, property):
                 store.add_relation(number, name, target)
-        for target in _get_items(entity, "P131")[:1]:
+        for target in _get_item_numbers(entity, "P131")[:1]:
             db.execute("INSERT INTO scratch_within VALUES (?, ?)", (number, target))
-        for target in _get_items(entity, "P452")[:1]:
+        for target in _get_item_numbers(entity, "P452")[:1]:
             db.execute("INSERT OR IGNORE INTO scratch_industry VALUES (?, ?)", (number, target))
         if region:
             db.execute("INSERT INTO scratch_region VALUES (?)", (number,))
         self._done.entities += 1
         self._done.kinds[kind] += 1
 
-    def _find_country(self, entity: dict[str, Any], number: int, kind: str) -> str:
-        for item in [number] if kind == "country" else _get_items(entity, "P17"):
+    def _find_country(self, entity: Entity, number: int, kind: str) -> str:
+        for item in [number] if kind == "country" else _get_item_numbers(entity, "P17"):
             row = self._store.db.execute("SELECT code FROM scratch_country WHERE item = ?", (item,)).fetchone()
             if row:
                 return str(row[0])
         return ""
 
-    def _count_bearers(self, entity: dict[str, Any], links: int) -> None:
+    def _count_person_names(self, entity: Entity, links: int) -> None:
         db = self._store.db
-        gender = next((self._genders[q] for q in _get_items(entity, "P21") if q in self._genders), "")
-        native = next((self._origins[q] for q in _get_items(entity, "P103") if q in self._origins), "")
+        gender = _find_mapped_value(entity, "P21", self._table["genders"])
+        native = _find_mapped_value(entity, "P103", self._table["origins"])
         for property, part in (("P735", "first"), ("P734", "last")):
-            for item in _get_items(entity, property):
+            for item in _get_item_numbers(entity, property):
                 row = db.execute("SELECT name, gender, origin FROM scratch_name WHERE item = ?", (item,)).fetchone()
                 if row is None:
                     continue
                 name, of_name, origin = row
-                gender_of_name = (of_name or gender) if part == "first" else ""
-                db.execute(
-                    "INSERT INTO scratch_bearer VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET number = number + 1",
-                    (name, part, native or origin, gender_of_name),
-                )
+                values = (name, part, native or origin, (of_name or gender) if part == "first" else "")
+                sql = "INSERT INTO scratch_bearer VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET number = number + 1"
+                db.execute(sql, values)
         words = _get_label(entity, self.languages).split()
         if links >= max(self._least, _WELL_KNOWN) and len(words) > 1:
             self._store.add_famous(words[0], words[-1])
 
 
-def _get_amount(entity: dict[str, Any], property: str) -> int:
-    for value in _get_values(entity, property):
+def _get_amount(entity: Entity, property: str) -> int:
+    for value in _get_property_values(entity, property):
         amount = value.get("amount") if isinstance(value, dict) else None
         if isinstance(amount, str) and re.fullmatch(r"\+?\d{1,12}(?:\.\d+)?", amount):
             return int(float(amount))
@@ -380,15 +365,13 @@ def _complete_entities(store: Store) -> None:
     db.execute("DELETE FROM relation WHERE target NOT IN (SELECT id FROM entity)")
 
 
-def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
+def _copy_shipped_items(store: Store, base: KnowledgeBase) -> None:
     """Copy names of people, and kinds that Wikidata does not give, from the base that is shipped."""
     db = store.db
     db.execute("ATTACH ? AS shipped", (str(base.path),))
     marks = ",".join(f"'{kind}'" for kind in _COPIED)
-    sources = {
-        old: store.add_source(Source(*row))
-        for old, *row in db.execute("SELECT id, name, version, licence, credit, taken FROM shipped.source").fetchall()
-    }
+    rows = db.execute("SELECT id, name, version, licence, credit, taken FROM shipped.source").fetchall()
+    sources = {number: store.add_source(Source(*row)) for number, *row in rows}
     copied = f"SELECT id FROM shipped.entity WHERE kind IN ({marks})"
     for old, new in sources.items():
         db.execute(
@@ -396,27 +379,24 @@ def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
             f"FROM shipped.entity WHERE kind IN ({marks}) AND source = ?",
             (_OFFSET, new, old),
         )
-    db.execute(
-        f"INSERT INTO label SELECT entity + ?, language, form, text FROM shipped.label WHERE entity IN ({copied})",
-        (_OFFSET,),
-    )
-    db.execute(
-        f"INSERT INTO lookup SELECT folded, entity + ?, rank, languages FROM shipped.lookup WHERE entity IN ({copied})",
-        (_OFFSET,),
-    )
+    labels = "SELECT entity + ?, language, form, text FROM shipped.label"
+    lookups = "SELECT folded, entity + ?, rank, languages FROM shipped.lookup"
+    for table, select in (("label", labels), ("lookup", lookups)):
+        db.execute(f"INSERT INTO {table} {select} WHERE entity IN ({copied})", (_OFFSET,))
     # A nationality belongs to the country that the dump has.
     db.execute(
         "INSERT INTO relation SELECT n.id, 'country', 0, c.id FROM entity n JOIN entity c ON c.kind = 'country' "
         "AND c.country = n.country WHERE n.kind = 'nationality' AND n.region = '' AND c.country != '' GROUP BY n.id"
     )
-    store.number_origins(row[0] for row in db.execute("SELECT name FROM shipped.origin ORDER BY id").fetchall())
+    for (origin,) in db.execute("SELECT name FROM shipped.origin ORDER BY id").fetchall():
+        store.get_origin_number(origin)
     db.execute("INSERT INTO name SELECT * FROM shipped.name")
     db.execute("INSERT OR IGNORE INTO famous SELECT * FROM shipped.famous")
     db.commit()
     db.execute("DETACH shipped")
 
 
-def _write_people(store: Store, base: KnowledgeBase) -> int:
+def _write_person_names(store: Store, base: KnowledgeBase) -> int:
     """Write the names that the dump's people bear; return how many are new."""
     banned = frozenset().union(*read_unfit_names())
     rows = store.db.execute(

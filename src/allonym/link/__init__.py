@@ -23,7 +23,7 @@ from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.link.people import Group, link_people, write_note
+from allonym.link.people import Group, describe_ambiguity, link_people
 from allonym.text.fold import spell_out
 from allonym.text.names import (
     Form,
@@ -118,15 +118,11 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         if len(group.spans) > 1:
             group.spans.sort(key=_start)
     entities = [Entity(g.key, _choose_label(g.spans), tuple(g.spans)) for g in linked]
-    entities.sort(key=_get_first_start)
+    entities.sort(key=lambda entity: entity.spans[0].start)
     return Linked(tuple(entities), tuple(notes))
 
 
 _start = attrgetter("start")
-
-
-def _get_first_start(entity: Entity) -> int:
-    return entity.spans[0].start
 
 
 def _make_matching_key(surface: str, family: str, lineage: tuple[str, ...]) -> str:
@@ -144,14 +140,14 @@ def _make_matching_key(surface: str, family: str, lineage: tuple[str, ...]) -> s
 
 def _choose_label(spans: list[Span]) -> str:
     first = spans[0].label
-    if all(span.label == first for span in spans):
+    if len(spans) == 1 or all(span.label == first for span in spans):
         return first
     counts = Counter(s.label for s in spans if s.label != "SPELLED_WORD")
     return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])
 
 
-def _may_abbreviate(word: str, surfaces: list[str]) -> bool:
-    return 2 <= len(word) <= 8 and any(surface.strip("().,").isupper() for surface in surfaces)
+def _is_capitals(surface: str) -> bool:
+    return surface.strip("().,").isupper()
 
 
 def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
@@ -165,7 +161,7 @@ def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Gro
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-        elif words and _may_abbreviate(words[0], [text[s.start : s.end] for s in group.spans]):
+        elif words and 2 <= len(words[0]) <= 8 and any(_is_capitals(text[s.start : s.end]) for s in group.spans):
             acronyms.append(group)
     joined: set[int] = set()
     for group in acronyms:
@@ -174,5 +170,5 @@ def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Gro
             fits[0].spans += group.spans
             joined.add(id(group))
         elif fits:
-            notes.append(write_note(group.spans, [f.spans[0] for f in fits]))
+            notes.append(describe_ambiguity(group.spans, [f.spans[0] for f in fits]))
     return [g for g in groups if id(g) not in joined]

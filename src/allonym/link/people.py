@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from allonym.document import Document, Span
+from allonym.document import Document, Reach, Span
 from allonym.text.names import (
     PARTICLES,
     Form,
@@ -32,17 +33,15 @@ _WINDOW = 40
 _LEAST_SOUND = 4  # letters of a name that is compared by its sound
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Group:
     """Mentions that share a referent. Mutable; it never leaves a call of :func:`allonym.link.link`."""
 
-    __slots__ = ("forms", "gender", "key", "spans", "speaks")
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.spans: list[Span] = []
-        self.forms: list[tuple[str, ...]] = []
-        self.gender = ""
-        self.speaks = False  # one of the mentions is the label of a turn
+    key: str
+    spans: list[Span] = field(default_factory=list)
+    forms: list[tuple[str, ...]] = field(default_factory=list)
+    gender: str = ""
+    speaks: bool = False  # one of the mentions is the label of a turn
 
 
 Table = dict[str, list[Group]]
@@ -115,7 +114,7 @@ class _Roll:
         self.people = people
         self.notes = notes
         self.groups: list[Group] = []
-        self.by_last: dict[tuple[str, str], list[int]] = {}  # last word and key of a given name -> numbers of groups
+        self.by_last: dict[str, dict[str, list[int]]] = {}  # last word -> key of a given name -> numbers of groups
         self.givens: Table = {}  # given names of full names, one or several -> who bears them
         self.mixed: Table = {}  # the letters of a given name, sorted -> who bears it
         self.bearers: Table = {}  # any part of a full name -> who bears it
@@ -123,16 +122,14 @@ class _Roll:
         self.alone: Table = {}  # a name mentioned alone -> who it made
         self.short: Table = {}  # initials -> whose they are
         self.spelling: Table = {}  # letters -> who bears a name of them
-        labels = sorted({t.speaker for t in document.turns if t.speaker is not None})
-        self.speakers = {f for f, spans in people.items() if labels and any(_is_within(labels, s) for s in spans)}
+        labels = Reach(t.speaker for t in document.turns if t.speaker is not None)
+        speak = (f for f, spans in people.items() if any(labels.touches(s.start, s.start + 1) for s in spans))
+        self.speakers = set(speak) if document.turns else set()
 
     def open_group(self, form: Form, mentions: list[Span], key: str = "") -> Group:
         """Start the group of a person who was not mentioned before."""
-        group = Group("PERSON:" + (key or " ".join(form[0])))
-        group.spans += mentions
-        group.forms.append(form[0])
-        group.gender = form[1]
-        group.speaks = form in self.speakers
+        key = "PERSON:" + (key or " ".join(form[0]))
+        group = Group(key, [*mentions], [form[0]], form[1], form in self.speakers)
         self.groups.append(group)
         return group
 
@@ -147,17 +144,18 @@ class _Roll:
             return fits
         return [g for g in fits if not g.speaks or form[0] in g.forms]
 
-    def note_doubt(self, mentions: list[Span], fits: list[Group]) -> None:
+    def note_ambiguity(self, mentions: list[Span], fits: list[Group]) -> None:
         """Note that mentions fit several people."""
-        self.notes.append(write_note(mentions, [min(g.spans) for g in fits]))
+        self.notes.append(describe_ambiguity(mentions, [min(g.spans) for g in fits]))
 
     def add_full_name(self, form: Form) -> None:
         """Add a name of several words to the one person that it fits; fuller names come first."""
         words, gender = form
         mentions = self.people[form]
         given_names, last, _ = split_name(words)
-        keys = list_lookup_keys(given_names[0]) if given_names else ()
-        numbers = sorted({number for key in keys for number in self.by_last.get((last[-1], key), ())})
+        namesakes = self.by_last.setdefault(last[-1], {})
+        keys = list_lookup_keys(given_names[0]) if namesakes and given_names else ()
+        numbers = sorted({number for key in keys for number in namesakes.get(key, ())})
         fits = [g for g in map(self.groups.__getitem__, numbers) if all(is_same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
@@ -169,7 +167,7 @@ class _Roll:
             fits = [g for g in fits if g.gender in ("", gender)]
         candidates = self.filter_fits(form, fits)
         if fits and len(candidates) != 1:
-            self.note_doubt(mentions, fits)
+            self.note_ambiguity(mentions, fits)
         if len(candidates) > 1:
             self.open_group(form, mentions)
             return
@@ -183,7 +181,7 @@ class _Roll:
         else:
             group = self.open_group(form, mentions)
             for key in list_filing_keys(given_names[0]) if given_names else ():
-                self.by_last.setdefault((last[-1], key), []).append(len(self.groups) - 1)
+                namesakes.setdefault(key, []).append(len(self.groups) - 1)
         for part in {*given_names, " ".join(given_names)}:
             _enter_bearer(self.givens, part, group)
         for part in given_names:
@@ -213,9 +211,9 @@ class _Roll:
                 continue
             if fits:
                 if len(candidates) > 1 and self.document.turns:
-                    mentions = _settle_by_turns(self.document, mentions, candidates)
+                    mentions = _assign_by_turns(self.document, mentions, candidates)
                 if mentions:
-                    self.note_doubt(mentions, fits)
+                    self.note_ambiguity(mentions, fits)
             elif not gender:
                 rest.append(form)
                 continue
@@ -239,11 +237,11 @@ class _Roll:
                     for form in group.forms:
                         for short in {*list_initials(form), *list_initials(split_name(form)[0])}:
                             _enter_bearer(self.short, short, group)
-            return _drop_doubles(self.short.get("".join(words), []))
+            return _drop_duplicate_groups(self.short.get("".join(words), []))
         if gender:
             fits = self.lasts.get(word) or self.bearers.get(word, [])
-            return _drop_doubles([g for g in fits if g.gender in ("", gender)])
-        fits = _drop_doubles(self.bearers.get(word, []) + self.alone.get(word, []))
+            return _drop_duplicate_groups([g for g in fits if g.gender in ("", gender)])
+        fits = _drop_duplicate_groups(self.bearers.get(word, []) + self.alone.get(word, []))
         if fits or not self.givens:
             return fits
         if not self.mixed:
@@ -255,7 +253,8 @@ class _Roll:
             for g in self.mixed.get("".join(sorted(word)), ())
             if any(has_swapped_letters(p, word) for f in g.forms for p in f)
         ]
-        return close or _drop_doubles([g for name in sorted(find_short_forms(word)) for g in self.givens.get(name, ())])
+        short_forms = sorted(self.givens.keys() & find_short_forms(word))
+        return close or _drop_duplicate_groups([group for name in short_forms for group in self.givens[name]])
 
     def add_plural_names(self, forms: list[Form]) -> list[Form]:
         """Add ``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
@@ -270,17 +269,18 @@ class _Roll:
             elif name in singles:
                 families.append(form)
             else:
-                self._add_family(form, name)
+                self._assign_plural_name(form, name)
         names = {n for f in families for n in list_singulars(f[0][0])}
         for form in rest:
             if form[0][0] in names:
                 self.alone.setdefault(form[0][0], []).append(self.open_group(form, self.people[form]))
         for form in families:
-            self._add_family(form, next(n for n in list_singulars(form[0][0]) if n in singles))
+            self._assign_plural_name(form, next(n for n in list_singulars(form[0][0]) if n in singles))
         return [f for f in rest if f[0][0] not in self.alone]
 
-    def _add_family(self, form: Form, name: str) -> None:
-        bearers = _drop_doubles(self.lasts.get(name, []) + self.alone.get(name, []))
+    def _assign_plural_name(self, form: Form, name: str) -> None:
+        """Give the mentions of a plural to the only bearer of the name, or to a family of that name."""
+        bearers = _drop_duplicate_groups(self.lasts.get(name, []) + self.alone.get(name, []))
         if len(bearers) == 1:
             bearers[0].spans += self.people[form]
         else:
@@ -297,7 +297,7 @@ class _Roll:
         for form in sorted(forms):
             word = form[0][0]
             is_single = len(form[0]) == 1
-            namesakes = [singles[name] for name in sorted(find_short_forms(word)) if name in singles]
+            namesakes = [singles[name] for name in sorted(singles.keys() & find_short_forms(word))]
             if is_single and len(self.filter_fits(form, namesakes)) == 1:
                 self.join_group(namesakes[0], form)
                 namesakes[0].forms.append(form[0])
@@ -327,16 +327,9 @@ class _Roll:
             fits[0].spans += mentions
             return
         if fits:
-            self.note_doubt(mentions, fits)
-        group = Group(("PERSON:" if any(m.label != "SPELLED_WORD" for m in mentions) else "SPELLED_WORD:") + letters)
-        group.spans += mentions
-        self.groups.append(group)
-
-
-def _is_within(labels: Sequence[tuple[int, int]], span: Span) -> bool:
-    i = bisect_right(labels, (span.start, span.start + 1)) - 1
-    i += i + 1 < len(labels) and labels[i + 1][0] == span.start
-    return i >= 0 and span.start < labels[i][1]
+            self.note_ambiguity(mentions, fits)
+        family = "PERSON" if any(m.label != "SPELLED_WORD" for m in mentions) else "SPELLED_WORD"
+        self.groups.append(Group(f"{family}:{letters}", [*mentions]))
 
 
 def _enter_bearer(table: Table, part: str, group: Group) -> None:
@@ -346,7 +339,7 @@ def _enter_bearer(table: Table, part: str, group: Group) -> None:
             bearers.append(group)
 
 
-def _drop_doubles(groups: list[Group]) -> list[Group]:
+def _drop_duplicate_groups(groups: list[Group]) -> list[Group]:
     return list({id(g): g for g in groups}.values())
 
 
@@ -358,7 +351,7 @@ def _has_sound(group: Group, word: str, key: str) -> bool:
     )
 
 
-def _settle_by_turns(document: Document, mentions: list[Span], fits: list[Group]) -> list[Span]:
+def _assign_by_turns(document: Document, mentions: list[Span], fits: list[Group]) -> list[Span]:
     """Give each mention that an introduction or a greeting settles to its group; returns the others."""
     rest: list[Span] = []
     turns = document.turns
@@ -385,15 +378,15 @@ def _settle_by_turns(document: Document, mentions: list[Span], fits: list[Group]
     return rest
 
 
-def write_note(spans: Sequence[Span], fits: Sequence[Span]) -> str:
+def describe_ambiguity(spans: Sequence[Span], fits: Sequence[Span]) -> str:
     """Describe mentions that fit several groups: offsets and labels, no text."""
     return (
-        f"ambiguous {spans[0].label} at {_write_places(spans)}: "
-        f"fits those first named at {_write_places(fits)}; kept apart"
+        f"ambiguous {spans[0].label} at {_format_positions(spans)}: "
+        f"fits those first named at {_format_positions(fits)}; kept apart"
     )
 
 
-def _write_places(spans: Sequence[Span]) -> str:
+def _format_positions(spans: Sequence[Span]) -> str:
     shown = ", ".join(f"{s.start}..{s.end}" for s in sorted(spans)[:5])
     return f"{shown} and {len(spans) - 5} more" if len(spans) > 5 else shown
 

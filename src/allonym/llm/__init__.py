@@ -2,8 +2,8 @@
 
 Strictly opt-in. A policy's table ``[llm]`` names the endpoint; where it names none, nothing here opens a connection.
 What is sent is what the prompts hold (:mod:`.templates`); what comes back is data that the caller verifies
-(:mod:`.answers`). Answers are kept in an encrypted folder if the policy names one (:mod:`.cache`), which the batch
-files of :mod:`.batches` can fill as well. :mod:`.decode` brings fictional names back to their tags.
+(:mod:`.answers`). Answers are kept in an encrypted folder if the policy names one (:mod:`.cache`), which batch
+files can fill as well. :mod:`.decode` brings fictional names back to their tags.
 """
 
 from __future__ import annotations

@@ -28,14 +28,14 @@ def parse_answer(content: str) -> Mapping[str, object] | None:
     return None
 
 
-def mend_answer(content: str) -> Mapping[str, object] | None:
+def parse_cut_answer(content: str) -> Mapping[str, object] | None:
     """Parse an answer like :func:`parse_answer`; of one that was cut off, return what was complete before the cut."""
     answer = parse_answer(content)
     if answer is not None:
         return answer
     text = _remove_thoughts(content)
     start = text.find("{")
-    for end, closing in reversed(_find_ends(text, start)[-_DEEPEST:] if start >= 0 else []):
+    for end, closing in reversed(_find_element_ends(text, start)[-_DEEPEST:] if start >= 0 else []):
         try:
             value = json.loads(text[start:end] + closing)
         except (ValueError, RecursionError):
@@ -54,7 +54,7 @@ def _remove_thoughts(content: str) -> str:
     return "".join((*pieces, content[position:]))
 
 
-def _find_ends(text: str, start: int) -> list[tuple[int, str]]:
+def _find_element_ends(text: str, start: int) -> list[tuple[int, str]]:
     """Find where elements of the JSON at ``start`` end, each with the signs that would close the rest."""
     closing: list[str] = []
     is_quoted = is_escaped = False

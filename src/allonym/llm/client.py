@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import BoundedSemaphore, Lock
 from time import monotonic, sleep, time
 from typing import Any, TypeVar, cast
@@ -170,7 +170,7 @@ class Client:
     def __init__(self, settings: Mapping[str, object], cache: Cache | None = None) -> None:
         self.prompts = settings["prompts"]
         self.cache = cache
-        self._url = _completions_url(str(settings["url"]))
+        self._url = _build_completions_url(str(settings["url"]))
         self._where = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
         self._model = str(settings["model"])
         if not self._model:
@@ -217,9 +217,8 @@ class Client:
         if requests is not None:
             requests[name] = self.body(request)
             raise Recorded("llm: the request was written down, not sent")
-        data, reply, mode = self._send(
-            self._url, lambda mode: self.body(request, mode), _read_reply, "chat completions", self._mode
-        )
+        body = partial(self.body, request)
+        data, reply, mode = self._send(self._url, body, _read_reply, "chat completions", self._mode)
         self._mode = max(self._mode, mode)  # what it accepted will do for the next request
         self._add_to_usage(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         if self.cache is not None:
@@ -294,9 +293,8 @@ class Client:
             raise Recorded("llm: nothing is sent while requests are written down")
         url = self._url.removesuffix(PATH) + EMBEDDINGS
         last = len(MODES) - 1  # nothing to fall back to
-        _, (vectors, tokens), _ = self._send(
-            url, lambda _: body, lambda data: _read_vectors(data, len(texts)), "embeddings", last
-        )
+        read = partial(_read_vectors, n=len(texts))
+        _, (vectors, tokens), _ = self._send(url, lambda _: body, read, "embeddings", last)
         self._add_to_usage(requests=1, prompt_tokens=tokens)
         return vectors
 
@@ -362,7 +360,8 @@ class Client:
                         return 0, b"", "gave an answer of more than 16 MiB", 0.0
                     if monotonic() > end:
                         return 0, b"", f"gave no whole answer within {self._timeout:g} s", 0.0
-                return answer.status_code, b"".join(pieces), "", _retry_after(answer.headers.get("retry-after", ""))
+                delay = _parse_retry_after(answer.headers.get("retry-after", ""))
+                return answer.status_code, b"".join(pieces), "", delay
         except httpx.TimeoutException:
             return 0, b"", f"gave no answer within {self._timeout:g} s", 0.0
         except httpx.HTTPError as error:
@@ -428,7 +427,7 @@ class _Pace:
             sleep(start - now)
 
 
-def _completions_url(url: str) -> str:
+def _build_completions_url(url: str) -> str:
     """Check the address of an endpoint, and return that of its chat completions."""
     if not url:
         raise UsageError(
@@ -461,7 +460,7 @@ def describe_wrong_address(url: str, setting: str, key_setting: str) -> str | No
     return None
 
 
-def _retry_after(value: str) -> float:
+def _parse_retry_after(value: str) -> float:
     """Return seconds from a number or a date; 0 where the header has neither."""
     try:
         return max(0.0, float(value))

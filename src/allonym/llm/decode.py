@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from allonym.document import Interval, merge_intervals, subtract_intervals
 from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request, read_answers
-from allonym.llm.templates import build_messages
+from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
 from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
 
@@ -25,22 +25,7 @@ _OVERLAP = 40
 _COVER = "[...]"
 _PIECE = re.compile(r"\S+")
 
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "spans": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"tag": {"type": "string"}, "text": {"type": "string"}},
-                "required": ["tag", "text"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["spans"],
-    "additionalProperties": False,
-}
+SCHEMA = make_object_schema({"spans": make_list_schema(make_object_schema({"tag": TEXT, "text": TEXT}))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +60,7 @@ def decode(
     restored = merge_intervals(sorted(done))
 
     def ask_windows(windows: Sequence[str], again: bool) -> list[list[tuple[str, str]] | None]:
-        prompts = [
-            build_messages("decode", client.prompts, again=again, text=window, entities=entities) for window in windows
-        ]
+        prompts = (build_messages("decode", client.prompts, again=again, text=w, entities=entities) for w in windows)
         return read_answers(client, [Request(prompt, SCHEMA, "spans") for prompt in prompts], _read_portions)
 
     rows: list[tuple[str, str]] = []
@@ -122,32 +105,31 @@ def _verify_portions(
     names_of: dict[str, list[str]] = {}
     for name, tag in names.items():
         names_of.setdefault(tag, []).append(name)
+    tag_by_code = {_normalise_tag(tag): tag for tag in reversed(names_of)}
     tags: dict[str, str] = {}
     for tag, portion in rows:
         portion = portion.strip()
-        known_tag = (
-            tag if tag in names_of else next((t for t in names_of if _get_tag_code(t) == _get_tag_code(tag)), "")
-        )
+        known_tag = tag if tag in names_of else tag_by_code.get(_normalise_tag(tag))
         if known_tag and portion:
             scores = {t: max(_score_likeness(portion, name) for name in listed) for t, listed in names_of.items()}
             # Where it is as much like another tag's name, the model has only guessed.
             if scores[known_tag] and sum(score >= scores[known_tag] for score in scores.values()) == 1:
                 tags[portion] = known_tag
-    intervals = list(free)
     candidates = [
         Located(start, start + len(portion), tag)
         for portion, tag in tags.items()
         for start in _find_portion(text, portion)
-        if any(a <= start and start + len(portion) <= b for a, b in intervals)
     ]
+    intervals = list(free)
     located: list[Located] = []
     for candidate in sorted(candidates, key=lambda c: (c.start - c.end, c.start)):  # longer portions win
-        if not any(other.start < candidate.end and candidate.start < other.end for other in located):
+        is_free = any(a <= candidate.start and candidate.end <= b for a, b in intervals)
+        if is_free and not any(other.start < candidate.end and candidate.start < other.end for other in located):
             located.append(candidate)
     return tuple(sorted(located, key=lambda portion: portion.start))
 
 
-def _get_tag_code(tag: str) -> str:
+def _normalise_tag(tag: str) -> str:
     return "".join(find_words(tag)).upper()
 
 

@@ -12,6 +12,9 @@ from typing import Any
 Messages = tuple[tuple[str, str], ...]
 """Role and content, in order."""
 
+TEXT: Mapping[str, object] = {"type": "string"}
+"""The JSON Schema of a text."""
+
 _SLOTS = ("text", "entities", "known", "labels", "language")
 
 
@@ -29,6 +32,17 @@ def read_prompt(name: str) -> Mapping[str, str]:
 def fill_slots(prompt: str, values: Mapping[str, str]) -> str:
     """Fill the slots that ``values`` names; what the values hold is not looked at again."""
     return to_utf8(re.sub(r"\{(\w+)\}", lambda slot: values.get(slot[1], slot[0]), prompt).strip())
+
+
+def make_object_schema(properties: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the JSON Schema of an object with all of these properties and no others."""
+    names = list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def make_list_schema(items: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the JSON Schema of a list of such items."""
+    return {"type": "array", "items": items}
 
 
 def to_utf8(text: str) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from allonym.models.runtime import Embeddings, open_session
+from allonym.models.runtime import Embeddings, map_in_threads, open_session
 from allonym.models.tagger import ENGLISH
 from allonym.models.words import split_words
 
@@ -33,7 +33,7 @@ class SentenceEncoder:
     def __init__(self, folder: Path = ENGLISH, *, threads: int = 1, gpu: bool = False) -> None:
         self._embed = Embeddings(folder)
         self._session = open_session(folder / "encoder.onnx", gpu=gpu)
-        self._threads = max(1, threads)
+        self._threads = threads
         self._opened = (folder, threads, gpu)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -47,13 +47,7 @@ class SentenceEncoder:
         """
         import numpy as np
 
-        if self._threads > 1 and len(texts) > 1:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(self._threads) as pool:
-                vectors = list(pool.map(self._encode_text, texts))
-        else:
-            vectors = [self._encode_text(text) for text in texts]
+        vectors = map_in_threads(self._encode_text, texts, self._threads)
         return np.array(vectors, np.float32).reshape(-1, WIDTH)
 
     def _encode_text(self, text: str) -> Any:

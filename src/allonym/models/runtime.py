@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from allonym.errors import DataError
 from allonym.models.wordpiece import WordPiece
 
 HERE = Path(__file__).parent
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def map_in_threads(function: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
+    """Return the function's value for each item, in order; at most ``threads`` are computed at the same time."""
+    if threads < 2 or len(items) < 2:
+        return list(map(function, items))
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
 
 
 def open_session(path: Path, *, gpu: bool = False) -> Any:

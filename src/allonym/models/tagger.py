@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from allonym.errors import DataError
-from allonym.models.runtime import HERE, Embeddings, open_session
+from allonym.models.runtime import HERE, Embeddings, map_in_threads, open_session
 from allonym.models.windows import Window, cut_windows, read_words
 
 ENGLISH = HERE / "english"
@@ -68,7 +68,7 @@ class TaggerModel:
         self._embed = Embeddings(folder)
         self.pieces = self._embed.pieces
         self._session = open_session(folder / "tagger.onnx", gpu=gpu)
-        self._threads = max(1, threads)
+        self._threads = threads
         self._cache: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
         self._lock = Lock()
 
@@ -78,18 +78,11 @@ class TaggerModel:
 
         words = read_words(text, self._embed.pieces)
         cut = cut_windows(words, self._embed.pieces)
-        if self._threads > 1 and len(cut) > 1:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(self._threads) as pool:  # long ones first, so that none is waited for alone
-                longest_first = sorted(cut, key=lambda window: -len(window.pieces))
-                futures = {window.first: pool.submit(self._compute_window, window) for window in longest_first}
-            results = [futures[window.first].result() for window in cut]
-        else:
-            results = [self._compute_window(window) for window in cut]
+        longest_first = sorted(cut, key=lambda window: -len(window.pieces))  # so that none is waited for alone
+        results = map_in_threads(self._compute_window, longest_first, self._threads)
         tags = np.empty((len(words.pieces), 1 + 2 * len(self.labels)), np.float32)
         parts = np.empty((len(words.pieces), len(self.parts)), np.float32)
-        for window, (window_tags, window_parts) in zip(cut, results, strict=True):
+        for window, (window_tags, window_parts) in zip(longest_first, results, strict=True):
             inner = slice(window.keep_from - window.first, window.keep_to - window.first)
             tags[window.keep_from : window.keep_to] = window_tags[inner]
             parts[window.keep_from : window.keep_to] = window_parts[inner]

@@ -41,7 +41,7 @@ PARTS = (
 NAME_PARTS = ("PERSON_FIRSTNAME", "PERSON_LASTNAME")
 
 
-def tag_names(labels: Sequence[str]) -> list[str]:
+def list_tag_names(labels: Sequence[str]) -> list[str]:
     """Return ``O``, then ``B-`` and ``I-`` of each label."""
     return ["O", *(f"{begin}-{label}" for label in labels for begin in "BI")]
 
@@ -50,7 +50,7 @@ def decode_tags(chances: Any) -> Any:
     """Find the most likely valid sequence of tags: inside follows only begin or inside of the same label.
 
     Args:
-        chances: array ``(words, 1 + 2 * labels)`` of log probabilities in the order of :func:`tag_names`.
+        chances: array ``(words, 1 + 2 * labels)`` of log probabilities in the order of :func:`list_tag_names`.
 
     Returns:
         Array ``(words,)`` of tag numbers. The first of equal ones wins, so that ties are always broken alike.
@@ -61,7 +61,7 @@ def decode_tags(chances: Any) -> Any:
     best = np.zeros(n, dtype=np.int64)
     if not n:
         return best
-    if _take_best(chances, best):
+    if _fill_best_tags(chances, best):
         return best
     inside = np.arange(2, tags, 2)
     from_begin, from_inside = inside - 1, inside
@@ -82,7 +82,7 @@ def decode_tags(chances: Any) -> Any:
     return best
 
 
-def _take_best(chances: Any, best: Any) -> bool:
+def _fill_best_tags(chances: Any, best: Any) -> bool:
     """Fill in the best tag of each word; return whether the sequence is valid."""
     best[:] = chances.argmax(axis=1)
     before = 0

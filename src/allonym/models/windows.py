@@ -89,7 +89,7 @@ def rate_word_borders(text: str, borders: Sequence[tuple[int, int]]) -> list[int
     return breaks
 
 
-def cut_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
+def cut_word_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
     """Return ``(first, last, keep_from, keep_to)`` of each window, in words.
 
     ``length`` must exceed ``overlap`` by the pieces of one word.
@@ -105,7 +105,7 @@ def cut_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> lis
         if last == n:
             ranges.append((first, n, keep_from, n))
             break
-        end = _find_good_end(read, first, last)
+        end = _find_window_end(read, first, last)
         if end:
             ranges.append((first, end, keep_from, end))
             first = keep_from = end
@@ -120,7 +120,7 @@ def cut_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> lis
     return ranges
 
 
-def _find_good_end(read: Words, first: int, last: int) -> int:
+def _find_window_end(read: Words, first: int, last: int) -> int:
     """Find the best end up to ``last``: the last line end in the window's second half, else the last sentence end."""
     half = first + (last - first + 1) // 2
     for quality, low in ((2, half), (1, first + 1)):
@@ -133,7 +133,7 @@ def _find_good_end(read: Words, first: int, last: int) -> int:
 def cut_windows(read: Words, pieces: WordPiece) -> list[Window]:
     """Cut a text whose words are ``read`` into windows."""
     out = []
-    for first, last, keep_from, keep_to in cut_ranges(read):
+    for first, last, keep_from, keep_to in cut_word_ranges(read):
         ids, shapes, heads = [pieces.start], [0], []
         for i in range(first, last):
             heads.append(len(ids))

@@ -48,10 +48,10 @@ class WordPiece:
         plain = word[: 8 * MOST_PIECES] if word[0].isalnum() else word[0]
         plain = plain.replace("Σ", "σ").lower()  # as in BERT, no final form
         plain = "".join(c for c in unicodedata.normalize("NFD", plain) if unicodedata.category(c) != "Mn")
-        numbers = [number for part in _split_ideographs(plain) for number in self._find_longest(part)]
+        numbers = [number for part in _split_ideographs(plain) for number in self._find_longest_pieces(part)]
         return tuple(numbers[:MOST_PIECES]) or (self.unknown,)
 
-    def _find_longest(self, part: str) -> list[int]:
+    def _find_longest_pieces(self, part: str) -> list[int]:
         numbers: list[int] = []
         start = 0
         while start < len(part):

@@ -4,18 +4,25 @@ Local parts and user names follow the people of the document (:mod:`allonym.repl
 subdomains of those that are reserved for examples (RFC 2606), a different one for each: ``kestrel.example.com``. A web
 address keeps its structure, and gets other words and codes. Addresses stay as they are written: spoken, with ``[at]``,
 as a link, in capitals.
+
+IP addresses come from the ranges that are reserved for documentation. IPv4: 192.0.2.0/24, 198.51.100.0/24,
+203.0.113.0/24 (RFC 5737), then 198.18.0.0/15 (RFC 2544); IPv6: 2001:db8::/32 (RFC 3849). Private addresses stay
+private. Addresses of one network stay in one network where there are enough. No address becomes one that occurs in the
+document.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_word, read_address_words
+from allonym.replace.codes import draw_digits, draw_similar_code
+from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_address_word, read_address_words
 from allonym.replace.mention import Wanted
-from allonym.replace.network import draw_code, draw_digits, replace_ip_address
 from allonym.replace.wording import match_case
 from allonym.text.names import normalize_surface
 from allonym.text.words import LETTERS
@@ -54,7 +61,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     boxes = Mailboxes(cast)
     out: dict[str, Renderer] = {}
     for target in targets:
-        label = next((label for label in cast.lineage(target) if label in _RENDER), "ONLINE_ID")
+        label = next((label for label in cast.get_lineage(target) if label in _RENDER), "ONLINE_ID")
         render = out[target.entity.key] = partial(_RENDER[label], cast, boxes)
         for surface in target.surfaces:
             render(surface)  # values are assigned in reading order
@@ -74,8 +81,8 @@ def _render_mail(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     host = _choose_domain(cast, boxes, domain.replace(" ", ""))
     if new is None or host is None:
         return None
-    new = _write_signs_like(_match_case_by_runs(new, local), match["local"])
-    host = _write_signs_like(match_case(host, match["domain"]), match["domain"])
+    new = _match_sign_notation(_match_case_by_runs(new, local), match["local"])
+    host = _match_sign_notation(match_case(host, match["domain"]), match["domain"])
     return match["lead"] + new + match["at"] + host + match["trail"]
 
 
@@ -92,7 +99,7 @@ def _match_case_by_runs(new: str, old: str) -> str:
     return "".join(runs)
 
 
-def _write_signs_like(new: str, old: str) -> str:
+def _match_sign_notation(new: str, old: str) -> str:
     """Return an address with dots and dashes as ``old`` has them: a sign, a word, a word in brackets."""
     out = new.replace(".", next((m[0] for m in _SPLIT_DOT.finditer(old) if m[0] != "."), "."))
     for word, sign in _SPOKEN_SIGNS.items():
@@ -123,7 +130,7 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
     pool = "post" if registered[0] in read_address_words("providers") else "words"
 
     def propose(attempt: int) -> str:
-        word = named if named is not None and not attempt else pick_word(cast, "domain", key, pool, attempt)
+        word = named if named is not None and not attempt else pick_address_word(cast, "domain", key, pool, attempt)
         return f"{word}.{reserved}"
 
     def get_distinctive_part(value: str) -> str:
@@ -132,37 +139,27 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
     new = cast.ledger.assign("domain", key, propose, telling=get_distinctive_part)
     if new is None:
         return None
-    parts = [
-        label
-        if label in read_address_words("hosts")
-        else choose_neutral_word(cast, label)
-        if label.isalpha()
-        else _choose_code(cast, label)
-        for label in labels[:-size]
-    ]
+    hosts = read_address_words("hosts")
+    parts = [label if label in hosts else _choose_domain_label(cast, label) for label in labels[:-size]]
     return None if None in parts else ".".join((*filter(None, parts), new))
 
 
-def _choose_label(cast: Cast, label: str) -> str | None:
-    return choose_neutral_word(cast, label) if label.isalpha() else _choose_code(cast, label)
+def _choose_domain_label(cast: Cast, label: str) -> str | None:
+    return choose_neutral_word(cast, label) if label.isalpha() else _choose_url_token(cast, label)
 
 
-def _choose_code(cast: Cast, text: str) -> str | None:
+def _choose_url_token(cast: Cast, text: str) -> str | None:
     """Return the pseudonym of a number, word or code of a web address; the same for the same one."""
+    ledger = cast.ledger
+
+    def draw_number(attempt: int) -> str:
+        # All numbers of few digits may be taken: then one more digit is needed.
+        return draw_digits(ledger, "address", text, text + "0" * (attempt // _FEW), attempt)
+
     if text.isdigit():
-        return cast.ledger.assign(
-            "address number",
-            text,
-            # All numbers of few digits may be taken: then one more digit is needed.
-            lambda attempt: draw_digits(cast, "address", text, text + "0" * (attempt // _FEW), attempt),
-            telling=lambda value: "number" + value,
-        )
-    return cast.ledger.assign(
-        "address code",
-        text,
-        lambda attempt: draw_code(cast, "address code", text, attempt),
-        telling=lambda value: "code" + "".join(c for c in value if c.isalnum()),
-    )
+        return ledger.assign("address number", text, draw_number, telling=lambda number: f"number{number}")
+    draw = partial(draw_similar_code, ledger, "address code", text)
+    return ledger.assign("address code", text, draw, telling=lambda code: "code" + "".join(filter(str.isalnum, code)))
 
 
 def _render_url(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
@@ -178,8 +175,8 @@ def _render_url(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
         return None
     out = match["scheme"]
     if match["user"]:
-        out += ":".join(_choose_code(cast, p) or "x" for p in match["user"].split(":")) + "@"
-    out += _write_signs_like(match_case(host, written), written) + (match["port"] or "")
+        out += ":".join(_choose_url_token(cast, p) or "x" for p in match["user"].split(":")) + "@"
+    out += _match_sign_notation(match_case(host, written), written) + (match["port"] or "")
     out += "/".join(_replace_segment(cast, boxes, s) for s in match["path"].split("/"))
     for part in (match["query"], match["fragment"]):
         if part:
@@ -213,33 +210,28 @@ def _replace_token(cast: Cast, token: str) -> str:
         return token
     if token.isalpha() and 3 <= len(token) <= 14 and (token.islower() or token.istitle() or token.isupper()):
         new = choose_neutral_word(cast, lower)
-        return match_case(new, token) if new is not None else draw_code(cast, "address code", token)
-    return _choose_code(cast, token) or draw_code(cast, "address code", token, 99)
+        return match_case(new, token) if new is not None else draw_similar_code(cast.ledger, "address code", token)
+    return _replace_url_token(cast, token)
 
 
 def _render_cookie(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     """Render ``name=value; name=value``: the names stay."""
-    out = "".join(
-        p if not p.strip("; ") or p.partition("=")[0].strip().lower() in _COOKIE_ATTRIBUTES else _replace_value(cast, p)
-        for p in re.split(r"(;\s*)", surface)
-    )
+    out = "".join(_replace_cookie_value(cast, part) for part in re.split(r"(;\s*)", surface))
     return out if out != surface else None
 
 
-def _replace_value(cast: Cast, pair: str) -> str:
+def _replace_cookie_value(cast: Cast, pair: str) -> str:
     name, sign, value = pair.partition("=") if "=" in pair else ("", "", pair)
-    tokens = (
-        (_choose_code(cast, t) or draw_code(cast, "address code", t, 99)) if t.isalnum() else t
-        for t in _TOKEN.findall(value)
-    )
-    return name + sign + "".join(tokens)
+    if not pair.strip("; ") or pair.partition("=")[0].strip().lower() in _COOKIE_ATTRIBUTES:
+        return pair
+    return name + sign + "".join(_replace_url_token(cast, t) if t.isalnum() else t for t in _TOKEN.findall(value))
 
 
-def _render_ip_address(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
-    return replace_ip_address(cast, surface)
+def _replace_url_token(cast: Cast, token: str) -> str:
+    return _choose_url_token(cast, token) or draw_similar_code(cast.ledger, "address code", token, 99)
 
 
-def _render_any(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
+def _render_address_by_form(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     """Render an address whose kind only its form tells."""
     if "://" in surface or surface.lower().startswith(("www.", "mailto:")):
         return _render_url(cast, boxes, surface)
@@ -257,7 +249,109 @@ _RENDER: dict[str, Callable[[Cast, Mailboxes, str], str | None]] = {
     "USER_NAME": _render_handle,
     "SOCIAL_HANDLE": _render_handle,
     "URL": _render_url,
-    "IP_ADDRESS": _render_ip_address,
+    "IP_ADDRESS": lambda cast, boxes, surface: replace_ip_address(cast, surface),
     "HTTP_COOKIE": _render_cookie,
-    "ONLINE_ID": _render_any,
+    "ONLINE_ID": _render_address_by_form,
 }
+
+
+_TESTS = ("192.0.2", "198.51.100", "203.0.113")
+_IP = re.compile(r"(?P<ip>\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)(?P<rest>%\w+)?")
+_RUN = re.compile(r"[0-9A-Fa-f:.]{3,64}")
+_LOCAL = re.compile(r"(?:127|10|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.")
+
+
+def replace_ip_address(cast: Cast, surface: str) -> str | None:
+    """Return a surface with another address for its IP address; a port or a prefix length beside it stays.
+
+    Returns:
+        None where the surface holds no address, or none is free.
+    """
+    for match in _IP.finditer(surface):
+        try:
+            old = ipaddress.ip_address(match["ip"])
+        except ValueError:
+            continue
+        new = _choose_ip_address(cast, old)
+        if new is None:
+            return None
+        text = match["ip"]
+        if isinstance(old, ipaddress.IPv6Address):
+            address = ipaddress.IPv6Address(new)
+            new = address.exploded if len(text) == 39 else address.compressed
+            new = new.upper() if text.upper() == text and text.lower() != text else new
+        return surface[: match.start()] + new + surface[match.end("ip") :]
+    return None
+
+
+def _choose_ip_address(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
+    if isinstance(old, ipaddress.IPv4Address):
+        network = "" if _LOCAL.match(str(old)) else _choose_ip_network(cast, str(old).rpartition(".")[0])
+        propose = partial(_propose_ipv4, cast, str(old), network)
+    else:
+        propose = partial(_propose_ipv6, cast, old.exploded)
+    present = _find_ip_addresses(cast)
+
+    def encode_address(value: str) -> str:
+        return "ip" + _encode_ip_address_as_word(value) if value and value not in present else " "  # never free
+
+    return cast.ledger.assign("ip address", str(old), propose, telling=encode_address)
+
+
+def _find_ip_addresses(cast: Cast) -> frozenset[str]:
+    """Return the addresses of the document, in their shortest form."""
+    if cast.addresses is None:
+        addresses: set[str] = set()
+        for run in _RUN.findall(cast.text):
+            for match in _IP.finditer(run):
+                for text in (match["ip"], match["ip"].rstrip(".:")):  # at the end of a sentence
+                    with suppress(ValueError):
+                        addresses.add(str(ipaddress.ip_address(text)))
+        cast.addresses = frozenset(addresses)
+    return cast.addresses
+
+
+def _encode_ip_address_as_word(value: str) -> str:
+    """Return an address as one word, which no text has, so that addresses of one network do not bar each other."""
+    return value.replace(".", "x").replace(":", "y")
+
+
+def _choose_ip_network(cast: Cast, network: str) -> str:
+    """Return the network for documentation that replaces a public one; some of more than three share one."""
+    pick = partial(cast.ledger.pick, _TESTS, "ip network", network)
+    new = cast.ledger.assign("ip network", network, pick, telling=lambda n: "net" + _encode_ip_address_as_word(n))
+    return new or pick()
+
+
+def _propose_ipv4(cast: Cast, old: str, public: str, attempt: int) -> str:
+    number = cast.ledger.draw_number("ip host", old, attempt)
+    host = 1 + number % 254
+    parts = old.split(".")
+    network = ".".join(parts[:3])
+    middle = cast.ledger.draw_number("ip network", network)
+    if parts[0] == "127":
+        return f"127.0.0.{2 + number % 253}"
+    if parts[0] == "10":
+        new = f"10.{middle % 256}.{middle // 256 % 256}.{host}"
+    elif network.startswith("192.168."):
+        new = f"192.168.{middle % 256}.{host}"
+    elif parts[0] == "172" and 16 <= int(parts[1]) < 32:
+        new = f"172.{16 + middle % 16}.{middle // 16 % 256}.{host}"
+    elif attempt >= 32:  # more than 762 addresses: the others get some of RFC 2544
+        return f"198.{18 + number % 2}.{number // 2 % 256}.{1 + number // 512 % 254}"
+    else:
+        new = f"{public}.{host}"
+    return "" if new == old else new
+
+
+def _propose_ipv6(cast: Cast, old: str, attempt: int) -> str:
+    number = cast.ledger.draw_number("ip host", old, attempt)
+    network = cast.ledger.draw_number("ip network", old[:19])
+    local = ipaddress.IPv6Address(old).is_link_local
+    head = "fe80::" if local else f"2001:db8:{network % 0xFFFF + 1:x}:{network // 0xFFFF % 0xFFFF + 1:x}:"
+    if old.split(":")[4:7] == ["0000"] * 3 and not local:
+        head, tail = head + ":", f"{1 + number % 0xFFFE:x}"
+    else:
+        tail = ":".join(f"{1 + (number >> shift) % 0xFFFE:x}" for shift in (0, 16, 32, 48))
+    new = ipaddress.IPv6Address(head + tail).compressed
+    return "" if new == ipaddress.IPv6Address(old).compressed else new

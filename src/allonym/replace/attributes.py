@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.cast import find_plain_words as split_words
 from allonym.replace.mention import Wanted
-from allonym.replace.place_map import PlaceMap, find_country
+from allonym.replace.place_map import PlaceMap, find_country, open_place_map
 from allonym.replace.places import render_place
 from allonym.replace.tables import read_toml, read_word_set
-from allonym.replace.trade_names import names_large_place
+from allonym.replace.trade_names import is_large_place
 from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
 
@@ -67,23 +67,23 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         cast: of the document; the pseudonyms of its places have been chosen.
         targets: the entities, in reading order.
     """
-    places = PlaceMap.of(cast)
-    origins = [surface for t in targets if cast.family(t) == "ORIGIN" for surface in t.surfaces[:1]]
+    places = open_place_map(cast)
+    origins = [surface for t in targets if cast.get_family(t) == "ORIGIN" for surface in t.surfaces[:1]]
     nationalities = (_find_nationality(places, surface) for surface in origins)
     places.set_countries([item.country for item in nationalities if item is not None], targets)
     out: dict[str, Renderer] = {}
     for target in targets:
-        label = next((name for name in cast.lineage(target) if name in _KINDS), "")
+        label = next((name for name in cast.get_lineage(target) if name in _KINDS), "")
         if not label:
             continue
         may_be_nationality = "nationality" in _KINDS[label]
         label = "LANGUAGE" if may_be_nationality and _is_language(places, target) else label
-        forms = _find_forms(places, target) if may_be_nationality else {}
+        forms = _find_noun_forms(places, target) if may_be_nationality else {}
         render = out[target.entity.key] = partial(_render_attribute, places, label, forms)
         for surface in target.surfaces:
             render(surface)
         if may_be_nationality:
-            cast.alternatives[target.entity.key] = partial(_render_alternative, places, forms)
+            cast.alternatives[target.entity.key] = partial(_render_further_nationality, places, forms)
     return out
 
 
@@ -92,13 +92,11 @@ def _is_language(places: PlaceMap, target: Wanted) -> bool:
     if places.language != "en" or not all(places.kb.find(s, ("language",)) for s in target.surfaces[:1]):
         return False
     text = places.cast.text
-    return all(
-        _SPOKEN.search(text, max(0, span.start - 24), span.start) and not _NOUN_BEHIND.match(text, span.end)
-        for span in target.entity.spans
-    )
+    places_of_text = ((span.start, span.end) for span in target.entity.spans)
+    return all(_SPOKEN.search(text, max(0, a - 24), a) and not _NOUN_BEHIND.match(text, b) for a, b in places_of_text)
 
 
-def _find_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
+def _find_noun_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
     """Map surfaces to ``noun`` or ``plural`` where they are nouns in all places: ``a German``, but ``a German car``."""
     if places.language != "en":
         return {}
@@ -123,7 +121,7 @@ def _render_attribute(places: PlaceMap, label: str, forms: dict[str, str], surfa
     elif label == "LANGUAGE":
         new = _choose_language(places, core)
     else:
-        new = _choose_thing(places, label, core, forms.get(surface, ""))
+        new = _choose_attribute(places, label, core, forms.get(surface, ""))
     return article + new if new is not None else None
 
 
@@ -137,7 +135,7 @@ def _split_article(surface: str) -> tuple[str, str]:
 # Nationalities and languages
 
 
-def _render_alternative(places: PlaceMap, forms: dict[str, str], surface: str, attempt: int) -> str | None:
+def _render_further_nationality(places: PlaceMap, forms: dict[str, str], surface: str) -> str | None:
     """Render a further nationality for one whose country has given its own to another: British and English, say.
 
     None where the document names that country, too, and for other forms of what it calls that country's people: that
@@ -145,7 +143,7 @@ def _render_alternative(places: PlaceMap, forms: dict[str, str], surface: str, a
     """
     article, core = _split_article(surface)
     item, _ = _find_item(places, core, ("nationality",))
-    if attempt or item is None or not item.country:
+    if item is None or not item.country:
         return None
     several = sum(i == item for i in places.peoples.get(item.country, {}).values()) > 1
     if not item.region and (several or item.country in places.countries):
@@ -159,13 +157,10 @@ def _choose_further_nationality(places: PlaceMap, item: Item, surface: str, form
     peoples = {i.label: i for i in _list_nationalities(places.kb)}
     used = {*places.present, *places.replaced, places.target}
     used |= {to for code in places.replaced if (to := places.choose_country(code)) is not None}
-    labels = [
-        label if i.country not in used and places.distinguishes_people(item, i.country) else " "  # never free
-        for label, i in peoples.items()
-    ]
-    start = places.cast.ledger.number("nationality", item.label)
-    new = places.cast.ledger.choose("nationality", item.label, labels, start=start)
-    text = places.name_country_people(item, peoples[new].country, surface, form) if new in peoples else None
+    fit = {n for n, i in peoples.items() if i.country not in used and places.keeps_people_distinct(item, i.country)}
+    labels = [label if label in fit else " " for label in peoples]  # a blank is never free
+    new = places.cast.ledger.choose("nationality", item.label, labels)
+    text = places.get_nationality_name(item, peoples[new].country, surface, form) if new in peoples else None
     return None if text is None else match_capitals(text, surface)
 
 
@@ -189,18 +184,18 @@ def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "
         places: of the document.
         item: of kind nationality.
         surface: one of its forms: adjective, noun or plural, in any language that the knowledge base has.
-        form: see :meth:`PlaceMap.name_country_people`.
+        form: see :meth:`PlaceMap.get_nationality_name`.
     """
     if item.region and any(not i.region for i in places.peoples.get(item.country, {}).values()):
         # The British have the name of the country's people.
         return _choose_further_nationality(places, item, surface, form)
     to = places.choose_country(item.country)
-    text = places.name_country_people(item, to, surface, form) if to is not None else None
+    text = places.get_nationality_name(item, to, surface, form) if to is not None else None
     return None if text is None else match_capitals(text, surface)
 
 
 @lru_cache(maxsize=4)
-def _list_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
+def _list_main_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
     """Return the languages that are the first of a larger country."""
     countries = (c for c in kb.pool("country") if c.size >= _FAMILIAR)
     first = {language for c in countries for language in kb.related(c, "language")[:1]}
@@ -221,16 +216,15 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
         spoken = kb.find(spoken[0].label.partition(" ")[0], ("language",))[:1] or spoken
     if spoken == (item,):
         return None  # it is spoken there too: nothing else would be true
-    pools = [[i for i in pool if i.id != item.id] for pool in (spoken, _list_languages(kb))]
+    pools = [[i for i in pool if i.id != item.id] for pool in (spoken, _list_main_languages(kb))]
     other = places.assign_item("language", f"{item.label}>{to or ''}", pools)
     if other is None:
         return None
     language, bare = places.language, normalize_surface(surface)
     if bare not in (normalize_surface(item.label), normalize_surface(kb.label(item, language))):
         labels = sorted(kb.labels(item).items())
-        language = next(
-            (code for (code, form), text in labels if not form and normalize_surface(text) == bare), language
-        )
+        languages = (code for (code, form), text in labels if not form and normalize_surface(text) == bare)
+        language = next(languages, language)
     return match_capitals(kb.label(other, language), surface)
 
 
@@ -253,7 +247,7 @@ def _find_language_country(places: PlaceMap, item: Item) -> str:
 def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     words = surface.split()
     low = [normalize_surface(w) for w in words]
-    chief = _choose_chief(places, surface, words, low)
+    chief = _choose_chief_office(places, surface, words, low)
     if chief is not None:
         return chief
     rank = 0
@@ -282,12 +276,11 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
 
 
 def _is_gendered(label: str) -> bool:
-    return normalize_surface(label).endswith(
-        ("man", "woman", "ess", "wife", "boy", "girl", "maid", "master", "mistress")
-    )
+    endings = ("man", "ess", "wife", "boy", "girl", "maid", "master")
+    return normalize_surface(label).endswith(endings)
 
 
-def _choose_chief(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:
+def _choose_chief_office(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:
     """Return another office of the rank of ``chief financial officer`` and ``CFO``; None for other occupations."""
     offices: dict[str, str] = read_toml()["occupations"]["chief"]
     short = surface.replace(".", "").upper()
@@ -297,14 +290,9 @@ def _choose_chief(places: PlaceMap, surface: str, words: Sequence[str], low: Seq
             return None
         middle = " ".join(low[1:-1])
         short = next((s for s, name in offices.items() if name.lower() == middle), middle)
-    ledger = places.cast.ledger
-    new = ledger.choose(
-        "office",
-        short,
-        [s for s in offices if s != short],
-        start=ledger.number("office", short),
-        telling=lambda s: f"{offices[s]} {s}" if s in offices else s,
-    )
+    others = [s for s in offices if s != short]
+    names = {s: f"{name} {s}" for s, name in offices.items()}
+    new = places.cast.ledger.choose("office", short, others, telling=lambda s: names.get(s, s))
     if new is None:
         return None
     if full:
@@ -317,7 +305,7 @@ def _choose_chief(places: PlaceMap, surface: str, words: Sequence[str], low: Seq
 # The rest
 
 
-def _choose_thing(places: PlaceMap, label: str, surface: str, form: str) -> str | None:
+def _choose_attribute(places: PlaceMap, label: str, surface: str, form: str) -> str | None:
     kinds = _KINDS[label]
     item, plural = _find_item(places, surface, kinds)
     if item is not None:
@@ -325,7 +313,7 @@ def _choose_thing(places: PlaceMap, label: str, surface: str, form: str) -> str 
     if label in _WITH_PLACES:
         return _replace_places(places, surface)
     if "nationality" in kinds and _HYPHEN.search(surface.strip()):
-        return _choose_compound(places, surface)
+        return _replace_compound_parts(places, surface)
     return None
 
 
@@ -343,7 +331,7 @@ def _choose_similar_item(places: PlaceMap, item: Item, surface: str, plural: boo
     return match_capitals(_pluralise_noun(text) if plural and form != "plural" else text, surface)
 
 
-def _choose_compound(places: PlaceMap, surface: str) -> str | None:
+def _replace_compound_parts(places: PlaceMap, surface: str) -> str | None:
     """Replace each known part of ``Polish-American``, ``Scottish-born``; None where one in capitals is unknown."""
     out, changed = "", False
     for part in _HYPHEN.split(surface):
@@ -375,7 +363,7 @@ def _replace_places(places: PlaceMap, surface: str) -> str | None:
             nationality = _find_nationality(places, text)
             if nationality is not None:
                 new = choose_nationality(places, nationality, text)
-            elif normalize_surface(text) in places.cast.places or names_large_place(places, text):
+            elif normalize_surface(text) in places.cast.places or is_large_place(places, text):
                 new = render_place(places, text)
             else:
                 continue

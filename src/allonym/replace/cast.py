@@ -22,6 +22,7 @@ from allonym.text.words import find_words
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
+    from allonym.replace.person import Person
     from allonym.replace.place_map import PlaceMap
 
 T = TypeVar("T")
@@ -30,6 +31,12 @@ ATTEMPTS = 64
 
 Renderer = Callable[[str], "str | None"]
 """Returns the replacement of one surface of an entity; None where nothing fits and a tag is written."""
+
+Propose = Callable[[int], "str | None"]
+"""Returns the choice of an attempt, counted from 0; None: there are no more."""
+
+Telling = Callable[[str], str]
+"""Returns the distinctive part of a value."""
 
 LEAST_WORD = 3
 """Letters that a word needs to be distinctive; shorter ones (initials, ``of``, ``AG``) may occur twice."""
@@ -42,8 +49,13 @@ def find_plain_words(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _distinctive_words(text: str) -> tuple[str, ...]:
+def _find_distinctive_words(text: str) -> tuple[str, ...]:
     return tuple(w for w in find_plain_words(text) if len(w) >= LEAST_WORD)
+
+
+def _list_reserved_words(text: str) -> tuple[str, ...]:
+    """Return what nobody else's value may hold: the distinctive words of a value; all of it where it has none."""
+    return _find_distinctive_words(text) or (normalize_surface(text),)
 
 
 class Ledger:
@@ -61,18 +73,16 @@ class Ledger:
         self._values: dict[tuple[str, str], str] = {}
         self._owners: dict[str, tuple[str, str]] = {}  # word of a value -> kind and key that have it
 
-    def number(self, kind: str, key: str, attempt: int = 0) -> int:
+    def draw_number(self, kind: str, key: str, attempt: int = 0) -> int:
         """Return a keyed number from 0 to 2**64 - 1."""
         message = f"{kind}\0{key}\0{attempt}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hmac.digest(self._key, message, "sha256")[:8])
 
     def pick(self, pool: Sequence[T], kind: str, key: str, attempt: int = 0) -> T:
         """Return the keyed choice from a pool that must not be empty. Order and content of the pool count."""
-        return pool[self.number(kind, key, attempt) % len(pool)]
+        return pool[self.draw_number(kind, key, attempt) % len(pool)]
 
-    def assign(
-        self, kind: str, key: str, propose: Callable[[int], str | None], *, telling: Callable[[str], str] | None = None
-    ) -> str | None:
+    def assign(self, kind: str, key: str, propose: Propose, *, telling: Telling = str) -> str | None:
         """Return the value of ``key`` in this document: the same for every mention, with a vault for every document.
 
         Args:
@@ -87,14 +97,13 @@ class Ledger:
         """
         if (kind, key) in self._values:
             return self._values[kind, key]
-        get_part = telling or str
         attempt, reserve, name = 0, 0, key
         collided = False
         while attempt < ATTEMPTS:
             value = self._book.recall(kind, name) if self._book is not None else None
             if value is not None:
-                if self._is_free(get_part(value), kind, key):
-                    return self._record_value(kind, key, value, get_part(value))
+                if self._is_free(telling(value), kind, key):
+                    return self._record_value(kind, key, value, telling(value))
                 # The vault's value cannot stand in this document: the key gets a further one, for such documents.
                 reserve += 1
                 name = f"{key}\0{reserve}"
@@ -103,9 +112,9 @@ class Ledger:
             attempt += 1
             if value is None:
                 return None
-            part = get_part(value)
+            part = telling(value)
             if not self._is_free(part, kind, key):
-                collided = collided or any(w in self._owners for w in _distinctive_words(part))
+                collided = collided or any(w in self._owners for w in _find_distinctive_words(part))
             elif self._book is not None and not self._book.enter(kind, name, value):
                 collided = True
             else:
@@ -115,12 +124,13 @@ class Ledger:
         return None
 
     def choose(
-        self, kind: str, key: str, pool: Sequence[str], *, start: int = 0, telling: Callable[[str], str] | None = None
+        self, kind: str, key: str, pool: Sequence[str], *, start: int | None = None, telling: Telling = str
     ) -> str | None:
-        """Assign a value of a pool: each is tried in turn, from the one that the keyed number ``start`` points at."""
+        """Assign a value of a pool: each is tried in turn, from ``start`` on, by default from a keyed place."""
+        first = self.draw_number(kind, key) if start is None else start
 
         def propose(attempt: int) -> str | None:
-            return pool[(start + attempt) % len(pool)] if attempt < len(pool) else None
+            return pool[(first + attempt) % len(pool)] if attempt < len(pool) else None
 
         return self.assign(kind, key, propose, telling=telling)
 
@@ -128,22 +138,19 @@ class Ledger:
         """Whether all these words, in plain form, occur somewhere in the document."""
         return self._words.issuperset(words)
 
-    def occurs(self, text: str) -> bool:
+    def occurs_in_text(self, text: str) -> bool:
         """Whether a value, or a distinctive word of it, occurs in the document already."""
-        distinctive = _distinctive_words(text)
+        distinctive = _find_distinctive_words(text)
         return any(w in self._words for w in distinctive) if distinctive else normalize_surface(text) in self._text
 
     def _is_free(self, part: str, kind: str, key: str) -> bool:
-        if not part.strip() or self.occurs(part):
+        if not part.strip() or self.occurs_in_text(part):
             return False
-        return all(
-            self._owners.get(w, (kind, key)) == (kind, key)
-            for w in _distinctive_words(part) or (normalize_surface(part),)
-        )
+        return all(self._owners.get(claim, (kind, key)) == (kind, key) for claim in _list_reserved_words(part))
 
     def _record_value(self, kind: str, key: str, value: str, part: str) -> str:
         self._values[kind, key] = value
-        self._owners.update(dict.fromkeys(_distinctive_words(part) or (normalize_surface(part),), (kind, key)))
+        self._owners.update(dict.fromkeys(_list_reserved_words(part), (kind, key)))
         return value
 
 
@@ -159,11 +166,14 @@ class Cast:
         targets: all entities of the document that get a pseudonym, in reading order.
         people: name in plain form (whole names, and parts that only one person bears) to its
             :class:`~allonym.replace.person.Person`, for e-mail addresses, user names and companies that carry a name.
+        name_owners: keys of given names to the entity that has them.
+        near_names: names, and names less one letter, to the key that has them.
+        new_initials: new initials to the old ones.
         places: place in plain form to its pseudonym, for companies, nationalities and languages.
         place_map: which place becomes which, once :mod:`allonym.replace.place_map` has been used.
-        addresses: IP addresses of the document, once :mod:`allonym.replace.network` has looked for them.
-        alternatives: entity key to a function that renders a surface once more, by the number of the attempt, where the
-            first pseudonym collides with another; see :mod:`allonym.replace.collisions`.
+        addresses: IP addresses of the document, once :mod:`allonym.replace.addresses` has looked for them.
+        alternatives: entity key to what renders its surfaces once more, where the first pseudonym collides with
+            another; see :mod:`allonym.replace.collisions`.
     """
 
     setting: Setting
@@ -171,34 +181,37 @@ class Cast:
     kb: KnowledgeBase
     remarks: list[str] = field(default_factory=list)
     targets: Sequence[Wanted] = ()
-    people: dict[str, object] = field(default_factory=dict)
+    people: dict[str, Person] = field(default_factory=dict)
+    name_owners: dict[str, str] = field(default_factory=dict, repr=False)
+    near_names: dict[str, str] = field(default_factory=dict, repr=False)
+    new_initials: dict[str, str] = field(default_factory=dict, repr=False)
     places: dict[str, object] = field(default_factory=dict)
     place_map: PlaceMap | None = None
     addresses: frozenset[str] | None = field(default=None, repr=False)
-    alternatives: dict[str, Callable[[str, int], str | None]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str], targets: Sequence[Wanted] = ()) -> Cast:
-        """Return the state for the document of a setting.
-
-        Raises:
-            UsageError: there is no key, or it is too short.
-        """
-        key = derive_operator_key(setting.key, "pseudonym", setting.scope)
-        return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
+    alternatives: dict[str, Renderer] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """The text of the document."""
         return self.setting.document.text
 
-    def lineage(self, target: Wanted) -> tuple[str, ...]:
+    def get_lineage(self, target: Wanted) -> tuple[str, ...]:
         """Return the label of an entity and its ancestors, the broadest last."""
         return self.setting.policy.taxonomy.lineage(target.entity.label)
 
-    def family(self, target: Wanted) -> str:
+    def get_family(self, target: Wanted) -> str:
         """Return the broadest label of an entity, such as PERSON."""
-        return self.lineage(target)[-1]
+        return self.setting.policy.taxonomy.get_family(target.entity.label)
+
+
+def make_cast(setting: Setting, kb: KnowledgeBase, remarks: list[str], targets: Sequence[Wanted] = ()) -> Cast:
+    """Return the state for the document of a setting.
+
+    Raises:
+        UsageError: there is no key, or it is too short.
+    """
+    key = derive_operator_key(setting.key, "pseudonym", setting.scope)
+    return Cast(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
 
 
 class CorpusBook:

@@ -7,22 +7,25 @@ it is belongs to nobody.
 
 Numbers of one or two digits may occur elsewhere in the document, since nearly every text has some; whoever restores
 must go by their places. A date or an age may equal another one of the document, for both move.
+
+What a pseudonym may keep of its original is checked here too: in a time, an age or a form of address the words of a
+list stay, and no others. A detector may mark more than a time: ``the year connor died``, ``sarah's 40th birthday``. A
+word that is in no list may be somebody's name, so that a tag must replace all of it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from operator import itemgetter
 
+from allonym.replace import naming
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.mention import Setting, Wanted
+from allonym.replace.tables import join_calendar_names, read_toml, read_word_set
 from allonym.text.names import normalize_surface
-
-CHOICES = 4
-"""Further choices that are asked for."""
+from allonym.text.words import LETTERS
 
 _MOVING = frozenset({"DATE_TIME", "AGE", "NUMERIC"})
 _ARTICLE = re.compile(r"\A(?:the|an?)\s+(?=\S)")
@@ -42,36 +45,38 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
     results: dict[str, dict[str, str | None]] = {t.entity.key: {} for t in targets if t.entity.key in renderers}
     owners: dict[str, tuple[str, str]] = {}  # pseudonym -> key of its entity, and the original
     refused = 0
+
+    def is_free(new: str, key: str, original: str, family: str) -> bool:
+        plain = _normalise_pseudonym(new)
+        owner = owners.get(plain, (key, original))
+        if plain == original:
+            return True
+        return (owner[0] == key or owner[1] == original) and not surroundings.has_pseudonym(new, key, family)
+
     mentions = [(span.start, t, s) for t in targets for span, s in zip(t.entity.spans, t.surfaces, strict=True)]
     for _, target, surface in sorted(mentions, key=itemgetter(0)):
         key = target.entity.key
         if key not in results or surface in results[key]:
             continue
         original = _normalise_pseudonym(surface)
-        family = cast.family(target)
-
-        def is_free(new: str, key: str = key, original: str = original, family: str = family) -> bool:
-            if _normalise_pseudonym(new) == original:
-                return True
-            owner = owners.get(_normalise_pseudonym(new))
-            return (owner is None or owner[0] == key or owner[1] == original) and not surroundings.has_pseudonym(
-                new, key, family
-            )
-
+        family = cast.get_family(target)
         new = renderers[key](surface)
-        if new and not is_free(new):
-            render_again = cast.alternatives.get(key)
-            others = (render_again(surface, n) for n in range(CHOICES)) if render_again is not None else ()
-            new = next((other for other in others if other and is_free(other)), None)
+        if new and not is_free(new, key, original, family):
+            new = cast.alternatives[key](surface) if key in cast.alternatives else None
+            new = new if new and is_free(new, key, original, family) else None
             refused += 1
         if new:
             owners.setdefault(_normalise_pseudonym(new), (key, original))
         results[key][surface] = new
     if refused:
-        cast.remarks.append(
-            f"{refused} substitutes were another's or stood in the text: a further choice or a tag instead"
-        )
-    return {key: _Checked(results[key], render) if key in results else render for key, render in renderers.items()}
+        remark = "substitutes were another's or stood in the text: a further choice or a tag instead"
+        cast.remarks.append(f"{refused} {remark}")
+    return {key: _make_fixed_renderer(results[key], render) for key, render in renderers.items()}
+
+
+def _make_fixed_renderer(results: Mapping[str, str | None], render: Renderer) -> Renderer:
+    """Return a renderer whose results for the surfaces of the document are decided."""
+    return lambda surface: results[surface] if surface in results else render(surface)
 
 
 def _normalise_pseudonym(text: str) -> str:
@@ -79,24 +84,13 @@ def _normalise_pseudonym(text: str) -> str:
     return _ARTICLE.sub("", text.casefold())
 
 
-def get_text_outside(setting: Setting) -> str:
+def get_text_outside_mentions(setting: Setting) -> str:
     """Return the text of a document without what is about to be replaced."""
     text, parts, position = setting.document.text, [], 0
     for start, end in setting.places:
         parts.append(text[position:start])
         position = end
     return "\0".join((*parts, text[position:]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """A renderer whose results for the surfaces of the document are decided."""
-
-    results: Mapping[str, str | None] = field(repr=False)
-    render: Renderer
-
-    def __call__(self, surface: str) -> str | None:
-        return self.results[surface] if surface in self.results else self.render(surface)
 
 
 class _Surroundings:
@@ -108,7 +102,7 @@ class _Surroundings:
 
     @cached_property
     def _outside_text(self) -> str:
-        return get_text_outside(self._cast.setting)
+        return get_text_outside_mentions(self._cast.setting)
 
     @cached_property
     def _plain_outside_text(self) -> str:
@@ -120,7 +114,7 @@ class _Surroundings:
         out: dict[str, str] = {}
         for target in self._targets:
             key = target.entity.key
-            if self._cast.family(target) not in _MOVING:
+            if self._cast.get_family(target) not in _MOVING:
                 for name in {normalize_surface(s) for s in target.surfaces}:
                     out[name] = key if out.get(name, key) == key else ""
         return out
@@ -140,11 +134,8 @@ class _Surroundings:
             return False
         # March is no march, and A no article.
         cased = letters < _SHORT or family == "DATE_TIME"
-        if (
-            _has_phrase(self._outside_text, new)
-            if cased
-            else _has_phrase(self._plain_outside_text, normalize_surface(new))
-        ):
+        text, phrase = (self._outside_text, new) if cased else (self._plain_outside_text, normalize_surface(new))
+        if _has_phrase(text, phrase):
             return True
         return family not in _MOVING and self._keys_by_name.get(normalize_surface(new), key) != key
 
@@ -158,3 +149,53 @@ def _has_phrase(text: str, phrase: str) -> bool:
             return True
         start = text.find(phrase, start + 1)
     return False
+
+
+_DIGITS = re.compile(r"\d+")
+_YEAR_DIGITS, _AGE_DIGITS, _MOST_DIGITS = 4, 3, 12
+_FILE = "permitted_words.toml"
+
+
+def _find_letter_words(text: str) -> list[str]:
+    return LETTERS.findall(normalize_surface(text))
+
+
+@cache
+def _list_time_words() -> frozenset[str]:
+    calendar = {w for kind in ("month", "weekday", "season") for w in _find_letter_words(join_calendar_names(kind))}
+    signs = read_toml(_FILE)["signs"]
+    return frozenset({*read_word_set("words", file=_FILE), *read_word_set("times", file=_FILE), *calendar, *signs})
+
+
+def has_only_time_words(text: str) -> bool:
+    """Whether all words of a text are those of times, dates and durations."""
+    permitted = _list_time_words()
+    return all(w in permitted or (not w.isascii() and permitted.issuperset(w)) for w in _find_letter_words(text))
+
+
+def is_permitted_time(text: str) -> bool:
+    """Whether a text may stay as it is: only words of times, and numbers as short as those of times."""
+    sizes = [len(run) for run in _DIGITS.findall(text)]
+    return has_only_time_words(text) and max(sizes, default=0) <= _YEAR_DIGITS and sum(sizes) <= _MOST_DIGITS
+
+
+def is_permitted_age(text: str) -> bool:
+    """Whether all words of a text are those of ages, and its numbers have no more than three digits."""
+    # An age names no month, but may name June.
+    permitted = read_word_set("words", file=_FILE) | read_word_set("ages", file=_FILE)
+    has_age = all(len(run) <= _AGE_DIGITS for run in _DIGITS.findall(text))
+    return has_age and permitted.issuperset(_find_letter_words(text))
+
+
+@cache
+def _list_title_words() -> frozenset[str]:
+    lists = naming.load_name_tables()
+    joining = ("and", "und", "et", "y", "e", "i", "of")
+    titles = (*lists.titles, *lists.suffixes, *lists.degrees, *lists.joined)
+    return frozenset((*titles, *joining, *read_word_set("titles", file=_FILE)))
+
+
+def is_permitted_title(text: str) -> bool:
+    """Whether a text consists of forms of address, offices, degrees and what may stand behind a name."""
+    parts = [w for w in re.split(r"[\s,/&\-]+", re.sub(r"[.'’]", "", normalize_surface(text))) if w]
+    return bool(parts) and _list_title_words().issuperset(parts)

@@ -17,22 +17,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.replace import mention as protocol
-from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached, widen_removal
-from allonym.replace.keyed import LOOSE_TOKEN, encrypt_text
-from allonym.replace.mention import PLAIN, Book, BookView, Mention, Operator, Setting, Traits, Wanted
-from allonym.replace.older_keys import wrap_with_older_keys
-from allonym.text.words import find_words
+from allonym.replace.mention import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
+from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
+from allonym.replace.wording import change_article, grow_span, is_word_character, trim_mention, widen_removal
+from allonym.text.fold import Level, fold
+from allonym.text.words import WORD, find_words
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
@@ -92,12 +92,12 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
     protocol.check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
     operator = protocol.get_operator(rule.operator)
     declared = protocol.get_operator_traits(operator)
-    name, style = protocol.tag_form(policy, label)
+    name, style = protocol.get_tag_form(policy, label)
     shape = style.format(label=name, n=0)
     numbered = shape != style.format(label=name, n=1)
     prefix = style.partition("{n")[0].format(label=name).lower() if numbered else None
     call = partial(operator, **rule.options) if rule.options else operator
-    family = policy.taxonomy.lineage(label)[-1]
+    family = policy.taxonomy.get_family(label)
     versioned = f"{rule.operator}@{declared.version}"
     return _Treatment(versioned, call, declared, family, name, style, shape, rule.options, prefix)
 
@@ -216,22 +216,20 @@ def make_plan(
     keyed, exact = _find_operator_needs(policy)
     if keyed:
         require_key(key, keyed)
-    inner = _make_scope(document, policy, scope)
-    if book is not None and inner != scope:
-        book = _DocumentBook(book, digest(inner))
+    inner = _make_consistency_scope(document, policy, scope)
     if book is not None:
-        book = wrap_with_older_keys(book, text)
+        book = BookView(book, digest(inner) if inner != scope else "", map_older_words(text))
     numbers = _Numbers(text, book)
     slots = _make_slots(entities, policy, numbers, book is not None, given)
     _check_disjoint(text, slots)
     if exact and ("e1" in text or "E1" in text):
-        slots = _add_tokens(text, slots)
+        slots = _add_token_lookalikes(text, slots)
     before = digest(text)
     if not slots:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
     setting = Setting(document, policy, key, inner, book, tuple((s.start, s.end) for s in slots))
     edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
-    _check_cover(slots, edits)
+    _check_coverage(slots, edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
 
 
@@ -249,7 +247,7 @@ def subject_of(document: Document, policy: Policy) -> str:
     return "" if subject is None else str(subject)
 
 
-def _make_scope(document: Document, policy: Policy, scope: str) -> str:
+def _make_consistency_scope(document: Document, policy: Policy, scope: str) -> str:
     if policy.consistent == "scope":
         return scope
     if policy.consistent == "subject":
@@ -258,19 +256,57 @@ def _make_scope(document: Document, policy: Policy, scope: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _DocumentBook(BookView):
-    """A book whose values hold for one document or subject only, which ``mark`` tells from others."""
+class BookView:
+    """A book as one document sees it.
 
-    mark: str
+    Attributes:
+        book: the scope's book. Hidden from ``repr``.
+        mark: what tells the values of this document or subject from others; empty where the scope shares them.
+        older: folded word to the form that it had in the keys of older versions, when folding left letters such as
+            ``ł`` and ``ø`` as they are. Look-ups try these keys too; what is written has the keys of this version.
+    """
+
+    book: Book = field(repr=False)
+    mark: str = ""
+    older: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def _mark_kind(self, kind: str) -> str:
+        return f"{kind} {self.mark}" if self.mark else kind
+
+    def about(self, subject: str) -> None:
+        """See :class:`Book`."""
+        self.book.about(subject)
 
     def recall(self, kind: str, key: str) -> str | None:
-        return self.book.recall(f"{kind} {self.mark}", key)
+        """See :class:`Book`."""
+        value = self.book.recall(self._mark_kind(kind), key)
+        older = WORD.sub(lambda m: self.older.get(m[0], m[0]), key) if self.older else key
+        return self.book.recall(self._mark_kind(kind), older) if value is None and older != key else value
 
     def enter(self, kind: str, key: str, value: str) -> bool:
-        return self.book.enter(f"{kind} {self.mark}", key, value)
+        """See :class:`Book`."""
+        return self.book.enter(self._mark_kind(kind), key, value)
+
+    def number(self, kind: str) -> int:
+        """See :class:`Book`."""
+        return self.book.number(kind)
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}")
+        """See :class:`Book`."""
+        self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}" if self.mark else entity)
+
+
+def map_older_words(text: str) -> dict[str, str]:
+    """Map the folded words of a text to the forms that they had in the keys of older versions, where these differ."""
+    if text.isascii():
+        return {}
+    from allonym.replace.naming import make_family_key  # which reads tables that few documents need
+
+    out: dict[str, str] = {}
+    for word in {w for w in WORD.findall(text) if not w.isascii()}:
+        if (folded := fold(word)) != (older := fold(word, Level.MARKS)):
+            out |= {folded: older, make_family_key(word): make_family_key(word, Level.MARKS)}
+    return out
 
 
 def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, remarks: list[str]) -> Setting:
@@ -279,7 +315,7 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
     firsts: dict[str, dict[int, _Slot]] = {}  # operator to the first mention of each entity
     for slot in slots:
         if slot.treatment is not None and slot.treatment.traits.prepare is not None:
-            a, b = find_core(text, slot.start, slot.end, slot.treatment.family)
+            a, b = trim_mention(text, slot.start, slot.end, slot.treatment.family)
             surfaces.setdefault(slot.serial, []).append(text[a:b])
             firsts.setdefault(slot.treatment.name, {}).setdefault(slot.serial, slot)
     if not firsts:
@@ -291,31 +327,30 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
             for serial, s in sorted(by_serial.items())
             if s.entity is not None and s.treatment is not None
         ]
-        operator = name.partition("@")[0]
-        prepare = protocol.get_operator_traits(protocol.get_operator(operator)).prepare
+        prepare = protocol.get_traits_by_name(name).prepare
         assert prepare is not None
-        call = partial(prepare, targets, setting, remarks)
-        prepared[operator] = _call_hiding_errors(call, name, "while it prepared the document")
+        prepared[name.partition("@")[0]] = _call_hiding_errors(name, None, prepare, targets, setting, remarks)
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _call_hiding_errors(call: Callable[[], T], operator: str, place: str) -> T:
+def _call_hiding_errors(operator: str, mention: Mention | None, call: Callable[..., T], *arguments: Any) -> T:
     """Call an operator; of an error that is not this package's, only the type is shown, for it may quote the text."""
     try:
-        return call()
+        return call(*arguments)
     except AllonymError:
         raise
     except Exception as error:  # whatever an operator raises may quote the text
         failure = type(error).__name__
+    place = _describe_position(mention) if mention else "while it prepared the document"
     raise DataError(f"operator {operator} failed with {failure} {place}")
 
 
+def _describe_position(mention: Mention) -> str:
+    return f"at {mention.span.start} ({mention.entity.label})"
+
+
 def _make_slots(
-    entities: Sequence[Entity],
-    policy: Policy,
-    numbers: _Numbers,
-    late: bool,
-    decided: Mapping[Span, tuple[str, str]],
+    entities: Sequence[Entity], policy: Policy, numbers: _Numbers, late: bool, decided: Mapping[Span, tuple[str, str]]
 ) -> list[_Slot]:
     """Return the mentions that are replaced, in reading order; with ``late`` only tags that appear get a number."""
     slots: list[_Slot] = []
@@ -323,7 +358,9 @@ def _make_slots(
         treatment = _get_treatment(policy, entity.label)
         for span in entity.spans if decided else ():
             if span in decided:
-                decision = _make_decided_treatment(treatment, *decided[span])
+                replacement, operator = decided[span]
+                write = partial(_write_fixed_replacement, replacement)
+                decision = replace(treatment, name=operator, call=write, traits=PLAIN)
                 slots.append(_Slot(span.start, span.end, serial, span, entity, decision))
         spans = [span for span in entity.spans if span not in decided] if decided else entity.spans
         if treatment.traits.keeps or not spans:
@@ -339,9 +376,9 @@ def _make_slots(
     return slots
 
 
-def _make_decided_treatment(treatment: _Treatment, replacement: str, operator: str) -> _Treatment:
-    """Return a treatment whose replacement is known already."""
-    return replace(treatment, name=operator, call=lambda mention, setting: replacement, traits=PLAIN)
+def _write_fixed_replacement(replacement: str, mention: Mention, setting: Setting) -> str:
+    """An operator whose replacement is known already."""
+    return replacement
 
 
 def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
@@ -354,7 +391,7 @@ def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
         raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
 
 
-def _add_tokens(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
+def _add_token_lookalikes(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
     """Add what looks like a token and touches no mention; one that a mention touches does not survive anyway."""
     out = list(slots)
     i = 0
@@ -382,13 +419,10 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
             position, before = end, "]"
             continue
         limit = slots[i + 1].start if i < last else size
-        a, b = find_core(text, start, end, treatment.family)
+        a, b = trim_mention(text, start, end, treatment.family)
         lead, trail = text[start:a], text[b:end]
-        alone = (
-            (start > position or not position)
-            and _is_boundary(text[a - 1] if a else "")
-            and _is_boundary(text[b] if b < size else "")
-        )
+        alone = _is_boundary(text[a - 1 : a]) and _is_boundary(text[b : b + 1])
+        alone = alone and (start > position or not position)
         if not alone:
             a, b = grow_span(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
@@ -407,32 +441,21 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
                 low, high = widen_removal(text, low, high, position, limit, previous)
         elif not treatment.traits.exact:
             if not alone:
-                if not lead and previous and is_attached(out[0]) and is_attached(previous):
+                if not lead and previous and is_word_character(out[0]) and is_word_character(previous):
                     lead = " "
-                if not trail and high < limit and is_attached(out[-1]) and is_attached(text[high]):
+                if not trail and high < limit and is_word_character(out[-1]) and is_word_character(text[high]):
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
-                edit = _make_article_edit(text, low, position, out, entity.label)
-                if edit is not None:
-                    edits.append(edit)
+                change = change_article(text, low, position, out)
+                if change is not None:
+                    article = text[change[0] : change[1]]
+                    edits.append(Edit(*change, entity.label, 0, ARTICLE, article))
                     if setting.book is not None and not treatment.traits.lossy:
-                        setting.book.remember(out, text[edit.start : edit.end], entity.label, ARTICLE, "")
+                        setting.book.remember(out, article, entity.label, ARTICLE, "")
         out = lead + out + trail
         edits.append(Edit(low, high, out, entity.label, serial, name, text[low:high]))
         position, before = high, out[-1:] or previous
     return edits
-
-
-def _make_article_edit(text: str, start: int, low: int, replacement: str, label: str) -> Edit | None:
-    """Return the edit of an article before ``start``, not below ``low``; None where it fits the replacement."""
-    place = find_article(text, start, low)
-    if place is None:
-        return None
-    original = text[place[0] : place[1]]
-    fitting = fit_article(original, replacement)
-    if fitting is None or fitting == original:
-        return None
-    return Edit(*place, fitting, label, 0, ARTICLE, original)
 
 
 def _is_boundary(char: str) -> bool:
@@ -441,18 +464,17 @@ def _is_boundary(char: str) -> bool:
 
 
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
-    place = f"at {mention.span.start} ({mention.entity.label})"
-    out: object = _call_hiding_errors(partial(treatment.call, mention, setting), treatment.name, place)
+    out: object = _call_hiding_errors(treatment.name, mention, treatment.call, mention, setting)
     if not isinstance(out, str):
-        raise DataError(f"operator {treatment.name} must return a string, got {type(out).__name__} {place}")
+        failure = f"must return a string, got {type(out).__name__}"
+        raise DataError(f"operator {treatment.name} {failure} {_describe_position(mention)}")
     if out == mention.text and not treatment.traits.repeats:
-        raise DataError(
-            f"operator {treatment.name} returned the text that it was to replace {place}; 'keep' keeps text"
-        )
+        failure = "returned the text that it was to replace"
+        raise DataError(f"operator {treatment.name} {failure} {_describe_position(mention)}; 'keep' keeps text")
     return out
 
 
-def _check_cover(slots: Iterable[_Slot], edits: Sequence[Edit]) -> None:
+def _check_coverage(slots: Iterable[_Slot], edits: Sequence[Edit]) -> None:
     i = 0
     for slot in slots:
         while i < len(edits) and edits[i].end < slot.end:

@@ -98,7 +98,7 @@ class _Forms:
     lengths: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, surfaces: Iterable[str]) -> _Forms:
+    def from_surfaces(cls, surfaces: Iterable[str]) -> _Forms:
         forms = cls()
         for surface in surfaces:
             forms._add_surface(surface)
@@ -148,16 +148,16 @@ def find_repeats(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
         text: the text.
         mentions: spans that are covered already, as intervals of code points.
     """
-    forms = _Forms.of({text[a:b] for a, b in mentions})
+    forms = _Forms.from_surfaces({text[a:b] for a, b in mentions})
     if not forms.lengths:
         return []
     gaps = subtract_intervals((0, len(text)), merge_intervals(mentions))
     ways = (False, True) if spell_out(text) != text else (False,)
     letters = (_read_letters(text, a, b, spelled_out=way) for a, b in gaps for way in ways)
-    return merge_intervals(interval for stretch in letters for interval in _find_forms(stretch, text, forms))
+    return merge_intervals(interval for stretch in letters for interval in _find_form_matches(stretch, text, forms))
 
 
-def _find_forms(letters: _Letters, text: str, forms: _Forms) -> Iterator[Interval]:
+def _find_form_matches(letters: _Letters, text: str, forms: _Forms) -> Iterator[Interval]:
     plain, positions, words = letters.plain, letters.positions, letters.words
     for i in range(len(plain) - 1):
         for size in forms.lengths.get(plain[i : i + 2], ()):

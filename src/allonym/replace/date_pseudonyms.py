@@ -8,7 +8,7 @@
 - An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
   so that an age still is what date and date of birth tell. No age becomes less than one year.
 - Holidays, days of an unnamed month and whatever else cannot be read become tags, and so does what holds a word that
-  is in no list of :mod:`allonym.replace.permitted_words`: it may be a name.
+  is in no list of :mod:`allonym.replace.collisions`: it may be a name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from functools import partial
 from math import floor
 from typing import cast as typed
 
-from allonym.replace.calendars import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.cast import Cast, Renderer, find_plain_words
-from allonym.replace.collisions import get_text_outside
+from allonym.replace.collisions import (
+    get_text_outside_mentions,
+    has_only_time_words,
+    is_permitted_age,
+    is_permitted_time,
+)
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, move_date, read_date
 from allonym.replace.mention import Wanted
-from allonym.replace.permitted_words import has_only_time_words, is_permitted_age, is_permitted_time
+from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice_text, write_number
 
 MOST_YEARS = 2
@@ -94,9 +98,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         DataError: the policy names a subject, and the document does not say whose it is.
     """
     out: dict[str, Renderer] = {}
-    older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.lineage(t) for text in t.surfaces])
+    older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces])
     for target in targets:
-        lineage = cast.lineage(target)
+        lineage = cast.get_lineage(target)
         if "AGE" in lineage:
             out[target.entity.key] = partial(_render_if_permitted, is_permitted_age, partial(_move_age, older=older))
         elif "TIME" in lineage or "DURATION" in lineage:
@@ -121,7 +125,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
     shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]
     if spoken and len(shifts) > 1:
-        there = set(find_plain_words(get_text_outside(cast.setting)))
+        there = set(find_plain_words(get_text_outside_mentions(cast.setting)))
         for shift in shifts:
             if not any(there.issuperset(write_number(n + shift, "x").split("-")) for n in spoken):
                 return shift
@@ -181,8 +185,9 @@ class _Mover:
 
     def _move_years(self, match: re.Match[str]) -> str:
         years = round(self.days / 365.25) + self.years
-        parts = {name: text for name, text in match.groupdict().items() if text}
-        return _replace_groups(match, {n: _move_year(t, years, short=n == "short") for n, t in parts.items()})
+        parts = {name: (text, int(text) + years) for name, text in match.groupdict().items() if text}
+        news = {name: f"{year % 100:02}" if len(text) < 4 else str(year) for name, (text, year) in parts.items()}
+        return _replace_groups(match, news)
 
     def _move_quarter(self, match: re.Match[str]) -> str | None:
         """Move a quarter or a half of a year as its middle moves."""
@@ -223,11 +228,6 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_SEASON, _Mover._move_season),
     (_WEEKDAY, _Mover._move_weekday),
 )
-
-
-def _move_year(text: str, years: int, *, short: bool) -> str:
-    year = int(text) + years
-    return f"{year % 100:02}" if short or len(text) < 4 else str(year)
 
 
 def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:

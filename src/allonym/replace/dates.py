@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal
 
-from allonym.errors import DataError, PolicyError
+from allonym.errors import DataError
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
-from allonym.replace.calendars import find_calendar_name, join_calendar_names, write_calendar_name
-from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
+from allonym.replace.mention import Mention, Setting, check_range, declare_surrogate_grammar, traits
+from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice_text
 
 LONGEST = 64
@@ -131,46 +131,43 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
     return None
 
 
-def move_date(read: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
+def move_date(written: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
     """Return the date ``days`` and then ``years`` later, written in the same way.
 
     A month with its year moves as its middle does, at least by one month. A day without a year moves as in a year
     without a 29 February, unless it is that day.
 
     Args:
-        read: the date.
+        written: the date.
         days, years: how far it moves.
         lone_months: whether a month alone moves too, as its middle does.
 
     Returns:
         None where the date has no month, is a month alone, or leaves the calendar.
     """
-    if read.month is None or (read.year is None and read.day is None and not lone_months):
+    if written.month is None or (written.year is None and written.day is None and not lone_months):
         return None
-    year = read.year if read.year is not None else 2000 if (read.month, read.day) == (2, 29) else 2001
-    old = date(year, read.month, read.day or 15)
+    year = written.year if written.year is not None else 2000 if (written.month, written.day) == (2, 29) else 2001
+    old = date(year, written.month, written.day or 15)
     try:
         new = old + timedelta(days=days)
-        if read.day is None and (new.year, new.month) == (year, read.month):
-            months = year * 12 + read.month - 1 + (1 if days > 0 else -1)
+        if written.day is None and (new.year, new.month) == (year, written.month):
+            months = year * 12 + written.month - 1 + (1 if days > 0 else -1)
             new = date(months // 12, months % 12 + 1, 15)
-        if years and read.year is not None:
+        if years and written.year is not None:
             new = new.replace(year=new.year + years, day=min(new.day, 28) if new.month == 2 else new.day)
     except (OverflowError, ValueError):
         return None
-    numbers = [read.text[slice(*read.places[g])] for g in ("m", "d") if g in read.places]
-    padded = all(len(n) == 2 for n in numbers) and ("m" in read.places or any(n[0] == "0" for n in numbers))
-    return splice_text(
-        read.text,
-        (
-            (*place, _write_part(part, read, read.text[slice(*place)], new, (new - old).days, padded))
-            for part, place in sorted(read.places.items(), key=lambda pair: pair[1])
-        ),
-    )
+    numbers = [written.text[slice(*written.places[g])] for g in ("m", "d") if g in written.places]
+    padded = all(len(n) == 2 for n in numbers) and ("m" in written.places or any(n[0] == "0" for n in numbers))
+    parts = sorted(written.places.items(), key=lambda pair: pair[1])
+    news = (_write_date_part(part, written, new, (new - old).days, padded) for part, _ in parts)
+    return splice_text(written.text, ((*place, new_text) for (_, place), new_text in zip(parts, news, strict=True)))
 
 
-def _write_part(part: str, read: ReadDate, old: str, new: date, days: int, padded: bool) -> str:
+def _write_date_part(part: str, written: ReadDate, new: date, days: int, padded: bool) -> str:
     """Return a component of a date for the new date, in the form of the old one."""
+    old = written.text[slice(*written.places[part])]
     if part == "y":
         digits = old.lstrip("'’")
         return old[: len(old) - len(digits)] + (f"{new.year:04}" if len(digits) == 4 else f"{new.year % 100:02}")
@@ -184,10 +181,10 @@ def _write_part(part: str, read: ReadDate, old: str, new: date, days: int, padde
     if part == "word":
         word = ORDINALS[new.day - 1]
         return capitalise_like(word.replace("-", " ") if " " in old else word, old)
-    name = find_calendar_name("month" if part == "mon" else "weekday", old, read.language)
-    return (
-        old if name is None else write_calendar_name(new.month - 1 if part == "mon" else name.place + days, name, old)
-    )
+    name = find_calendar_name("month" if part == "mon" else "weekday", old, written.language)
+    if name is None:
+        return old
+    return write_calendar_name(new.month - 1 if part == "mon" else name.place + days, name, old)
 
 
 def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: bool) -> int:
@@ -197,15 +194,15 @@ def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: 
         DataError: the document lacks the metadata key ``subject``.
     """
     unit = 7 if keep_weekday else 1
-    return _draw_shift(setting, _get_owner(setting, subject), max_days // unit) * unit
+    return _draw_shift(setting, _get_shift_subject(setting, subject), max_days // unit) * unit
 
 
 def draw_year_shift(setting: Setting, subject: str, most: int) -> int:
     """Return the keyed number of years by which ages move: from ``-most`` to ``most``, never 0."""
-    return _draw_shift(setting, "years\0" + _get_owner(setting, subject), most)
+    return _draw_shift(setting, "years\0" + _get_shift_subject(setting, subject), most)
 
 
-def _get_owner(setting: Setting, subject: str) -> str:
+def _get_shift_subject(setting: Setting, subject: str) -> str:
     document = setting.document
     if subject:
         value = document.meta.get(subject)
@@ -221,15 +218,13 @@ def _draw_shift(setting: Setting, name: str, most: int) -> int:
     return number - most if number < most else number - most + 1
 
 
-def check_shift(options: Mapping[str, Any], where: str) -> None:
+def check_shift_options(options: Mapping[str, Any], where: str) -> None:
     """Raise :class:`PolicyError` where ``max_days`` is out of range; whole weeks need at least 7."""
     least = 7 if options.get("keep_weekday", False) else 1
-    days = options.get("max_days", 365)
-    if not least <= days <= 36500:
-        raise PolicyError(f"{where}.max_days must be from {least} to 36500 days, got {days!r}")
+    check_range(options, where, "max_days", 365, least, 36500, " days")
 
 
-@traits(keyed=True, check=check_shift, grammar=declare_surrogates)
+@traits(keyed=True, check=check_shift_options, grammar=declare_surrogate_grammar)
 def shift_dates(
     mention: Mention,
     setting: Setting,
@@ -250,6 +245,6 @@ def shift_dates(
         subject: metadata key that names the person; all documents of one person move alike.
         keep_weekday: move by whole weeks only.
     """
-    read = read_date(mention.text, order)
-    new = move_date(read, draw_day_shift(setting, max_days, subject, keep_weekday)) if read is not None else None
+    written = read_date(mention.text, order)
+    new = move_date(written, draw_day_shift(setting, max_days, subject, keep_weekday)) if written is not None else None
     return mention.tag if new is None or new == mention.text else new

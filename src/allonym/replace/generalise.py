@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from allonym.errors import PolicyError
 from allonym.replace.dates import read_date
-from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
+from allonym.replace.mention import Mention, Setting, check_range, declare_surrogate_grammar, traits
 from allonym.replace.wording import read_number
 
 LONGEST = 64
@@ -43,15 +42,12 @@ _SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9
 _SCALES |= {"t": 12, "tn": 12, "trillion": 12}
 
 
-def _check_generalise(options: Mapping[str, Any], where: str) -> None:
-    width, top = options.get("width", 10), options.get("top", 90)
-    if not 1 <= width <= 100:
-        raise PolicyError(f"{where}.width must be from 1 to 100, got {width!r}")
-    if not 18 <= top <= 120:
-        raise PolicyError(f"{where}.top must be from 18 to 120 years, got {top!r}")
+def _check_generalise_options(options: Mapping[str, Any], where: str) -> None:
+    check_range(options, where, "width", 10, 1, 100)
+    check_range(options, where, "top", 90, 18, 120, " years")
 
 
-@traits(repeats=True, lossy=True, check=_check_generalise, grammar=declare_surrogates)
+@traits(repeats=True, lossy=True, check=_check_generalise_options, grammar=declare_surrogate_grammar)
 def generalise(
     mention: Mention,
     setting: Setting,
@@ -79,7 +75,7 @@ def generalise(
         "AGE": lambda: _coarsen_age(text, width, top),
         "TIME": lambda: _coarsen_time(text),
         "DATE_TIME": lambda: _coarsen_date(text, level, order) or _coarsen_time(text),
-        "NUMERIC": lambda: _coarsen_number(text, width),
+        "NUMERIC": lambda: _coarsen_quantity(text, width),
         "POSTAL_CODE": lambda: _coarsen_postcode(text, mention.entity.label),
         "IP_ADDRESS": lambda: _coarsen_ip_address(text),
         "LOCATION_COORDINATES": lambda: _coarsen_coordinates(text),
@@ -132,7 +128,7 @@ def _coarsen_age(text: str, width: int, top: int) -> str | None:
     return match["before"] + band + match["after"]
 
 
-def _coarsen_number(text: str, width: int) -> str | None:
+def _coarsen_quantity(text: str, width: int) -> str | None:
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None

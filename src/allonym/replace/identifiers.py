@@ -4,8 +4,8 @@
   grouped, spoken or shortened to its last digits.
 - Telephone numbers and payment cards come from ranges that are reserved for tests and films, social security numbers
   of the United States from areas that are never given out (so that the rule for them does not find the pseudonym),
-  hardware addresses from the block for documentation. For the others no such range exists: a pseudonym that passes a
-  country's check may by chance be somebody's number.
+  hardware addresses from the block for documentation. Banks are invented; wallets have no key. For the others no such
+  range exists: a pseudonym that passes a country's check may by chance be somebody's number.
 - A birth date inside a national identifier becomes another one, up to three years away; the sex that some tell stays.
 - Passwords, keys and tokens keep their length, alphabet and known prefix. A private key becomes a tag.
 - Amounts, percentages, counts and ranks become tags: another amount would tell something false. So do numbers of
@@ -18,12 +18,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 
-from allonym.replace import payments, phones
+from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod
+from allonym.checksums.general import luhn
+from allonym.replace import phones
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.digits import Code, read_code
+from allonym.replace.codes import ANY, DIGITS, LETTERS, Code, Draws, draw_shaped_code, find_shape, read_code
 from allonym.replace.mention import Wanted
-from allonym.replace.shapes import ANY, Draws, draw_shape, find_shape
 
 LEAST_TAIL = 3
 """Characters that a shortened number has at least."""
@@ -31,10 +33,8 @@ _TAILS = (LEAST_TAIL, 4, 6, 8, 12)  # lengths of ends by which a number is looke
 LEAST_NUMBER = 5
 """Digits of a number that is taken for a code though nothing names it."""
 
-_FAMILIES = frozenset(
-    ("PHONE_NUMBER", "GENERIC_ID", "DEVICE_ID", "VEHICLE_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "SECRET", "NUMERIC")
-)
-_DIAGNOSES = frozenset(("ICD9_CODE", "ICD10_CODE"))
+_IDS = ("GENERIC_ID", "DEVICE_ID", "VEHICLE_ID", "GOVERNMENT_ID", "FINANCIAL_ID")
+_READABLE = frozenset({*_IDS, "PHONE_NUMBER", "SECRET", "NUMERIC", "ICD9_CODE", "ICD10_CODE"})
 _AMOUNT = re.compile(r"[.,'’%$€£]")
 
 # What a kind of secret begins with, and the names of the fields of a connection string.
@@ -82,9 +82,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
 
 
 def _read_identifier(cast: Cast, target: Wanted) -> _Identifier | None:
-    lineage = cast.lineage(target)
+    lineage = cast.get_lineage(target)
     label, family = lineage[0], lineage[-1]
-    if family not in _FAMILIES and not _DIAGNOSES.intersection(lineage):
+    if _READABLE.isdisjoint(lineage):
         return None
     if label == "PRIVATE_KEY" or (family == "NUMERIC" and label != "NUMERIC"):
         return None
@@ -120,30 +120,26 @@ class _Chooser:
                     self._choose_phone(phone)
             return partial(self._render_phone, identifier)
         if identifier.label == "CRYPTO":
-            return partial(self._render_text, "FINANCIAL_ID", payments.draw_wallet)
+            return partial(self._render_text, "FINANCIAL_ID", draw_wallet)
         if identifier.label != "NUMERIC" or len(identifier.code.characters) >= LEAST_NUMBER:
             self._choose_code(identifier, identifier.code)
         return partial(self._render_code, identifier)
 
     def _render_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
-        return self._assign_pseudonym(
-            kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt))
-        )
+        return self._assign_pseudonym(kind, text, partial(draw, text))
 
     def _render_code(self, identifier: _Identifier, text: str) -> str | None:
         code = read_code(text)
         new = self._choose_code(identifier, code)
-        return code.write(new) if new is not None else None
+        return code.replace_characters(new) if new is not None else None
 
     def _choose_code(self, identifier: _Identifier, code: Code) -> str | None:
         key = code.characters
         if key in self._new:
             return self._new[key]
-        new = self._find_tail(key)
+        new = self._find_pseudonym_tail(key)
         if new is None and (identifier.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
-            new = self._assign_pseudonym(
-                identifier.family, key, lambda attempt: self._draw_code(identifier, code, attempt)
-            )
+            new = self._assign_pseudonym(identifier.family, key, partial(self._draw_code, identifier, code))
         return self._record_pseudonym(key, new)
 
     def _record_pseudonym(self, key: str, new: str | None) -> str | None:
@@ -153,7 +149,7 @@ class _Chooser:
                 self._by_tail.setdefault(key[-size:], []).append((key, new or ""))
         return new
 
-    def _find_tail(self, key: str) -> str | None:
+    def _find_pseudonym_tail(self, key: str) -> str | None:
         """Return the end of the one pseudonym whose original ends like this."""
         if len(key) < LEAST_TAIL:
             return None
@@ -162,22 +158,21 @@ class _Chooser:
         tails = {new[-len(key) :] for old, new in pairs if len(old) > len(key) and old.endswith(key)}
         return tails.pop() if len(tails) == 1 and key not in tails else None
 
-    def _draw_code(self, identifier: _Identifier, code: Code, attempt: int) -> str | None:
+    def _draw_code(self, identifier: _Identifier, code: Code, draws: Draws) -> str | None:
         key = code.characters
-        draws = Draws(self._cast.ledger, identifier.family, key, attempt)
         if identifier.label == "CREDIT_CARD" and key.isdigit() and len(key) >= 12:
-            return payments.draw_card(key, draws)
+            return draw_card(key, draws)
         if identifier.label == "IBAN_CODE" and len(key) > 8:
-            return payments.draw_iban(key, draws)
+            return draw_iban(key, draws)
         shape = find_shape(code, identifier.lineage)
-        if identifier.label == "MAC_ADDRESS" and attempt >= phones.RESERVED_TRIES:
+        if identifier.label == "MAC_ADDRESS" and draws.attempt >= phones.RESERVED_TRIES:
             shape = ANY  # the block for documentation has 256 addresses
-        return draw_shape(code, shape, draws)
+        return draw_shaped_code(code, shape, draws)
 
-    def _assign_pseudonym(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
+    def _assign_pseudonym(self, kind: str, key: str, draw: Callable[[Draws], str | None]) -> str | None:
         def propose(attempt: int) -> str | None:
             for step in range(8):
-                new = draw(attempt + 1000 * step)
+                new = draw(Draws(self._cast.ledger, kind, key, attempt + 1000 * step))
                 if new is None or (new not in self._originals and new != key):
                     return new
             return None
@@ -204,20 +199,17 @@ class _Chooser:
         if new is None:
             new = self._choose_code(identifier, code)
         if new is None or not joint:
-            return code.write(new) if new is not None else None
+            return code.replace_characters(new) if new is not None else None
         extension = read_code(text[len(body) + len(joint) :])
         key = f"{code.characters}\0{extension.characters}"
-        ending = draw_shape(extension, ANY, Draws(self._cast.ledger, "extension", key, 0))
-        return code.write(new) + joint + extension.write(ending) if ending else None
+        ending = draw_shaped_code(extension, ANY, Draws(self._cast.ledger, "extension", key, 0))
+        return code.replace_characters(new) + joint + extension.replace_characters(ending) if ending else None
 
     def _choose_phone(self, phone: phones.Phone) -> str | None:
         """Return the national number that replaces this one."""
-
-        def draw(attempt: int) -> str | None:
-            return phones.draw_phone(phone, Draws(self._cast.ledger, "PHONE_NUMBER", phone.key, attempt), attempt)
-
         if phone.digits not in self._new:
-            self._record_pseudonym(phone.digits, self._assign_pseudonym("PHONE_NUMBER", phone.key, draw))
+            new = self._assign_pseudonym("PHONE_NUMBER", phone.key, partial(phones.draw_phone, phone))
+            self._record_pseudonym(phone.digits, new)
         return self._new[phone.digits]
 
     def _choose_local_number(self, code: Code) -> str | None:
@@ -227,12 +219,10 @@ class _Chooser:
             return self._new[key]
         if not key.isdigit() or len(key) > 7:
             return None
-
-        def draw(attempt: int) -> str:
-            return phones.draw_local_number(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt))
-
-        new = self._find_tail(key)
-        return self._record_pseudonym(key, self._assign_pseudonym("PHONE_NUMBER", key, draw) if new is None else new)
+        new = self._find_pseudonym_tail(key)
+        if new is None:
+            new = self._assign_pseudonym("PHONE_NUMBER", key, partial(phones.draw_local_number, key))
+        return self._record_pseudonym(key, new)
 
 
 def _draw_secret(text: str, draws: Draws) -> str | None:
@@ -261,3 +251,103 @@ def _get_replacement_alphabet(run: str, char: str) -> str:
     elif len(run) >= 16 and re.fullmatch("[A-Z2-7]+", run):
         digits = "234567"
     return digits if char.isdigit() else letters.upper() if char.isupper() else letters
+
+
+# First digits of a brand to the first six of the numbers that payment processors publish for tests.
+_TEST_CARDS = {
+    "34 37": "378282 371449 378734",
+    "4": "411111 401288 424242 400005",
+    "51 52 53 54 55": "555555 510510 520082",
+    "22 23 24 25 26 27": "222300",
+    "6011 64 65": "601111 601100",
+    "36 38 39 30": "305693 385200",
+    "35": "353011 356600",
+    "62": "620000",
+    "67 50": "675964",
+}
+IBAN_DRAWS = 1000
+_BECH32 = ("bc", "tb", "ltc", "bcrt", "addr")  # first parts of addresses with such a checksum
+
+
+def draw_card(code: str, draws: Draws) -> str:
+    """Return a card number of the same brand and length, from a test range where one is known, with its check digit."""
+    tests = next((tests for starts, tests in _TEST_CARDS.items() if code.startswith(tuple(starts.split()))), "")
+    front = draws.pick_element(tests.split()) if tests else code[:4]
+    body = front + draws.draw_digit_string(len(code) - len(front) - 1)
+    return next(body + d for d in DIGITS if luhn(body + d) or d == "9")
+
+
+def draw_iban(code: str, draws: Draws) -> str:
+    """Return an IBAN of the same country and structure, of another bank, with its check digits.
+
+    Where python-stdnum knows the country's own check digits (Belgium, Spain ...) those are right as well.
+    """
+    from stdnum import iban
+
+    country, old = code[:2], code[4:]
+    out = code
+    for _ in range(IBAN_DRAWS):
+        new = "".join(draws.pick_element(DIGITS if c.isdigit() else LETTERS) for c in old)
+        if new[:4] == old[:4] or new == old:
+            continue
+        number = int("".join(str(int(c, 36)) for c in f"{new}{country}00"))
+        out = f"{country}{98 - number % 97:02}{new}"
+        if iban.is_valid(out):
+            return out
+    return out
+
+
+def draw_wallet(text: str, draws: Draws) -> str | None:
+    """Return the address of a wallet of the same currency and kind; None where that is unknown.
+
+    It is a random hash with its checksum.
+    """
+    if text[:2] in ("0x", "0X"):
+        upper, lower = any(c.isupper() for c in text[2:]), any(c.islower() for c in text[2:])
+        digits = DIGITS + ("ABCDEFabcdef" if upper and lower else "ABCDEF" if upper else "abcdef")
+        return text[:2] + "".join(draws.pick_element(digits) for _ in text[2:])
+    front, separator, data = text.rpartition("1")
+    if separator and front.lower() in _BECH32 and len(data) > 6:
+        return _draw_bech32(front, data, draws)
+    if len(text) > 40:  # Monero: only the network's two characters are fixed
+        return text[:2] + "".join(draws.pick_element(BASE58) for _ in text[2:])
+    return _draw_base58(text, draws)
+
+
+def _draw_base58(text: str, draws: Draws) -> str | None:
+    number = 0
+    for c in text:
+        if c not in BASE58:
+            return None
+        number = number * 58 + BASE58.index(c)
+    if number.bit_length() > 200:
+        return None
+    version = number.to_bytes(25, "big")[:1]
+    for _ in range(200):
+        raw = version + bytes(draws.draw_number_below(256) for _ in range(20))
+        out = _encode_base58(raw + sha256(sha256(raw).digest()).digest()[:4])
+        if len(out) == len(text) and out[0] == text[0] and out != text:
+            return out
+    return None
+
+
+def _encode_base58(raw: bytes) -> str:
+    number = int.from_bytes(raw, "big")
+    out = ""
+    while number:
+        number, digit = divmod(number, 58)
+        out = BASE58[digit] + out
+    return "1" * (len(raw) - len(raw.lstrip(b"\0"))) + out
+
+
+def _draw_bech32(front: str, data: str, draws: Draws) -> str:
+    """Draw an address of BIP 173 or 350: the witness version stays, the program is drawn, six characters check."""
+    low = data.lower()
+    prefix = [ord(c) >> 5 for c in front.lower()] + [0] + [ord(c) & 31 for c in front.lower()]
+    constant = compute_polymod(prefix + [BECH32.find(c) for c in low])
+    values = [BECH32.find(low[0])] + [draws.draw_number_below(32) for _ in range(len(low) - 7)]
+    values[-1] &= 16  # the last five bits are filled up with zeros
+    check = compute_polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
+    values += [check >> 5 * (5 - i) & 31 for i in range(6)]
+    out = "".join(BECH32[v] for v in values)
+    return f"{front}1{out.upper() if data.isupper() else out}"

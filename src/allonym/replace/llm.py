@@ -18,17 +18,18 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from allonym.document import Interval
 from allonym.errors import EndpointError
 from allonym.keys import derive_operator_key
-from allonym.llm.answers import mend_answer
+from allonym.llm.answers import parse_cut_answer
 from allonym.llm.client import Client, Recorded, Request, client_for
-from allonym.llm.templates import build_messages
+from allonym.llm.templates import build_messages, make_object_schema
 from allonym.plan import digest
 from allonym.replace import proposals
 from allonym.replace.cast import find_plain_words
 from allonym.replace.covering import find_repeats
-from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
-from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest, read_word_lists
+from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogate_grammar, traits
+from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest_surface, read_word_lists
 from allonym.text.names import normalize_surface
 
 WORDS = 1200
@@ -62,11 +63,11 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     asker = _Asker(client, Proposals("llm", targets, setting, remarks), setting, _make_queries(targets, setting))
     queries = asker.queries
     trouble = ""
-    missing = [query for query in asker.list_missing() if not _stays_offline(query, setting)]
+    missing = [query for query in asker.list_missing_queries() if not _stays_offline(query, setting)]
     for again in (False, True):
         missing = [query for query in missing if query.code not in asker.values]
         try:
-            for mode, ask in (("tags", asker.ask_tags), ("names", asker.ask_names)):
+            for mode, ask in (("tags", asker.ask_values_by_text), ("names", asker.ask_values_by_name)):
                 if some := [query for query in missing if query.target.options.get("mode", "tags") == mode]:
                     ask(some, again)
         except Recorded:
@@ -74,7 +75,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
         except EndpointError as error:
             trouble = str(error)
             break
-    lacking = asker.list_missing()
+    lacking = asker.list_missing_queries()
     failed = [q for q in lacking if q.target.options.get("on_failure") == "fail" and q in missing]
     if failed:
         raise EndpointError(trouble or f"llm: no usable values for {len(failed)} of {len(queries)} entities")
@@ -89,7 +90,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     return asker.proposals.make_renderers(values, trouble)
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, grammar=declare_surrogates)
+@traits(keyed=True, repeats=True, prepare=prepare, grammar=declare_surrogate_grammar)
 def llm(
     mention: Mention,
     setting: Setting,
@@ -123,7 +124,7 @@ def _make_queries(targets: Sequence[Wanted], setting: Setting) -> list[Query]:
     used = set(_HEX.findall(setting.document.text))
     out = []
     for target in targets:
-        name = proposals.make_entity_name(target, setting)
+        name = proposals.make_ledger_key(target, setting)
         attempt = 0
         while True:
             message = f"{document}\0{name}\0{attempt}".encode("utf-8", "surrogatepass")
@@ -154,11 +155,11 @@ class _Asker:
         self.values = {code: value for code, value in recalled.items() if value is not None}
         self._originals = proposals.originals - read_word_lists()["generic"]
 
-    def list_missing(self) -> list[Query]:
+    def list_missing_queries(self) -> list[Query]:
         """Return the queries that have no value yet."""
         return [query for query in self.queries if query.code not in self.values]
 
-    def ask_tags(self, queries: Sequence[Query], again: bool) -> None:
+    def ask_values_by_text(self, queries: Sequence[Query], again: bool) -> None:
         """Ask for values by windows of the text in reading order; the later ones see what the earlier ones gave."""
         waiting = {query.code: query for query in queries}
         for text, codes in _make_windows(self.setting, self.queries):
@@ -170,11 +171,12 @@ class _Asker:
                 already_chosen = "Already chosen:\n" + "".join(chosen) if chosen else ""
                 self._ask_model("tags", again, part, entities="\n".join(rows), known=already_chosen, text=text)
 
-    def ask_names(self, queries: Sequence[Query], again: bool) -> None:
+    def ask_values_by_name(self, queries: Sequence[Query], again: bool) -> None:
         """Ask for values by the entities' names, without the text."""
         for i in range(0, len(queries), MOST):
             part = {f"E{n}": query for n, query in enumerate(queries[i : i + MOST], 1)}
-            rows = [f"{code}: {q.target.label}: {_join_lines(find_fullest(q.target))}" for code, q in part.items()]
+            names = {code: _join_lines(find_fullest_surface(query.target)) for code, query in part.items()}
+            rows = [f"{code}: {query.target.label}: {names[code]}" for code, query in part.items()]
             used = [_join_lines(self.values[q.code]) for q in self.queries if q.code in self.values][-MOST:]
             already_used = "Already used: " + "; ".join(used) + "\n" if used else ""
             self._ask_model("names", again, part, entities="\n".join(rows), known=already_used)
@@ -182,10 +184,10 @@ class _Asker:
     def _ask_model(self, prompt: str, again: bool, queries: Mapping[str, Query], **slots: str) -> None:
         language = self.setting.policy.language
         content = build_messages(prompt, self.client.prompts, again=again, language=language, **slots)
-        entities = _make_schema({code: {"type": "string"} for code in queries})
-        reply = self.client.ask(Request(content, _make_schema({"entities": entities}), "entities"))
+        entities = make_object_schema({code: {"type": "string"} for code in queries})
+        reply = self.client.ask(Request(content, make_object_schema({"entities": entities}), "entities"))
         self.counts.update(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
-        answer = mend_answer(reply.content)
+        answer = parse_cut_answer(reply.content)
         values = answer.get("entities", answer) if answer is not None else None
         if not isinstance(values, Mapping):
             self.counts["unreadable"] += 1
@@ -207,23 +209,16 @@ class _Asker:
                 self.values[query.code] = chosen
 
 
-def _make_schema(properties: Mapping[str, object]) -> dict[str, object]:
-    """Return the schema of an object with exactly these properties."""
-    required = list(properties)
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
 def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[str, list[str]]]:
     """Return windows of the text with a tag for each mention, and the codes in each, in reading order.
 
     Mentions that other operators replace are covered, too; so is what tells of them elsewhere.
     """
     text = setting.document.text
-    tags = {
-        (span.start, span.end): (f'<{query.target.label} "{query.code}">', query.code)
-        for query in queries
-        for span in query.target.entity.spans
-    }
+    tags: dict[Interval, tuple[str, str]] = {}
+    for query in queries:
+        tag = f'<{query.target.label} "{query.code}">'
+        tags |= {(span.start, span.end): (tag, query.code) for span in query.target.entity.spans}
     pieces: list[tuple[str, str]] = []  # text or tag, and its code
     position = 0
     for start, end in sorted({*tags, *setting.places, *find_repeats(text, [*setting.places, *tags])}):
@@ -261,7 +256,7 @@ def _strip_quotes(value: str) -> str:
 
 def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
     """Whether a value is plausible for its entity and echoes no original."""
-    like = find_fullest(query.target)
+    like = find_fullest_surface(query.target)
     has_letters = any(c.isalpha() for c in value)
     if not proposals.is_possible_value(value) or not any(c.isalnum() for c in value):
         return False
@@ -272,7 +267,7 @@ def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
     if query.family == "PERSON":
         if not has_letters or "@" in value or any(c.isdigit() for c in value):
             return False
-        if len(proposals.split_name(value)) < min(2, len(proposals.list_names(like))):
+        if len(proposals.split_name(value)) < min(2, len(proposals.list_plain_names(like))):
             return False
     return not any(_holds_original(word, originals) for word in find_plain_words(value))
 

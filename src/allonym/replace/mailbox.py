@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from allonym.replace.cast import Cast
+from allonym.replace.codes import draw_digits
 from allonym.replace.naming import split_hyphens
-from allonym.replace.network import draw_digits
 from allonym.replace.people import choose_family_name, choose_initial, inflect_family_name, invent_person
-from allonym.replace.person import Person, get_weight
+from allonym.replace.person import Person, get_name_weight
 from allonym.replace.tables import read_word_set
 from allonym.text.fold import spell_out, to_ascii_letters
 from allonym.text.names import find_short_forms, normalize_surface
@@ -34,7 +34,7 @@ def read_address_words(name: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8)
-def _sort_words(name: str) -> tuple[str, ...]:
+def _list_address_words(name: str) -> tuple[str, ...]:
     """Return the same in order, to choose from."""
     return tuple(sorted(read_address_words(name)))
 
@@ -56,6 +56,10 @@ class Part(NamedTuple):
 Parts = tuple[Part, ...]
 Reading = tuple[Person, list[Parts]]
 """A person, and the parts of each run; none where it is no letters."""
+Spellings = Sequence[tuple[str, str]]
+"""Words, each with a way in which addresses spell it."""
+Used = frozenset[str]
+"""The words that have been read already."""
 
 
 class Mailboxes:
@@ -64,8 +68,7 @@ class Mailboxes:
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
         self._by_start: dict[str, list[Person]] = {}
-        people = {id(p): p for p in cast.people.values() if isinstance(p, Person) and not p.plural}
-        for person in people.values():
+        for person in dict.fromkeys(p for p in cast.people.values() if not p.plural):
             for _, spelling in _list_spellings(person):
                 self._by_start.setdefault(spelling[:_CUT], []).append(person)
             initials = "".join(to_ascii_letters(w)[:1].lower() for w in (*person.given[:1], *person.family[-1:]))
@@ -86,23 +89,22 @@ class Mailboxes:
         if all(r in roles for r in runs if r.isalpha()) and not any(r.isdigit() for r in runs) and not plus:
             return key
         # Read before the ledger is asked: what is assigned while it is read must not depend on what a vault holds.
-        reading = self._find_person(runs) or self._find_person_by_given_name(runs) or self._invent_person(runs)
+        reading = self._find_person_by_runs(runs) or self._find_person_by_given_name(runs) or self._invent_person(runs)
         pieces = self._replace_runs(runs, reading)
         tail = plus + "".join(self._replace_word(r) if r.isalpha() else r for r in _split_runs(tag))
-        return self.cast.ledger.assign(
-            "local part", key, partial(self._propose_local_part, key, pieces, tail), telling=_encode_local_part_signs
-        )
+        propose = partial(self._propose_local_part, key, pieces, tail)
+        return self.cast.ledger.assign("local part", key, propose, telling=_encode_local_part_as_word)
 
     def rename_domain_label(self, label: str) -> str | None:
         """Do the same for a label of a domain that is one person's name, such as ``sarah-connor``; None for others."""
         runs = _split_runs(label.casefold())
-        reading = self._find_person(runs) if any(len(r) > 4 for r in runs) else None
+        reading = self._find_person_by_runs(runs) if any(len(r) > 4 for r in runs) else None
         return None if reading is None else self._fill_numbers(label, self._replace_runs(runs, reading), 0)
 
     def _propose_local_part(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
         new = self._fill_numbers(key, pieces, attempt)
         if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
-            new += draw_digits(self.cast, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
+            new += draw_digits(self.cast.ledger, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
         new += tail
         return "" if new == key else new
 
@@ -111,16 +113,13 @@ class Mailboxes:
         if reading is None:
             return [self._replace_word(run) if run.isalpha() else run for run in runs]
         person, parts = reading
-        return [
-            "".join(self._replace_part(person, p) for p in parts[i]) if run.isalpha() else run
-            for i, run in enumerate(runs)
-        ]
+        news = ["".join(self._replace_part(person, p) for p in run_parts) for run_parts in parts]
+        return [new if run.isalpha() else run for run, new in zip(runs, news, strict=True)]
 
     def _fill_numbers(self, key: str, pieces: Sequence[str], attempt: int) -> str:
-        return "".join(
-            draw_digits(self.cast, "local part", f"{key} {i}", piece, attempt) if piece.isdigit() else piece
-            for i, piece in enumerate(pieces)
-        )
+        draw = partial(draw_digits, self.cast.ledger, "local part")
+        news = (draw(f"{key} {i}", p, attempt) if p.isdigit() else p for i, p in enumerate(pieces))
+        return "".join(news)
 
     def _replace_part(self, person: Person, part: Part) -> str:
         if not part.word:
@@ -128,9 +127,8 @@ class Mailboxes:
                 return part.text
             return choose_initial(self.cast, person, part.text).lower()
         new = person.new[part.word]
-        new = to_ascii_letters(
-            inflect_family_name(self.cast, person, new) if person.is_family_word(part.word) else new
-        ).lower()
+        new = inflect_family_name(self.cast, person, new) if person.is_family_word(part.word) else new
+        new = to_ascii_letters(new).lower()
         return new if part.complete else new[: len(part.text)]
 
     def _replace_word(self, run: str) -> str:
@@ -141,14 +139,14 @@ class Mailboxes:
             return "".join(self.cast.ledger.pick(letters, kind, run) for letters, kind in pools)
         return choose_neutral_word(self.cast, run) or "x" * len(run)
 
-    def _find_person(self, runs: Sequence[str]) -> Reading | None:
+    def _find_person_by_runs(self, runs: Sequence[str]) -> Reading | None:
         """Return the one person whose name the runs are made of; one of several who give the same new name."""
         letters = "".join(r for r in runs if r.isalpha())
         if not letters or len(letters) > _LONGEST:
             return None
         starts = {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)} | {f"={letters}"}
-        people = {id(p): p for start in sorted(starts) for p in self._by_start.get(start, ())}
-        fits = [(p, parts) for p in people.values() if (parts := _read_runs(p, runs)) is not None]
+        people = dict.fromkeys(p for start in sorted(starts) for p in self._by_start.get(start, ()))
+        fits = [(p, parts) for p in people if (parts := _read_runs(p, runs)) is not None]
         if len(fits) > 1:
             # Who bears every word of it is meant before who bears some.
             best = max(_rate_reading(parts) for _, parts in fits)
@@ -164,7 +162,7 @@ class Mailboxes:
             return None
         for first, last in (names, names[::-1]):
             bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given_names(p)]
-            if len({id(p) for p in bearers}) == 1 and not bearers[0].family:
+            if len(set(bearers)) == 1 and not bearers[0].family:
                 person = bearers[0]
                 new = choose_family_name(self.cast, last)
                 if new is not None:
@@ -182,8 +180,8 @@ class Mailboxes:
         first = last = ""
         if len(names) == 2 and len(letters) < 4:
             a, b = names
-            straight = get_weight(kb, a, "first") + get_weight(kb, b, "last")
-            reverse = get_weight(kb, b, "first") + get_weight(kb, a, "last")
+            straight = get_name_weight(kb, a, "first") + get_name_weight(kb, b, "last")
+            reverse = get_name_weight(kb, b, "first") + get_name_weight(kb, a, "last")
             if max(straight, reverse):
                 first, last = (a, b) if straight >= reverse else (b, a)
         elif len(names) == 1:
@@ -199,17 +197,17 @@ class Mailboxes:
     def _split_name(self, run: str, initial: bool) -> tuple[str, str]:
         """Divide a run of letters into a given and a family name; each may be empty."""
         kb = self.cast.kb
-        first, last = get_weight(kb, run, "first"), get_weight(kb, run, "last")
+        first, last = get_name_weight(kb, run, "first"), get_name_weight(kb, run, "last")
         if first or last:
             return ("", run) if last >= first or initial else (run, "")
         halves = [(run[:i], run[i:]) for i in range(_CUT, len(run) - _CUT + 1)]
         pairs = (pair for a, b in halves for pair in ((a, b), (b, a)))
-        rated = ((min(get_weight(kb, g, "first"), get_weight(kb, f, "last")), g, f) for g, f in pairs)
+        rated = ((min(get_name_weight(kb, g, "first"), get_name_weight(kb, f, "last")), g, f) for g, f in pairs)
         best, given_name, family = max(rated, default=(0, "", ""))
         if best:
             return given_name, family
         for family in (run[1:], run[:-1]):
-            if len(family) > _CUT and get_weight(kb, family, "last"):
+            if len(family) > _CUT and get_name_weight(kb, family, "last"):
                 return "", family
         return "", ""
 
@@ -222,16 +220,18 @@ def _split_runs(text: str) -> list[str]:
 def choose_neutral_word(cast: Cast, word: str) -> str | None:
     """Return a word that is nobody's name for one that may be; the same wherever it stands in an address."""
     key = normalize_surface(word)
-    return cast.ledger.assign("address word", key, partial(pick_word, cast, "address word", key, "words"))
+    return cast.ledger.assign("address word", key, partial(pick_address_word, cast, "address word", key, "words"))
 
 
-def pick_word(cast: Cast, kind: str, key: str, pool: str, attempt: int) -> str:
+def pick_address_word(cast: Cast, kind: str, key: str, pool: str, attempt: int) -> str:
     """Return the choice of an attempt: one word of a list, and when those become few, two joined."""
-    first = cast.ledger.pick(_sort_words(pool), kind, key, attempt)
-    return first if attempt < _SINGLE else first + cast.ledger.pick(_sort_words("words"), f"{kind} 2", key, attempt)
+    first = cast.ledger.pick(_list_address_words(pool), kind, key, attempt)
+    if attempt < _SINGLE:
+        return first
+    return first + cast.ledger.pick(_list_address_words("words"), f"{kind} 2", key, attempt)
 
 
-def _encode_local_part_signs(value: str) -> str:
+def _encode_local_part_as_word(value: str) -> str:
     # Names in it may belong to the person whose address it is; only as a whole it must be free.
     return "local" + re.sub(r"[\W_]", lambda sign: f"0{ord(sign[0])}0", value)
 
@@ -286,9 +286,7 @@ def _list_given_names(person: Person) -> set[str]:
     return {u for w in (*person.given, *person.short) for u in split_hyphens(w)}
 
 
-def _search_readings(
-    runs: Sequence[str], words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str]
-) -> list[list[Parts]]:
+def _search_readings(runs: Sequence[str], words: Spellings, used: Used, particles: set[str]) -> list[list[Parts]]:
     """Return the ways to read runs of letters as words, each word once; some where they are very many."""
     if not runs:
         return [[]]
@@ -302,9 +300,7 @@ def _search_readings(
     return out
 
 
-def _segment_run(
-    run: str, words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str], free: bool
-) -> list[Parts]:
+def _segment_run(run: str, words: Spellings, used: Used, particles: set[str], free: bool) -> list[Parts]:
     """Return the ways to read a run as words, beginnings of words and initials, each word once.
 
     With ``free`` one initial may be unknown.
@@ -318,20 +314,17 @@ def _segment_run(
         rest = used | {word}
         if run.startswith(spelled):
             options[Part(spelled, word, True)] = rest
-        shared = _CUT
-        while shared <= min(len(run), len(spelled) - 1) and run[:shared] == spelled[:shared]:
-            options[Part(run[:shared], word, False)] = rest
-            shared += 1
+        for shared in range(_CUT, min(len(run), len(spelled) - 1) + 1):
+            if run[:shared] == spelled[:shared]:
+                options[Part(run[:shared], word, False)] = rest
         if run[0] == spelled[0]:
             options[Part(run[0], word, len(spelled) == 1)] = rest
     options.update({Part(particle, "", True): used for particle in particles if run.startswith(particle)})
     if run in read_address_words("roles"):
         options[Part(run, "", True)] = used
-    out: list[Parts] = [
-        (part, *tail)
-        for part, rest in options.items()
-        for tail in _segment_run(run[len(part.text) :], words, rest, particles, free)
-    ]
+    out: list[Parts] = []
+    for part, rest in options.items():
+        out += [(part, *tail) for tail in _segment_run(run[len(part.text) :], words, rest, particles, free)]
     if free:
         out += [(Part(run[0], "", False), *tail) for tail in _segment_run(run[1:], words, used, particles, False)]
     return out
@@ -339,6 +332,6 @@ def _segment_run(
 
 def _rate_reading(parts: Iterable[Parts]) -> int:
     """Return how much of a name a reading explains: whole words count most, unknown letters against it."""
-    return sum(
-        (10 if p.complete else 5 if len(p.text) > 1 else 4) * len(p.text) if p.word else -8 for r in parts for p in r
-    )
+    every = [part for run in parts for part in run]
+    rates = ((10 if p.complete else 5 if len(p.text) > 1 else 4) * len(p.text) if p.word else -8 for p in every)
+    return sum(rates)

@@ -92,33 +92,6 @@ class Book(Protocol):
         """Store that ``replacement`` stands for ``original``, so that the vault can restore it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BookView:
-    """A book that hands all calls on to another; subclasses change some."""
-
-    book: Book = field(repr=False)
-
-    def about(self, subject: str) -> None:
-        """See :class:`Book`."""
-        self.book.about(subject)
-
-    def recall(self, kind: str, key: str) -> str | None:
-        """See :class:`Book`."""
-        return self.book.recall(kind, key)
-
-    def enter(self, kind: str, key: str, value: str) -> bool:
-        """See :class:`Book`."""
-        return self.book.enter(kind, key, value)
-
-    def number(self, kind: str) -> int:
-        """See :class:`Book`."""
-        return self.book.number(kind)
-
-    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        """See :class:`Book`."""
-        self.book.remember(replacement, original, label, operator, entity)
-
-
 class Keeper(Protocol):
     """Something that keeps books: a vault, or one pass over a corpus."""
 
@@ -158,7 +131,7 @@ class Operator(Protocol):
 F = TypeVar("F", bound=Callable[..., str])
 
 
-def declare_surrogates(options: Mapping[str, Any]) -> Grammar:
+def declare_surrogate_grammar(options: Mapping[str, Any]) -> Grammar:
     """The grammar of an operator that writes no placeholders, apart from the policy's tag where it has nothing else."""
     return SURROGATES
 
@@ -191,12 +164,16 @@ class Traits:
     style: str | None = None
     prepare: Callable[[Sequence[Wanted], Setting, list[str]], object] | None = None
     check: Callable[[Mapping[str, Any], str], None] | None = None
-    grammar: Callable[[Mapping[str, Any]], Grammar] = declare_surrogates
+    grammar: Callable[[Mapping[str, Any]], Grammar] = declare_surrogate_grammar
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.version, int):  # the operator itself, under a bare "@traits"
+            raise UsageError("traits needs parentheses before an operator, such as @traits(keyed=True) or @traits()")
 
     @property
     def writes_placeholders(self) -> bool:
         """Whether the operator declares a grammar of placeholders."""
-        return self.grammar is not declare_surrogates
+        return self.grammar is not declare_surrogate_grammar
 
     def __call__(self, operator: F) -> F:
         """Attach these traits to an operator."""
@@ -235,7 +212,7 @@ def get_operator(name: str, where: str = "") -> Operator:
 # Tags and grammars under a policy
 
 
-def tag_form(policy: Policy, label: str) -> tuple[str, str]:
+def get_tag_form(policy: Policy, label: str) -> tuple[str, str]:
     """Return the name that a policy's tags give to a label, and their style."""
     rule = policy.rule(label)
     scheme = rule.options.get("names")
@@ -249,12 +226,12 @@ def tag_form(policy: Policy, label: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
+def list_policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
     """Return the grammars of what a policy writes, with its own labels, styles and options."""
     names: dict[Grammar, set[str]] = {}
     for label in policy.taxonomy:
         rule = policy.rule(label.name)
-        name, style = tag_form(policy, label.name)
+        name, style = get_tag_form(policy, label.name)
         declared = get_operator_traits(get_operator(rule.operator)).grammar({**rule.options, "style": style})
         for grammar in (Grammar((style,)), replace(declared, least=1)):
             names.setdefault(grammar, set()).add(name)
@@ -268,10 +245,8 @@ def read_template(template: str, **sample: object) -> tuple[list[str], str]:
     """Return the fields of a template, and the template filled with ``sample``; ``[""]`` where it cannot be filled."""
     try:
         parsed = string.Formatter().parse(template)
-        fields = [
-            f"{name}!{conversion}" if conversion else name for _, name, _, conversion in parsed if name is not None
-        ]
-        return fields, template.format(**sample)
+        fields = [(name, conversion) for _, name, _, conversion in parsed if name is not None]
+        return [f"{name}!{c}" if c else name for name, c in fields], template.format(**sample)
     except (ValueError, KeyError, IndexError, AttributeError):
         return [""], ""
 
@@ -301,6 +276,15 @@ def check_options(operator: str, options: Mapping[str, object], where: str) -> N
     check = get_operator_traits(function).check
     if check is not None:
         check(options, where)
+
+
+def check_range(
+    options: Mapping[str, Any], where: str, name: str, default: int, low: int, high: int, unit: str = ""
+) -> None:
+    """Raise :class:`PolicyError` where an option is below ``low`` or above ``high``."""
+    value = options.get(name, default)
+    if not low <= value <= high:
+        raise PolicyError(f"{where}.{name} must be from {low} to {high}{unit}, got {value!r}")
 
 
 def _has_type(value: object, annotation: object) -> bool:

@@ -77,7 +77,7 @@ _SETS = ("before_given", "doubtful", "suffixes", "degrees", "particles", "joined
 
 
 @cache
-def load_tables() -> NameTables:
+def load_name_tables() -> NameTables:
     """Return the content of ``naming.toml``."""
     raw = read_toml("naming.toml")
     genders = {"titles": "", "titles_m": "m", "titles_f": "f"}
@@ -95,7 +95,7 @@ def load_tables() -> NameTables:
 
 def get_default_origin(language: str) -> str:
     """Return the language of origin of names that tell nothing: that of a text's language."""
-    return load_tables().origins.get(language, "english")
+    return load_name_tables().origins.get(language, "english")
 
 
 @lru_cache(maxsize=4096)
@@ -109,7 +109,7 @@ def parse_name(surface: str) -> tuple[Piece, ...]:
     for match in _TOKEN.finditer(surface):
         token, before = match[0], surface[position : match.start()]
         behind = len(tokens) > 1 and "," in before
-        if _is_initials(token) and not (behind and _fold_word(token) in load_tables().degrees):
+        if _is_initials(token) and not (behind and _fold_word(token) in load_name_tables().degrees):
             for letter in token[::2]:
                 tokens.append((before, letter + "."))
                 before = ""
@@ -122,7 +122,7 @@ def parse_name(surface: str) -> tuple[Piece, ...]:
             if sign:
                 tokens.append((sign, tail))
         position = match.end()
-    kinds = _find_kinds([t for _, t in tokens], {i - 1 for i, (before, _) in enumerate(tokens) if "," in before})
+    kinds = _find_token_kinds([t for _, t in tokens], {i - 1 for i, (before, _) in enumerate(tokens) if "," in before})
     out: list[Piece] = []
     for (before, token), kind in zip(tokens, kinds, strict=True):
         # A full stop belongs to an initial, a title or a suffix only.
@@ -149,22 +149,19 @@ def _split_honorific(token: str) -> tuple[str, str, str]:
     if not signs:
         return token, "", ""
     head, sign, tail = token[: signs[-1].start()], signs[-1][0], token[signs[-1].end() :]
-    word, lists = normalize_surface(tail), load_tables()
+    word, lists = normalize_surface(tail), load_name_tables()
     part_of_name = word in lists.part_of_name and len(_VOWELS.findall(normalize_surface(head))) == 1
     return (head, sign, tail) if word in lists.joined and not part_of_name else (token, "", "")
 
 
-def _find_kinds(tokens: list[str], commas: set[int]) -> list[str]:
+def _find_token_kinds(tokens: list[str], commas: set[int]) -> list[str]:
     """Return the kind of each token, by the tokens and those that a comma stands behind."""
-    lists = load_tables()
+    lists = load_name_tables()
     words = [_fold_word(t) for t in tokens]
     first, last = 0, len(tokens)
-    while (
-        first < last - 1
-        and words[first] in lists.titles
-        and first not in commas  # "Maj, Adam"
-        and not _is_given_name(tokens, words, first, last)
-    ):
+    while first < last - 1 and words[first] in lists.titles and first not in commas:  # "Maj, Adam"
+        if _is_given_name(tokens, words, first, last):
+            break
         first += 1
         if first < last - 2 and words[first] in _AND and words[first + 1] in lists.titles:
             first += 1
@@ -177,13 +174,9 @@ def _find_kinds(tokens: list[str], commas: set[int]) -> list[str]:
     for i in range(first, last):
         word, token = words[i], tokens[i]
         inside = first < i < last - 1
-        particle = (
-            token.casefold() in lists.particles
-            and i < last - 1
-            and i not in commas  # "Das, Aachal"
-            and not token.endswith(".")
-            and (token.islower() or (len(word) > 1 and not (i == first and word in _FIRST_NAMES)))
-        )
+        is_last = i == last - 1 or i in commas  # "Das, Aachal"
+        may_be_particle = token.islower() or (len(word) > 1 and not (i == first and word in _FIRST_NAMES))
+        particle = may_be_particle and token.casefold() in lists.particles and not is_last and token[-1] != "."
         if particle or token[-1] in "'’ʼ":  # "d'Arrest"
             kinds.append("particle")
         elif inside and token.islower() and (word in lists.small or (mixed and len(word) == 1 and word.isalpha())):
@@ -203,7 +196,7 @@ _FIRST_NAMES = frozenset("al della ben san santa do e i thi des bin".split())
 
 def _is_suffix(token: str, word: str, before: int) -> bool:
     """Whether a word is no name behind ``before`` others: not Jackie Chan, Jack Ma, Abiye Şama."""
-    lists = load_tables()
+    lists = load_name_tables()
     if word in lists.joined:
         return token.islower() and token.isascii()
     if word in lists.degrees:
@@ -213,7 +206,7 @@ def _is_suffix(token: str, word: str, before: int) -> bool:
 
 def _is_given_name(tokens: list[str], words: list[str], i: int, last: int) -> bool:
     """Whether a word that may be a title is more likely the given name: ``Dean Martin``, not ``Dean A. Martin``."""
-    if words[i] not in load_tables().doubtful or tokens[i].endswith(".") or not tokens[i][:1].isupper():
+    if words[i] not in load_name_tables().doubtful or tokens[i].endswith(".") or not tokens[i][:1].isupper():
         return False
     return i == 0 and last - i == 2 and len(words[i + 1]) > 1
 
@@ -224,7 +217,7 @@ def _list_words(pieces: Sequence[Piece], *kinds: str) -> list[str]:
 
 def find_title(pieces: Sequence[Piece]) -> tuple[str, str]:
     """Return the last title or honorific of a name, in plain form, and the gender that they tell; else empty."""
-    lists = load_tables()
+    lists = load_name_tables()
     titles = [w for w in _list_words(pieces, "title") if w != "the"]
     suffixes = set(_list_words(pieces, "suffix"))
     gender = next((lists.titles[w] for w in titles if lists.titles.get(w)), "")
@@ -237,28 +230,28 @@ def find_title_before(text: str, start: int) -> tuple[str, str]:
     words = text[max(0, start - 16) : start].split()[-1:] if text[start - 1 : start].isspace() else []
     bare = words[0].lstrip("([{<\"'“‘") if words else ""
     title = _fold_word(bare) if bare[:1].isupper() or bare == "the" else ""
-    titles = load_tables().titles
+    titles = load_name_tables().titles
     return (title, titles[title]) if title in titles else ("", "")
 
 
 def find_title_origin(pieces: Sequence[Piece], before: str) -> str:
     """Return the language of origin that the forms of address in a name, or ``before`` it, tell; else empty."""
-    origins = load_tables().title_origins
+    origins = load_name_tables().title_origins
     return next((origins[w] for w in (*_list_words(pieces, "title", "suffix"), before) if w in origins), "")
 
 
-def find_script(word: str) -> tuple[str, str]:
+def find_script_origin(word: str) -> tuple[str, str]:
     """Return the language of origin that a word's script tells, and the script's name; both empty for Latin letters."""
     if not word or word[0] < "\u0370":
         return "", ""
     name = unicodedata.name(word[0], "").partition(" ")[0]
-    origin, _, script = load_tables().scripts.get(name, "").partition(" ")
+    origin, _, script = load_name_tables().scripts.get(name, "").partition(" ")
     return origin, script
 
 
 def romanise_name(word: str) -> str:
     """Return a name in Latin letters, for look-ups; as it is where that cannot be done."""
-    _, script = find_script(word)
+    _, script = find_script_origin(word)
     return roman.romanise_name(word, script) or word if script else word
 
 
@@ -284,13 +277,13 @@ def make_family_key(word: str, level: Level = Level.LETTERS) -> str:
 
 def feminise_family_name(word: str, origin: str) -> str:
     """Return the form for women of a family name in its form for men, by its language of origin."""
-    for ending, other in load_tables().women.get(origin, ()):
+    for ending, other in load_name_tables().women.get(origin, ()):
         if word.endswith(ending) and len(word) > len(ending) + 1:
             return word if other == "=" else word[: len(word) - len(ending)] + other
     return word
 
 
-def is_masculine(word: str) -> bool:
+def is_masculine_family_name(word: str) -> bool:
     """Whether a family name is in a form that in its own language only men bear."""
     return normalize_surface(word).endswith(("ski", "cki", "dzki"))
 
@@ -300,7 +293,7 @@ def pluralise_name(word: str) -> str:
     return word + ("es" if normalize_surface(word).endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def read_spelled(surface: str, least: int = 2) -> str:
+def read_spelled_word(surface: str, least: int = 2) -> str:
     """Return the letters of a word that is spelled one by one, in plain form; else empty."""
     letters = [p for p in re.split(r"[\s.,\-‐‑–]+", surface.strip()) if p]
     if len(letters) < least or any(len(p) != 1 or not p.isalnum() for p in letters):

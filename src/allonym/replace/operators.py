@@ -1,15 +1,30 @@
-"""Operators that need no key: keep, suppress, tag, sanitize, mask."""
+"""Operators that write placeholders: keep, suppress, tag, sanitize and mask; with a key hash, encrypt and wild_tag.
+
+Each operator that needs a key has one of its own, which :mod:`allonym.keys` derives from the secret. P5 writes a plain
+hash of the entity into its wild tags, ``<PERSON "8F3A21C0">``. Whoever has a list of names can hash them all and
+look the tags up. Here the code is an HMAC, cut short, and checked for collisions in the document and, with a vault, in
+its scope.
+"""
 
 from __future__ import annotations
 
+import hmac
+import re
 import unicodedata
-from collections.abc import Mapping
-from typing import Any
+from base64 import b32decode, b32encode
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, cast
 
 from allonym.errors import PolicyError, UnknownNameError
+from allonym.keys import derive_operator_key
 from allonym.labels import SCHEMES
-from allonym.replace.mention import Mention, Setting, read_template, traits
+from allonym.replace.cast import Ledger
+from allonym.replace.mention import Mention, Setting, Wanted, check_range, read_template, traits
 from allonym.text.placeholders import Grammar
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 
 @traits(keeps=True, repeats=True)
@@ -33,15 +48,15 @@ def suppress(mention: Mention, setting: Setting, *, replacement: str = "") -> st
     return replacement
 
 
-def _check_tag(options: Mapping[str, Any], where: str) -> None:
+def _check_tag_options(options: Mapping[str, Any], where: str) -> None:
     if "style" in options:
-        check_style(options["style"], f"{where}.style")
+        check_tag_style(options["style"], f"{where}.style")
     names = options.get("names")
     if names not in (None, "", *SCHEMES):
         raise UnknownNameError("scheme", names, SCHEMES, f"{where}.names")
 
 
-def check_style(style: str, where: str) -> None:
+def check_tag_style(style: str, where: str) -> None:
     """Raise :class:`PolicyError` where a tag style has any other field than ``{label}`` and ``{n}``, or is empty."""
     fields, tag = read_template(style, label="LABEL", n=1)
     if not {"label", "n"}.issuperset(fields):
@@ -55,7 +70,7 @@ def _declare_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     return Grammar((style,) if style else ("[{label}_{n}]", "[{label} {n}]", "[{label}]", "<{label} {n}>"))
 
 
-@traits(repeats=True, check=_check_tag, grammar=_declare_tag_grammar)
+@traits(repeats=True, check=_check_tag_options, grammar=_declare_tag_grammar)
 def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: str | None = None) -> str:
     """Write a tag with the label and the entity's number, such as ``[PERSON_1]``.
 
@@ -66,7 +81,7 @@ def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: 
     return mention.tag
 
 
-@traits(repeats=True, style="{label}_{n}", check=_check_tag, grammar=lambda options: Grammar(("{label}_{n}",)))
+@traits(repeats=True, style="{label}_{n}", check=_check_tag_options, grammar=lambda options: Grammar(("{label}_{n}",)))
 def sanitize(mention: Mention, setting: Setting, *, names: str | None = None) -> str:
     """Write the label and the entity's number without brackets, ``PERSON_1``: the placeholders of P4 (NER-S).
 
@@ -76,7 +91,7 @@ def sanitize(mention: Mention, setting: Setting, *, names: str | None = None) ->
     return mention.tag
 
 
-def _check_mask(options: Mapping[str, Any], where: str) -> None:
+def _check_mask_options(options: Mapping[str, Any], where: str) -> None:
     char = options.get("char", "*")
     if len(char) != 1 or char.isalnum() or char.isspace() or not char.isprintable():
         raise PolicyError(f"{where}.char must be one character that is no letter, digit or space, got {char!r}")
@@ -89,7 +104,7 @@ def _declare_mask_grammar(options: Mapping[str, Any]) -> Grammar:
     return Grammar(signs=options.get("char", "*"))
 
 
-@traits(repeats=True, lossy=True, check=_check_mask, grammar=_declare_mask_grammar)
+@traits(repeats=True, lossy=True, check=_check_mask_options, grammar=_declare_mask_grammar)
 def mask(mention: Mention, setting: Setting, *, char: str = "*", keep_first: int = 0, keep_last: int = 0) -> str:
     """Cover letters and digits and keep the shape: ``4111-1111`` becomes ``****-****``.
 
@@ -107,8 +122,142 @@ def mask(mention: Mention, setting: Setting, *, char: str = "*", keep_first: int
     last = min(keep_last, most - first)
     covered = set(places[first : len(places) - last])
     # Marks and joiners that belong to a letter would tell the letter, so they go too.
-    return "".join(
-        char if i in covered else c
-        for i, c in enumerate(text)
-        if c.isascii() or i in covered or unicodedata.category(c)[0] not in "MC"
-    )
+    masked = (char if i in covered else c for i, c in enumerate(text))
+    return "".join(c for c in masked if c.isascii() or c == char or unicodedata.category(c)[0] not in "MC")
+
+
+MARK = ":e1:"
+_BASE32 = "[A-Za-z2-7]{26,}"
+_TOKEN = rf"\[(\w{{1,64}}):[eE]1:({_BASE32})\]"
+TOKEN = re.compile(_TOKEN)
+"""Everything that looks like an encrypted mention: ``[LABEL:e1:BASE32]``. Case does not matter when it is read."""
+
+LOOSE_TOKEN = re.compile(_TOKEN + r"|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
+"""The same, and the beginning of one that lost its brackets, which restoring reads as well."""
+
+_NOT_WORD = re.compile(r"\W+")
+_BLOCK = 16
+
+
+_check_hash = partial(check_range, name="length", default=16, low=8, high=64, unit=" hexadecimal digits")
+
+
+@traits(keyed=True, check=_check_hash, grammar=lambda options: Grammar(("[{label}:{code}]",), code="[0-9a-f]{8,64}"))
+def hash(mention: Mention, setting: Setting, *, length: int = 16) -> str:
+    """Write a keyed fingerprint, ``[PERSON:5f0c...]``: HMAC-SHA256 of the entity's key and family.
+
+    The same name, key and scope give the same fingerprint in every document; without the key nobody can look it up.
+
+    Args:
+        length: hexadecimal digits shown, 8 to 64.
+    """
+    family = setting.policy.taxonomy.get_family(mention.entity.label)
+    message = f"{family}\0{mention.entity.key}".encode("utf-8", "surrogatepass")
+    value = hmac.digest(derive_operator_key(setting.key, "hash", setting.scope), message, "sha256").hex()
+    return f"[{mention.label}:{value[:length]}]"
+
+
+def _declare_encrypt_grammar(options: Mapping[str, Any]) -> Grammar:
+    return Grammar(("[{label}:{code}]",), code=f"[eE]1:{_BASE32}", specific=True)
+
+
+@traits(keyed=True, exact=True, grammar=_declare_encrypt_grammar)
+def encrypt(mention: Mention, setting: Setting) -> str:
+    """Write the text itself, encrypted: ``[PERSON:e1:BASE32]``. The key alone restores it.
+
+    AES-256-SIV (RFC 5297): the same text, label and key give the same token; a changed token is refused. Label and
+    version are authenticated. Texts are padded to a multiple of 16 bytes, so that a token tells little of its length.
+    """
+    return encrypt_text(mention.text, mention.label, setting.key)
+
+
+def encrypt_text(text: str, label: str, key: bytes | str | None) -> str:
+    """Encrypt a text into a token, in which ``label`` is readable."""
+    name = _NOT_WORD.sub("_", label)[:64] or "_"
+    plain = text.encode("utf-8", "surrogatepass") + b"\x80"
+    plain += bytes(-len(plain) % _BLOCK)
+    sealed = _open_cipher(derive_operator_key(key, "encrypt")).encrypt(plain, _make_associated_data(name))
+    return f"[{name}{MARK}{b32encode(sealed).decode().rstrip('=')}]"
+
+
+def decrypt_token(token: re.Match[str], key: bytes | str) -> str | None:
+    """Decrypt a match of :data:`TOKEN`; None where the key does not fit or the token was changed."""
+    from cryptography.exceptions import InvalidTag
+
+    code = token[2].upper()
+    try:
+        sealed = b32decode(code + "=" * (-len(code) % 8))
+        plain = _open_cipher(derive_operator_key(key, "encrypt")).decrypt(sealed, _make_associated_data(token[1]))
+        text, mark, padding = plain.rpartition(b"\x80")
+        return text.decode("utf-8", "surrogatepass") if mark and not padding.strip(b"\0") else None
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _make_associated_data(name: str) -> list[bytes]:
+    return [b"allonym:e1", name.upper().encode("utf-8", "surrogatepass")]
+
+
+@lru_cache(maxsize=8)
+def _open_cipher(key: bytes) -> AESSIV:
+    from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+    return AESSIV(key)
+
+
+FORMS = {
+    "wild": '<{label} "{code}">',
+    "brackets": "[{label}:{code}]",
+    "braces": "{{{label}:{code}}}",
+    "plain": "{label}-{code}",
+}
+"""Named forms: P5's own; one that JSON and XML leave alone; one that Markdown leaves too; one without brackets."""
+
+
+def _check_wild_tag_options(options: Mapping[str, Any], where: str) -> None:
+    check_range(options, where, "length", 8, 6, 16, " hexadecimal digits")
+    form = options.get("form", "wild")
+    fields, tag = read_template(FORMS.get(form, form), label="LABEL", code="CODE")
+    if sorted(fields) != ["code", "label"] or tag != tag.strip():
+        required = f"one of {', '.join(FORMS)}, or hold {{label}} and {{code}} once each"
+        raise PolicyError(f"{where}.form must be {required}, got {form!r}")
+
+
+def _declare_wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
+    form = options.get("form")
+    return Grammar((FORMS.get(form, form),) if form else tuple(FORMS.values()), code="[0-9A-F]{6,16}")
+
+
+def prepare_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:
+    """Return entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length."""
+    secret = derive_operator_key(setting.key, "wild_tag", setting.scope)
+    ledger = Ledger(setting.document.text, secret, setting.book, remarks)
+    codes: dict[str, str] = {}
+    for target in targets:
+        key, length = target.entity.key, cast(int, target.options.get("length", 8))
+
+        def draw_code(attempt: int, key: str = key, length: int = length) -> str:
+            return f"{ledger.draw_number('wild tag', key, attempt):016X}"[:length]
+
+        code = ledger.assign("wild tag", key, draw_code)
+        if code is not None:
+            codes[key] = code
+    return codes
+
+
+@traits(keyed=True, prepare=prepare_wild_tag_codes, check=_check_wild_tag_options, grammar=_declare_wild_tag_grammar)
+def wild_tag(mention: Mention, setting: Setting, *, form: str = "wild", length: int = 8) -> str:
+    """Write a tag with the label and a keyed code, ``<PERSON "8F3A21C0">``, the same for all mentions of an entity.
+
+    The same key, scope and entity give the same code in every document. Without the key nobody can look it up.
+
+    Args:
+        form: ``wild`` as in P5; ``brackets``, ``[PERSON:8F3A21C0]``, which JSON and XML leave as it is; ``braces``,
+            ``{PERSON:8F3A21C0}``, which Markdown leaves too; ``plain``, ``PERSON-8F3A21C0``; or your own form with
+            ``{label}`` and ``{code}``.
+        length: hexadecimal digits of the code, 6 to 16. With 8, two of 10,000 entities share one with a probability of
+            1 %; where both are in one document, or a vault keeps a book, the later one gets another code.
+    """
+    codes = cast("Mapping[str, str]", setting.prepared["wild_tag"])
+    code = codes.get(mention.entity.key)
+    return mention.tag if code is None else FORMS.get(form, form).format(label=mention.label, code=code)

@@ -23,7 +23,7 @@ from allonym.replace.attributes import choose_nationality
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
 from allonym.replace.people import choose_family_name
-from allonym.replace.place_map import PlaceMap, pick_from_pools
+from allonym.replace.place_map import PlaceMap, open_place_map, pick_from_pools
 from allonym.replace.place_names import find_known_place
 from allonym.replace.places import render_place
 from allonym.replace.postal import change_digits
@@ -56,7 +56,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     Returns:
         Entity key to what renders its surfaces.
     """
-    places = PlaceMap.of(cast)
+    places = open_place_map(cast)
     places.set_countries((), targets)
     choosers = {option: _Chooser(places, option == "invented") for option in ("known", "invented")}
     out: dict[str, Renderer] = {}
@@ -68,27 +68,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
             for surface in target.surfaces:
                 render(surface)
         else:
-            render = _Organisation(chooser, target.surfaces)
+            render = chooser.make_renderer(target.surfaces)
         out[target.entity.key] = render
     return out
-
-
-class _Organisation:
-    """Renders the surfaces of one organization; acronyms are made of the longest one."""
-
-    def __init__(self, chooser: _Chooser, surfaces: Sequence[str]) -> None:
-        self._chooser = chooser
-        self._names: dict[str, str | None] = {}
-        longest = max(surfaces, key=lambda s: (len(list_name_words(s)), len(s)), default="")
-        for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(list_name_words(s)), -len(s), s)):
-            if surface != longest and is_acronym(surface) and len(list_name_words(longest)) > 1:
-                full = self._names[longest]
-                self._names[surface] = chooser.abbreviate_new_name(surface, full) if full is not None else None
-            else:
-                self._names[surface] = chooser.choose_name(surface)
-
-    def __call__(self, surface: str) -> str | None:
-        return self._names[surface] if surface in self._names else self._chooser.choose_name(surface)
 
 
 class _Chooser:
@@ -107,6 +89,18 @@ class _Chooser:
         # Words of a name that another replaced as a whole, to the other's words, for short forms, and all of it.
         self._learned: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {}
         self._words: dict[str, str | None] = {}  # word to its pseudonym wherever it stands
+
+    def make_renderer(self, surfaces: Sequence[str]) -> Renderer:
+        """Return what renders the surfaces of one organization; acronyms are made of the longest one."""
+        names: dict[str, str | None] = {}
+        longest = max(surfaces, key=lambda s: (len(list_name_words(s)), len(s)), default="")
+        for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(list_name_words(s)), -len(s), s)):
+            if surface != longest and is_acronym(surface) and len(list_name_words(longest)) > 1:
+                full = names[longest]
+                names[surface] = self.abbreviate_new_name(surface, full) if full is not None else None
+            else:
+                names[surface] = self.choose_name(surface)
+        return lambda surface: names[surface] if surface in names else self.choose_name(surface)
 
     def choose_name(self, surface: str) -> str | None:
         """Return the pseudonym of one surface; None where it says nothing but the sort of the organization."""
@@ -178,7 +172,7 @@ class _Chooser:
             new = None
             if part.sort == "family":
                 new = choose_family_name(self._places.cast, core)
-            elif part.sort == "saint" or key in _read_swaps():
+            elif part.sort == "saint" or key in _read_interchangeable_words():
                 new = self._swap_word(core)
             elif part.sort == "acronym":
                 new = self._choose_acronym(core)
@@ -189,11 +183,10 @@ class _Chooser:
     def _swap_word(self, text: str) -> str | None:
         """Return another word of the same list: Energy, Health; Mary, Luke."""
         key = normalize_surface(text)
-        pool = [w for w in _read_swaps().get(key, ()) if normalize_surface(w) != key]
+        pool = [w for w in _read_interchangeable_words().get(key, ()) if normalize_surface(w) != key]
         if not pool:
             return None
-        kind = "organisation word"
-        new = self._ledger.choose(kind, key, pool, start=self._ledger.number(kind, key))
+        new = self._ledger.choose("organisation word", key, pool)
         return match_capitals(new, text) if new else None
 
     def _choose_place(self, text: str) -> str | None:
@@ -218,8 +211,8 @@ class _Chooser:
         key = normalize_surface(text)
 
         def propose(attempt: int) -> str:
-            heads, tails = _list_halves(self._kb)
-            number, head = divmod(self._ledger.number("organisation name", key, attempt), len(heads))
+            heads, tails = _list_family_name_halves(self._kb)
+            number, head = divmod(self._ledger.draw_number("organisation name", key, attempt), len(heads))
             word = heads[head] + tails[number % len(tails)]
             if _HARD.search(word) or _RUDE.search(word) or self._kb.find(word) or self._kb.name_facts(word):
                 return " "  # hard to say, or rude, or a name already
@@ -232,11 +225,8 @@ class _Chooser:
         if bare in self._learned:
             new = self._learned[bare][1]
             article = surface[:4] if surface[:4].lower() == "the " else ""
-            return (
-                article
-                + (new if is_acronym(surface) else match_capitals(new, surface))
-                + trade_names.get_legal_form(tokens)
-            )
+            core = new if is_acronym(surface) else match_capitals(new, surface)
+            return article + core + trade_names.get_legal_form(tokens)
         generic = read_word_set("organisations", "generic")
         if is_acronym(surface) or (bare[0] in generic and len(bare) == 1):
             return None
@@ -285,7 +275,7 @@ class _Chooser:
 
     def _replace_core(self, item: Item, head: str, core: str, tail: Sequence[Part]) -> str | None:
         """Return a name with another organization's in place of ``core``, between ``head`` and ``tail``."""
-        new = self._choose_similar(item, core)
+        new = self._choose_similar_organisation(item, core)
         if new is None:
             return None
         self._learn_name(tuple(normalize_surface(w).rstrip(".") for w in WORD.findall(core)), new)
@@ -305,20 +295,22 @@ class _Chooser:
             return None  # it follows its town
         if item.kind not in ("company", "bank") and any(p.sort in ("place", "saint") for p in parts):
             return None
-        if all(p.sort == "fixed" for p in parts) and any(normalize_surface(p.text) in _read_swaps() for p in parts):
+        if all(p.sort == "fixed" for p in parts) and any(
+            normalize_surface(p.text) in _read_interchangeable_words() for p in parts
+        ):
             return None  # Department of Energy
         return item
 
-    def _choose_similar(self, item: Item, core: str) -> str | None:
+    def _choose_similar_organisation(self, item: Item, core: str) -> str | None:
         """Return another organization of the same industry and country; of an authority, one of the same sort."""
         to = self._places.get_target_country(item.country)
-        key, pools = f"{item.label}>{to}", _list_pools(self._kb, item, to)
+        key, pools = f"{item.label}>{to}", _list_organisation_pools(self._kb, item, to)
 
         def propose(attempt: int) -> str | None:
             other = pick_from_pools(self._places.cast, pools, "organisation", key, attempt)
             return other and (_remove_legal_form(self._kb, other.label) or " ")
 
-        name = self._ledger.assign("organisation", key, propose, telling=trade_names.get_distinctive_name)
+        name = self._ledger.assign("organisation", key, propose, telling=trade_names.get_distinctive_organisation_name)
         if name is None or core[:4].lower() == "the ":
             return name
         return name.removeprefix("The ").removeprefix("the ")
@@ -328,7 +320,7 @@ class _Chooser:
         key = normalize_surface(surface)
 
         def propose(attempt: int) -> str:
-            number = self._ledger.number("acronym", key, attempt)
+            number = self._ledger.draw_number("acronym", key, attempt)
             letters = ""
             for _ in range(count):
                 number, index = divmod(number, len(_LETTERS))
@@ -348,7 +340,7 @@ class _Chooser:
         letters = [w[0].upper() for w in words if normalize_surface(w) not in _SMALL]
         if len(letters) != sum(c.isalpha() for c in surface):
             letters = [w[0].upper() for w in words]
-        if not 2 <= len(letters) <= 8 or self._ledger.occurs("".join(letters)):
+        if not 2 <= len(letters) <= 8 or self._ledger.occurs_in_text("".join(letters)):
             return self._choose_acronym(surface)
         return ".".join(letters) + "." if "." in surface else "".join(letters)
 
@@ -362,14 +354,14 @@ class _Chooser:
 
 
 @cache
-def _read_swaps() -> dict[str, tuple[str, ...]]:
+def _read_interchangeable_words() -> dict[str, tuple[str, ...]]:
     """Map each word of a list of words of one kind, in plain form, to its list."""
     lists = (tuple(words.split()) for words in read_toml()["organisations"]["swaps"])
     return {normalize_surface(word): words for words in lists for word in words}
 
 
 @lru_cache(maxsize=4)
-def _list_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _list_family_name_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return beginnings and ends of English family names.
 
     They are so many, and their letters so common, that they betray little of what is made of them (P4 section 4.3); a
@@ -380,17 +372,18 @@ def _list_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 @lru_cache(maxsize=2048)
-def _list_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
+def _list_organisation_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
     """Return what may replace an organization whose country goes to ``to``: there, similar ones at home, anywhere."""
     sorts = set(list_name_words(item.label)) & read_word_set("organisations", "sorts")
     authority = item.kind in ("agency", "org")
     there = kb.pool(item.kind, country=to, industry=item.industry)
     near = () if to != item.country else kb.siblings(item)
     wide = kb.pool(item.kind, industry=item.industry)
-    return tuple(
-        tuple(o for o in pool if o.id != item.id and (not authority or sorts & set(list_name_words(o.label))))
-        for pool in (there, near, wide)
-    )
+
+    def fits(other: Item) -> bool:
+        return other.id != item.id and (not authority or not sorts.isdisjoint(list_name_words(other.label)))
+
+    return tuple(tuple(filter(fits, pool)) for pool in (there, near, wide))
 
 
 @lru_cache(maxsize=4096)

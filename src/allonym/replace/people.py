@@ -12,17 +12,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 from allonym.replace import naming
-from allonym.replace.cast import Cast, Renderer
+from allonym.replace.cast import Cast, Propose, Renderer, Telling
+from allonym.replace.codes import draw_digits
 from allonym.replace.mention import Wanted
-from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_tables, make_family_key, split_hyphens
-from allonym.replace.network import draw_digits
-from allonym.replace.person import FAMILY, FAMILY_FIRST, GIVEN, Person, PersonReader, guess_family_origin, parse_person
+from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_name_tables, make_family_key, split_hyphens
+from allonym.replace.person import (
+    FAMILY,
+    FAMILY_FIRST,
+    GIVEN,
+    Person,
+    PersonReader,
+    guess_family_name_origin,
+    parse_person,
+)
 from allonym.replace.wording import match_case
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, normalize_surface
@@ -45,21 +52,16 @@ _FEW_DIGITS = 4  # such as a year's; more may be a number of its own
 _OF_WOMEN = ("ová", "ská", "cká", "ska", "cka", "dzka")
 _PREFIX = re.compile(r"(?:(O['’])|(Ma?c)[A-Z])")
 
-
-@dataclass(slots=True)
-class _Assigned:
-    """The names that the people of a document have so far. Mutable; it belongs to one :class:`Cast`."""
-
-    keys: dict[str, str] = field(default_factory=dict, repr=False)  # of given names -> the entity that has them
-    near: dict[str, str] = field(default_factory=dict, repr=False)  # names, and names less one letter -> key
-    letters: dict[str, str] = field(default_factory=dict, repr=False)  # new initials -> the old ones
+Names = tuple[str, ...]
+_Sort = tuple[str, str, str, str]  # part, origin, gender, particles
+_Look = tuple[bool, bool, int, str]  # whether it has a hyphen, whether it is ASCII, its length, its prefix
 
 
 def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
     """Choose pseudonyms of the people of a document.
 
     Fills ``cast.people``: whole names and parts that only one person bears, in plain form, to
-    :class:`~allonym.replace.person.Person`; under the empty name it holds what is needed to go on.
+    :class:`~allonym.replace.person.Person`.
 
     Args:
         cast: of the document.
@@ -76,20 +78,20 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     families |= {w for r in readers for w, kind in r.singles.items() if kind == FAMILY}
     givens = {w for r in readers for w in r.person.given} - families
     spans = sorted((s.start, s.end) for t in targets for s in t.entity.spans)
-    people = [_find_by_initials(r, readers) or r.complete_person(families, givens) for r in readers]
+    people = [_find_person_by_initials(r, readers) or r.complete_person(families, givens) for r in readers]
     for reader in readers:
         reader.person.gender = reader.guess_gender(spans)
         for word in (*reader.person.given, *reader.person.family):
             _reserve_name(cast, word, "")
-    players: dict[int, Person] = {}
-    by_name: dict[tuple[tuple[str, ...], tuple[str, ...]], Person] = {}
+    players: dict[Person, None] = {}
+    by_name: dict[tuple[Names, Names], Person] = {}
     for reader, person in zip(readers, people, strict=True):
         player = _find_same_person(person, by_name)
-        if id(player) not in players:
+        if player not in players:
             _assign_person_names(cast, player)
-            players[id(player)] = player
+            players[player] = None
         out[reader.entity.key] = partial(_render_surface, cast, player)
-    _register_people(cast, tuple(players.values()))
+    _register_people(cast, tuple(players))
     if logins:
         from allonym.replace.mailbox import Mailboxes  # which needs this module
 
@@ -125,7 +127,7 @@ def _render_login(boxes: Mailboxes, surface: str) -> str | None:
     return None if match is None or new is None else (match["lead"] or "") + new
 
 
-def _find_by_initials(reader: PersonReader, readers: Sequence[PersonReader]) -> Person | None:
+def _find_person_by_initials(reader: PersonReader, readers: Sequence[PersonReader]) -> Person | None:
     """Return the one person whose initials are the only word of an entity, such as ``JFK``."""
     words = list(reader.singles)
     if len(words) != 1 or reader.person.given or reader.person.family or not 2 <= len(words[0]) <= 4:
@@ -136,7 +138,7 @@ def _find_by_initials(reader: PersonReader, readers: Sequence[PersonReader]) -> 
     return fits[0].person if len(fits) == 1 and fits[0].person.family else None
 
 
-def _find_same_person(person: Person, by_name: dict[tuple[tuple[str, ...], tuple[str, ...]], Person]) -> Person:
+def _find_same_person(person: Person, by_name: dict[tuple[Names, Names], Person]) -> Person:
     """Return the person of an earlier entity with the same names, in another order, say; else this person."""
     if person.key.endswith(")") or person.plural or not person.given or not person.family:
         return person
@@ -154,14 +156,16 @@ def choose_family_name(cast: Cast, word: str) -> str | None:
     Returns:
         The new name as names are written; None where the word holds no letter, or nothing fits.
     """
-    return _choose_masculine_family_name(cast, word, guess_family_origin(cast, word, ""))
+    return _choose_masculine_family_name(cast, word, guess_family_name_origin(cast, word, ""))
 
 
 def invent_person(cast: Cast, given_name: str, family_name: str) -> Person:
     """Return the pseudonym of a person whose name only an address tells: the same as the name would get elsewhere."""
     kb = cast.kb
     home = naming.get_default_origin(cast.setting.policy.language)
-    origin = kb.origin([given_name, family_name], home) if given_name else guess_family_origin(cast, family_name, "")
+    origin = (
+        kb.origin([given_name, family_name], home) if given_name else guess_family_name_origin(cast, family_name, "")
+    )
     person = Person(f"{given_name} {family_name}".strip(), kb.gender(given_name, origin) if given_name else "", origin)
     person.given, person.family = [given_name] * bool(given_name), [family_name] * bool(family_name)
     _assign_person_names(cast, person)
@@ -184,13 +188,7 @@ def _register_people(cast: Cast, people: Sequence[Person]) -> None:
             cast.people.setdefault(f"{person.given[0]} {person.family[-1]}", person)
 
 
-def _get_assigned_names(cast: Cast) -> _Assigned:
-    assigned = cast.people.setdefault("", _Assigned())
-    assert isinstance(assigned, _Assigned)
-    return assigned
-
-
-def _list_near_forms(name: str) -> set[str]:
+def _list_deletion_forms(name: str) -> set[str]:
     """Return a name, and it without any one of its letters: near names share one of them. A long one stands alone."""
     word = normalize_surface(name)
     if not 3 < len(word) <= _LONG:
@@ -199,14 +197,12 @@ def _list_near_forms(name: str) -> set[str]:
 
 
 def _reserve_name(cast: Cast, name: str, key: str) -> None:
-    near = _get_assigned_names(cast).near
-    for form in _list_near_forms(name):
-        near.setdefault(form, key)
+    for form in _list_deletion_forms(name):
+        cast.near_names.setdefault(form, key)
 
 
-def _is_near_another(cast: Cast, name: str, key: str) -> bool:
-    near = _get_assigned_names(cast).near
-    return any(near.get(form, key) != key for form in _list_near_forms(name))
+def _is_near_other_name(cast: Cast, name: str, key: str) -> bool:
+    return any(cast.near_names.get(form, key) != key for form in _list_deletion_forms(name))
 
 
 def _assign_person_names(cast: Cast, person: Person) -> None:
@@ -214,38 +210,32 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
     for word in person.family:
         old = written.get(word, word)
         keeps_origin = person.particles or person.family_first or not person.given
-        origin = person.origin if keeps_origin else guess_family_origin(cast, old, person.origin)
+        origin = person.origin if keeps_origin else guess_family_name_origin(cast, old, person.origin)
         _record_new_word(person, word, _choose_masculine_family_name(cast, old, origin, person.particles))
     if not person.given:
         return
     key = " ".join((*person.given[:1], *(make_family_key(w) for w in person.family)))
-    if _get_assigned_names(cast).keys.setdefault(key, person.key) != person.key:
+    if cast.name_owners.setdefault(key, person.key) != person.key:
         key = f"{key}\0{person.key}"
     for i, word in enumerate(person.given):
-        _record_new_word(
-            person, word, _choose_given(cast, person, written.get(word, word), f"{key} +{word}" if i else key)
-        )
+        new = _choose_given_name(cast, person, written.get(word, word), f"{key} +{word}" if i else key)
+        _record_new_word(person, word, new)
     for word, full in person.short.items():
         if full in person.new:
-            person.new[word] = (
-                _choose_short_given_name(cast, person, person.new[full], f"{key} {word}") or person.new[full]
-            )
+            new = person.new[full]
+            person.new[word] = _choose_short_given_name(cast, person, new, f"{key} {word}") or new
 
 
 def _choose_short_given_name(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
-    usable = _list_usable(cast.kb, person.gender)
+    gender, usable = person.gender, _list_usable_names(cast.kb, person.gender)
     forms = [f.capitalize() for f in sorted(find_short_forms(normalize_surface(new))) if f.capitalize() in usable]
-    forms = [f for f in forms if cast.kb.gender(f) in (person.gender, "n")] if person.gender in ("f", "m") else forms
-    return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.number(GIVEN, key))
-
-
-def _has_short_form(name: str) -> bool:
-    return any(f.capitalize() != name for f in find_short_forms(normalize_surface(name)))
+    forms = [f for f in forms if gender not in ("f", "m") or cast.kb.gender(f) in (gender, "n")]
+    return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.draw_number(GIVEN, key))
 
 
 @lru_cache(maxsize=8)
-def _list_usable(kb: KnowledgeBase, gender: str) -> frozenset[str]:
+def _list_usable_names(kb: KnowledgeBase, gender: str) -> frozenset[str]:
     return frozenset(kb.names("first", "", gender))
 
 
@@ -264,29 +254,32 @@ def _choose_masculine_family_name(cast: Cast, word: str, origin: str, particles:
     """Return the pseudonym of a family name, in its form for men."""
     parts = re.split("[‐‑-]", word)
     if len(parts) > 1:
-        news = [
-            p if normalize_surface(p) in ARTICLES else _choose_masculine_family_name(cast, p, origin) for p in parts
-        ]
+        names = [p for p in parts if normalize_surface(p) not in ARTICLES]
+        new_names = {name: _choose_masculine_family_name(cast, name, origin) for name in names}
+        news = [new_names.get(p, p) for p in parts]
         return None if news == parts or None in news else "-".join(filter(None, news))
     if not any(c.isalpha() for c in word):
         return None
     key = make_family_key(word)
-    pools = _list_name_pools(cast.kb, "last", origin, "m", word, particles)
-    proposals = _Proposals(cast, pools, FAMILY, key, word)
-    return _assign_name(cast, FAMILY, key, proposals.propose, telling=_join_gender_forms)
+    pools = _list_name_pools(cast.kb, ("last", origin, "m", particles), _describe_name_form(word))
+    propose = _make_proposer(cast, pools, FAMILY, key, word)
+    return _assign_name(cast, FAMILY, key, propose, telling=_join_gender_forms)
 
 
-def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None:
+def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str | None:
     """Return the pseudonym of a given name. With a vault no other person of the scope has the whole new name."""
-    pools = _list_name_pools(cast.kb, "first", person.origin, person.gender, word, "")
+    pools = _list_name_pools(cast.kb, ("first", person.origin, person.gender, ""), _describe_name_form(word))
     if normalize_surface(word) in person.short.values():
-        pools = (tuple(n for n in pools[1] if _has_short_form(n)) or pools[0], *pools[1:])
+        short_forms = {n: find_short_forms(normalize_surface(n)) for n in pools[1]}
+        fitting = tuple(n for n, forms in short_forms.items() if any(f.capitalize() != n for f in forms))
+        pools = (fitting or pools[0], *pools[1:])
     families = tuple(person.new[w] for w in person.family if w in person.new)
-    proposals = _Proposals(cast, pools, GIVEN, key, word, families)
-    propose = proposals.propose_double if "-" in word and person.origin not in FAMILY_FIRST else proposals.propose
+    propose = _make_proposer(cast, pools, GIVEN, key, word, families)
+    is_double = "-" in word and person.origin not in FAMILY_FIRST
 
     def propose_full_name(attempt: int) -> str:
-        name = propose(attempt)
+        use_two = is_double and attempt >= 3
+        name = _propose_double_name(cast, pools[1], key, attempt) if use_two else propose(attempt)
         return " ".join((name, *families)) if name else name
 
     new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word)
@@ -295,7 +288,7 @@ def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None
 
 def _join_gender_forms(name: str) -> str:
     """Return a family name and what women of any language would bear for it: none may belong to another person."""
-    forms = (naming.feminise_family_name(name, origin) for origin in sorted(load_tables().women))
+    forms = (naming.feminise_family_name(name, origin) for origin in sorted(load_name_tables().women))
     return " ".join(dict.fromkeys((name, *forms)))
 
 
@@ -303,106 +296,87 @@ def _get_first_word(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def _assign_name(
-    cast: Cast, kind: str, key: str, propose: Callable[[int], str | None], telling: Callable[[str], str]
-) -> str | None:
+def _assign_name(cast: Cast, kind: str, key: str, propose: Propose, telling: Telling) -> str | None:
     new = cast.ledger.assign(kind, key, propose, telling=telling)
     for name in telling(new).split() if new is not None else ():
         _reserve_name(cast, name, f"{kind}\0{key}")
     return new
 
 
-@dataclass(frozen=True, slots=True)
-class _Proposals:
-    """The choices for one name; a choice is empty where it cannot be used.
+def _make_proposer(
+    cast: Cast, pools: tuple[Names, ...], kind: str, key: str, word: str, families: Names = ()
+) -> Callable[[int], str]:
+    """Return what makes the choices for one name; a choice is empty where it cannot be used.
 
-    Attributes:
+    Args:
+        cast: of the document.
         pools: see :func:`_list_name_pools`.
         kind, key: of the ledger.
         word: the old name.
         families: the new family names beside a given name.
     """
+    pick, famous = cast.ledger.pick, cast.kb.famous
+    old, old_key = normalize_surface(word), make_family_key(word)
 
-    cast: Cast = field(repr=False)
-    pools: tuple[tuple[str, ...], ...] = field(repr=False)
-    kind: str
-    key: str = field(repr=False)
-    word: str = field(repr=False)
-    families: tuple[str, ...] = field(default=(), repr=False)
-
-    def propose(self, attempt: int) -> str:
-        """Return the choice of an attempt."""
-        pick, kind, key = self.cast.ledger.pick, self.kind, self.key
+    def propose(attempt: int) -> str:
         stage = sum(attempt >= limit for limit in (_SIMILAR, _SAME_ORIGIN, _ENGLISH, _ANY))
-        name = pick(self.pools[min(stage, 3)] or self.pools[3], kind, key, attempt)
+        name = pick(pools[min(stage, 3)] or pools[3], kind, key, attempt)
         if stage == 4:
-            name += "-" + pick(self.pools[2], f"{kind} 2", key, attempt)
-        if make_family_key(name) == make_family_key(self.word) or is_within_one_edit(
-            normalize_surface(name), normalize_surface(self.word)
-        ):
+            name += "-" + pick(pools[2], f"{kind} 2", key, attempt)
+        plain = normalize_surface(name)
+        if make_family_key(name) == old_key or is_within_one_edit(plain, old):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
-        if attempt < _ENGLISH and _is_near_another(self.cast, name, f"{kind}\0{key}"):
+        if attempt < _ENGLISH and _is_near_other_name(cast, name, f"{kind}\0{key}"):
             return ""
-        famous = self.cast.kb.famous
-        return (
-            ""
-            if any(famous(name, f) or normalize_surface(name) == normalize_surface(f) for f in self.families)
-            else name
-        )
+        return "" if any(famous(name, f) or plain == normalize_surface(f) for f in families) else name
 
-    def propose_double(self, attempt: int) -> str:
-        """Return a name joined by a hyphen, made of two where the knowledge base's own cannot be used."""
-        if attempt < 3:
-            return self.propose(attempt)
-        pool = [n for n in self.pools[1] if "-" not in n]
-        first, second = (self.cast.ledger.pick(pool, f"{GIVEN} {i}", self.key, attempt) for i in (1, 2))
-        return f"{first}-{second}" if first != second else ""
+    return propose
 
 
-def _list_name_pools(
-    kb: KnowledgeBase, part: str, origin: str, gender: str, word: str, particles: str
-) -> tuple[tuple[str, ...], ...]:
-    """Return the names that may replace ``word``: the most similar, all of its origin, English ones, all."""
-    prefix = _get_prefix(word)
-    return _list_similar(kb, (part, origin, gender, particles), "-" in word, word.isascii(), len(word), prefix)
+def _propose_double_name(cast: Cast, pool: Names, key: str, attempt: int) -> str:
+    """Return two names joined by a hyphen, where the knowledge base's own double names cannot be used."""
+    single = [n for n in pool if "-" not in n]
+    first, second = (cast.ledger.pick(single, f"{GIVEN} {i}", key, attempt) for i in (1, 2))
+    return f"{first}-{second}" if first != second else ""
 
 
-def _get_prefix(word: str) -> str:
+def _describe_name_form(word: str) -> _Look:
     match = _PREFIX.match(word)
-    return (match[1] or match[2])[:1] if match is not None else ""
+    return "-" in word, word.isascii(), len(word), (match[1] or match[2])[:1] if match is not None else ""
 
 
 @lru_cache(maxsize=1024)
-def _list_similar(
-    kb: KnowledgeBase, sort: tuple[str, str, str, str], hyphen: bool, ascii_only: bool, length: int, prefix: str
-) -> tuple[tuple[str, ...], ...]:
+def _list_name_pools(kb: KnowledgeBase, sort: _Sort, look: _Look) -> tuple[Names, ...]:
+    """Return the names that may replace one: the most similar, all of its origin, English ones, all."""
     part, origin, gender, particles = sort
+    hyphen, is_ascii, length, prefix = look
     everything = _list_origin_names(kb, part, origin, gender, particles)
     home = ("english", "american") if part == "first" else ("english", "american", "irish", "scottish")
     english = tuple(sorted({n for o in home for n in _list_origin_names(kb, part, o, gender, "") if n.isascii()}))
     if len(everything) < _ENOUGH:
         everything = english
-    similar = everything
-    for fits in (
-        lambda name: ("-" in name) == hyphen,
-        lambda name: not ascii_only or name.isascii(),
-        lambda name: _get_prefix(name) == prefix,
-        lambda name: abs(len(name) - length) <= 3,
-    ):
-        fewer = tuple(n for n in similar if fits(n))
+    similar, looks = everything, {name: _describe_name_form(name) for name in everything}
+    tests: tuple[Callable[[_Look], bool], ...] = (
+        lambda look: look[0] == hyphen,
+        lambda look: look[1] or not is_ascii,
+        lambda look: look[3] == prefix,
+        lambda look: abs(look[2] - length) <= 3,
+    )
+    for fits in tests:
+        fewer = tuple(n for n in similar if fits(looks[n]))
         similar = fewer if len(fewer) >= _ENOUGH else similar
     return similar, everything, english, _list_origin_names(kb, part, "", gender, "")
 
 
 @lru_cache(maxsize=512)
-def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> tuple[str, ...]:
+def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> Names:
     if part == "first":
         # Without a gender: names of these languages seldom tell a reader of another one the gender.
         names = kb.names("first", origin, gender or ("" if origin in FAMILY_FIRST else "n"))
         if gender in ("", "n") and len(names) < _ENOUGH:
             names = kb.names("first", "american", "n")
-    elif origin in load_tables().women:
+    elif origin in load_name_tables().women:
         names = tuple(n for n in kb.names("last", origin, "m") if not n.endswith(_OF_WOMEN))
     else:
         names = kb.names("last", origin, "n")
@@ -413,9 +387,8 @@ def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, p
         # After "van der" comes what comes after "van der", or after any small words, in other names.
         parts = [n.rpartition(" ") for n in names if " " in n]
         for same in (True, False):
-            tails = {
-                t for h, _, t in parts if (not same or normalize_surface(h) == particles) and _WRITTEN.fullmatch(t)
-            }
+            kin = (tail for head, _, tail in parts if not same or normalize_surface(head) == particles)
+            tails = {tail for tail in kin if _WRITTEN.fullmatch(tail)}
             if len(tails) >= _ENOUGH:
                 return tuple(sorted(tails))
     return tuple(dict.fromkeys(n for n in names if _WRITTEN.fullmatch(n)))
@@ -426,12 +399,12 @@ def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, p
 
 def _render_surface(cast: Cast, person: Person, surface: str) -> str | None:
     """Return the new person's form of a surface; None where a part has no pseudonym."""
-    spelled = naming.read_spelled(surface, 3)
-    if spelled and (word := _find_by_letters(person, spelled)) is not None:
+    spelled = naming.read_spelled_word(surface, 3)
+    if spelled and (word := _find_new_name_by_letters(person, spelled)) is not None:
         return naming.spell_like(word, surface)
     pieces = parse_person(cast.kb, surface)
     names = [p for p in pieces if p.kind in ("name", "initial")]
-    if not names or (len(names) == 1 and _is_nondescript(person, pieces, names[0])):
+    if not names or (len(names) == 1 and _is_lone_letter_or_number(person, pieces, names[0])):
         return None
     out, index = "", 0
     for piece in pieces:
@@ -453,10 +426,10 @@ def _change_few_digits(cast: Cast, text: str) -> str | None:
     """Return the text between names, with other digits for its digits; None where they are as many as a code's."""
     if sum(map(len, _DIGITS.findall(text))) > _FEW_DIGITS:
         return None
-    return _DIGITS.sub(lambda run: draw_digits(cast, "number at a name", run[0], run[0]), text)
+    return _DIGITS.sub(lambda run: draw_digits(cast.ledger, "number at a name", run[0], run[0]), text)
 
 
-def _is_nondescript(person: Person, pieces: Sequence[Piece], name: Piece) -> bool:
+def _is_lone_letter_or_number(person: Person, pieces: Sequence[Piece], name: Piece) -> bool:
     """Whether a surface is only a number, or a letter of no known word: another one would be no better."""
     if name.kind == "name":
         return len(name.text) > 1 and ROMAN.fullmatch(name.text) is not None and person.origin != "vietnamese"
@@ -464,7 +437,7 @@ def _is_nondescript(person: Person, pieces: Sequence[Piece], name: Piece) -> boo
     return not titled and normalize_surface(name.text)[:1] not in {w[:1] for w in person.words() if w in person.new}
 
 
-def _find_by_letters(person: Person, letters: str) -> str | None:
+def _find_new_name_by_letters(person: Person, letters: str) -> str | None:
     words = (*person.given, *person.family)
     for group in (*((w,) for w in words), *permutations(words, 2)):
         if "".join(group) == letters and all(w in person.new for w in group):
@@ -475,12 +448,8 @@ def _find_by_letters(person: Person, letters: str) -> str | None:
 def _render_word(cast: Cast, person: Person, text: str) -> str | None:
     word = normalize_surface(text)
     known_word = person.find_word(word)
-    if (
-        known_word is not None
-        and known_word != word
-        and (elided := ELIDED.match(text))
-        and normalize_surface(text[elided.end() :]) == known_word
-    ):
+    elided = ELIDED.match(text) if known_word != word else None
+    if elided is not None and normalize_surface(text[elided.end() :]) == known_word:
         new = _render_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
     if known_word is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
@@ -490,7 +459,7 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
         return None if None in parts else "-".join(p for p in parts if p is not None)
     new = person.new.get(known_word) if known_word is not None else None
     if new is None or known_word is None:
-        if word in load_tables().particles:
+        if word in load_name_tables().particles:
             return text
         # A word that no surface had when the person was read, such as one with digits stuck to it.
         bare = "".join(c for c in text if c.isalpha())
@@ -499,7 +468,7 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
         new = _choose_masculine_family_name(cast, bare or text, person.origin)
         return None if new is None else match_case(new, text)
     plural = known_word != word and known_word in [person.spellings.get(base, base) for base in list_singulars(word)]
-    if person.is_family_word(known_word) and not plural and not naming.is_masculine(text):
+    if person.is_family_word(known_word) and not plural and not naming.is_masculine_family_name(text):
         new = inflect_family_name(cast, person, new)
     if "-" in text and "-" in new and normalize_surface(text.split("-")[0]) in ARTICLES:
         new = f"{text.split('-')[0]}-{new.partition('-')[2]}"  # "al-Farsi" and "Al-Farsi"
@@ -527,7 +496,7 @@ def inflect_family_name(cast: Cast, person: Person, name: str) -> str:
         facts = [f for f in cast.kb.name_facts(part) if f.part == "last"]
         same = [f.origin for f in facts if f.origin == person.origin]
         origins = same or [f.origin for f in facts if f.gender == "m"] or [f.origin for f in facts[:1]]
-        unknown = "polish" if naming.is_masculine(part) else ""
+        unknown = "polish" if naming.is_masculine_family_name(part) else ""
         parts.append(naming.feminise_family_name(part, next(iter(origins), unknown)))
     return "-".join(parts)
 
@@ -543,14 +512,14 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
     else:
         given_names = [u for w in person.given for u in split_hyphens(w)]
         ordered = given_names[index : index + 1] + [w for i, w in enumerate(given_names) if i != index]
-        families = () if any(_is_family_piece(person, p) for p in names) else person.family
+        families = () if any(_is_family_name_piece(person, p) for p in names) else person.family
         word = next((w for w in (*ordered, *families) if w[:1] == letter), None)
     new = to_ascii_letters(person.new[word])[:1] if word is not None and word in person.new else ""
     new = new or choose_initial(cast, person, letter)
     return (new.lower() if text[:1].islower() else new.upper()) + text[1:]
 
 
-def _is_family_piece(person: Person, piece: Piece) -> bool:
+def _is_family_name_piece(person: Person, piece: Piece) -> bool:
     word = person.find_word(normalize_surface(piece.text)) if piece.kind == "name" else None
     return word is not None and person.is_family_word(word)
 
@@ -561,7 +530,7 @@ def choose_initial(cast: Cast, person: Person, letter: str) -> str:
     Other initials of the document have other capitals, as long as there are some.
     """
     if letter not in person.letters:
-        used = _get_assigned_names(cast).letters
+        used = cast.new_initials
         pool = [c for c in _LETTERS if c.lower() != letter]
         pool = [c for c in pool if used.get(c, letter) == letter] or pool
         person.letters[letter] = cast.ledger.pick(pool, "initial", f"{person.key} {letter}")

@@ -11,7 +11,15 @@ from allonym.document import Span
 from allonym.replace import naming
 from allonym.replace.cast import Cast
 from allonym.replace.mention import Wanted
-from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise_name, split_hyphens
+from allonym.replace.naming import (
+    ARTICLES,
+    ROMAN,
+    Piece,
+    find_script_origin,
+    load_name_tables,
+    romanise_name,
+    split_hyphens,
+)
 from allonym.text.fold import spell_out
 from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, make_sound_key, normalize_surface
 
@@ -78,17 +86,12 @@ class Person:
         if word[:2] in ("d'", "l'") and word[2:] in names:
             return word[2:]
         bases = (self.spellings.get(base, base) for base in list_singulars(word))
-        forms = (
-            *(name for name in names if "-" in name and word in split_hyphens(name)),
-            *(base for base in bases if base in names),
-        )
+        forms = [name for name in names if "-" in name and word in split_hyphens(name)]
+        forms += [base for base in bases if base in names]
         if not forms and len(word) >= 4 and word.isalpha():
-            similar = [
-                n
-                for n in names
-                if len(n) >= 4 and is_within_one_edit(word, n) and make_sound_key(word) == make_sound_key(n)
-            ]
-            forms = tuple(similar) if len(similar) == 1 else ()
+            near = [n for n in names if len(n) >= 4 and is_within_one_edit(word, n)]
+            similar = [n for n in near if make_sound_key(word) == make_sound_key(n)]
+            forms = similar if len(similar) == 1 else []
         return next(iter(forms), None)
 
     def is_family_word(self, word: str) -> bool:
@@ -119,10 +122,9 @@ class PersonReader:
         self._sure_gender = ""  # by a title before a given name
         self._title_gender = ""  # by any title
         self._after_the: set[str] = set()  # words behind "the", which may be plurals
-        surfaces = [
-            (parse_person(cast.kb, surface), surface, span, naming.find_title_before(cast.text, span.start))
-            for span, surface in zip(target.entity.spans, target.surfaces, strict=True)
-        ]
+        parsed = [parse_person(cast.kb, surface) for surface in target.surfaces]
+        titles = [naming.find_title_before(cast.text, span.start) for span in target.entity.spans]
+        surfaces = list(zip(parsed, target.surfaces, target.entity.spans, titles, strict=True))
         for pieces, *_ in surfaces:
             for piece in pieces:
                 if piece.kind == "name":
@@ -144,7 +146,7 @@ class PersonReader:
         return self.person.spellings.get(normalize_surface(text), normalize_surface(text))
 
     def _read_surface(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
-        if (letters := naming.read_spelled(surface, 3)) and surface.count(".") < 2:
+        if (letters := naming.read_spelled_word(surface, 3)) and surface.count(".") < 2:
             self.singles.setdefault(letters, "")
             return
         person = self.person
@@ -155,15 +157,14 @@ class PersonReader:
         self.initials.add("".join(normalize_surface(p.text)[:1] for p in names))
         if not any(p.kind == "name" for p in names):
             return
-        person.particles = person.particles or " ".join(
-            normalize_surface(p.text) for p in pieces if p.kind == "particle"
-        )
-        roles = _find_roles(self.cast.kb, pieces, self.origin)
+        particles = (normalize_surface(p.text) for p in pieces if p.kind == "particle")
+        person.particles = person.particles or " ".join(particles)
+        roles = _find_name_roles(self.cast.kb, pieces, self.origin)
         if len(names) == 1:
             word = self._fold_word(names[0].text)
             title = title or (before[0] if before[0] != "the" else "")
             kind = FAMILY if title or roles == [FAMILY] else ""
-            if title in load_tables().before_given and roles != [FAMILY]:
+            if title in load_name_tables().before_given and roles != [FAMILY]:
                 kind, self._sure_gender = GIVEN, self._sure_gender or gender
             after_the = before[0] == "the" or any(p.kind == "title" and p.text.lower() == "the" for p in pieces)
             kind = {"PERSON_FIRSTNAME": GIVEN, "PERSON_LASTNAME": FAMILY}.get(span.label, kind)
@@ -176,21 +177,18 @@ class PersonReader:
             person.family_first = True
         for piece, role in zip(names, roles, strict=True):
             word = self._fold_word(piece.text)
-            if (
-                piece.kind == "initial"
-                and role == GIVEN
-                and normalize_surface(piece.text)[:1] not in {g[0] for g in person.given}
-            ):
+            is_new = normalize_surface(piece.text)[:1] not in {g[0] for g in person.given}
+            if piece.kind == "initial" and role == GIVEN and is_new:
                 person.middle.add(word[:1])
             if piece.kind != "name" or person.find_word(word) is not None:
                 continue
-            full = self._find_full_form(word) if role == GIVEN else ""
+            full = self._find_full_given_name(word) if role == GIVEN else ""
             if full:
                 person.short[word] = full
             else:
                 (person.family if role == FAMILY else person.given).append(word)
 
-    def _find_full_form(self, word: str) -> str:
+    def _find_full_given_name(self, word: str) -> str:
         return next((g for g in self.person.given if word in find_short_forms(g)), "")
 
     def complete_person(self, families: set[str], givens: set[str]) -> Person:
@@ -208,7 +206,7 @@ class PersonReader:
                 base = key.removeprefix("PERSON:").removesuffix(" family")
                 if base not in person.family:
                     person.family.append(base)
-            elif (full := self._find_full_form(word)) and word not in person.given:
+            elif (full := self._find_full_given_name(word)) and word not in person.given:
                 person.short[word] = full
             elif person.find_word(word) is not None:
                 continue
@@ -216,27 +214,27 @@ class PersonReader:
                 person.family.append(base)
                 person.plural = not person.given and len(person.family) == 1
             elif not self._is_initials(word):
-                kind = kind or (
-                    FAMILY if word in families else GIVEN if word in givens else self._guess_name_kind(word)
-                )
+                usual = FAMILY if word in families else GIVEN if word in givens else ""
+                kind = kind or usual or self._guess_name_kind(word)
                 (person.family if kind == FAMILY else person.given).append(word)
         words = [person.written.get(w, w) for w in (*person.given[:1], *person.family[-1:])]
         hint = self._guess_particle_origin()
         fits = hint and person.family and self.origin not in FAMILY_FIRST
-        if fits and (not person.given or get_weight(kb, person.given[0], "first", hint) or not kb.name_facts(words[0])):
+        first_fits = not person.given or get_name_weight(kb, person.given[0], "first", hint)
+        if fits and (first_fits or not kb.name_facts(words[0])):
             person.origin = hint
         elif person.family_first:
             person.origin = self.origin
         elif person.given or not person.family:
             person.origin = guess_origin(self.cast, words, self.home)
         else:
-            person.origin = guess_family_origin(self.cast, words[-1], "", self.home)
+            person.origin = guess_family_name_origin(self.cast, words[-1], "", self.home)
         return person
 
     def _guess_particle_origin(self) -> str:
         """Return the origin that a particle or an Arabic article tells; else empty."""
         person = self.person
-        hint = load_tables().particle_origins.get(person.particles, "")
+        hint = load_name_tables().particle_origins.get(person.particles, "")
         if person.particles and person.family and not hint:
             facts = self.cast.kb.name_facts(f"{person.particles} {person.family[-1]}")
             hint = next((fact.origin for fact in facts if fact.part == "last"), "")
@@ -246,7 +244,7 @@ class PersonReader:
         """Return the family name that a word is the plural of; empty where it is none."""
         singulars = list_singulars(word)
         for base in singulars:
-            if base in families or (word in self._after_the and get_weight(self.cast.kb, base, "last")):
+            if base in families or (word in self._after_the and get_name_weight(self.cast.kb, base, "last")):
                 return base
         return singulars[0] if word in self._after_the and singulars else ""
 
@@ -259,10 +257,10 @@ class PersonReader:
         if self.person.given and not self.person.family:
             return FAMILY
         for origin in (self.home, ""):
-            first, last = (get_weight(self.cast.kb, word, part, origin) for part in ("first", "last"))
+            first, last = (get_name_weight(self.cast.kb, word, part, origin) for part in ("first", "last"))
             if first or last:
                 return FAMILY if last > first else GIVEN
-        return FAMILY if len(word) > 5 and word.endswith(load_tables().family_endings) else GIVEN
+        return FAMILY if len(word) > 5 and word.endswith(load_name_tables().family_endings) else GIVEN
 
     def guess_gender(self, others: Sequence[tuple[int, int]]) -> str:
         """Return ``f``, ``m``, ``n`` where names of either gender are required, empty where nothing tells.
@@ -283,12 +281,12 @@ class PersonReader:
         facts = kb.name_facts(given_name) if by_name else ()
         if by_name and not any(f.gender not in ("", by_name) for f in facts if f.part == "first"):
             return by_name
-        gender = self._title_gender or self._guess_by_pronouns(others) or by_name
+        gender = self._title_gender or self._guess_gender_by_pronouns(others) or by_name
         if not gender and any(_is_feminine_form(kb, person.written.get(w, w)) for w in person.family):
             return "f"
         return gender
 
-    def _guess_by_pronouns(self, others: Sequence[tuple[int, int]]) -> str:
+    def _guess_gender_by_pronouns(self, others: Sequence[tuple[int, int]]) -> str:
         if self.cast.setting.policy.language != "en":
             return ""
         text = self.cast.text
@@ -307,8 +305,8 @@ def parse_person(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
     if len(pieces) == 3 and pieces[0] == ("particle", "Van") and pieces[2].kind == "name":
         family = pieces[2].text
         origins = ("english", "american", "irish", "scottish", "welsh")
-        english = max(get_weight(kb, family, "last", origin) for origin in origins)
-        if english > get_weight(kb, family, "last", "dutch") and not kb.name_facts(f"Van {family}"):
+        english = max(get_name_weight(kb, family, "last", origin) for origin in origins)
+        if english > get_name_weight(kb, family, "last", "dutch") and not kb.name_facts(f"Van {family}"):
             return (Piece("name", "Van"), *pieces[1:])
     return pieces
 
@@ -321,33 +319,32 @@ def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
     """Return the origin of a name by its words, in the order in which they stand; ``home`` where they do not tell."""
     if not words:
         return home
-    by_script = next((o for w in words if (o := find_script(w)[0])), "")
+    by_script = next((o for w in words if (o := find_script_origin(w)[0])), "")
     kb = cast.kb
-    words = [
-        romanise_name(w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w) for w in words
-    ]
+    parts = (w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w for w in words)
+    words = [romanise_name(part) for part in parts]
     if by_script:
         origin = kb.origin(words, by_script)
-        return origin if find_script(origin)[1] else by_script
+        return origin if find_script_origin(origin)[1] else by_script
     if len(words) == 1:
         exact = _find_exact_origins(kb, words[0], "first")
         if exact and home not in exact:
             return exact[0]
-        if exact or (words[0].isascii() and get_weight(kb, words[0], "first", home)):
+        if exact or (words[0].isascii() and get_name_weight(kb, words[0], "first", home)):
             return home  # many a given name is at home in many languages
         return kb.origin(words, home)
     origin = kb.origin(words, home)
     # A family name that is in no list says little, unless its ending does.
     unknown = not kb.name_facts(words[-1]) and words[-1].isascii()
-    common = get_weight(kb, words[0], "first", home) > _BORROWED
-    if unknown and common and not normalize_surface(words[-1]).endswith(load_tables().family_endings):
+    common = get_name_weight(kb, words[0], "first", home) > _BORROWED
+    if unknown and common and not normalize_surface(words[-1]).endswith(load_name_tables().family_endings):
         return home
     for given_name, family in ((words[-1], words[0]), (words[0], words[-1])):
         # "Wong Ka-fai": a given name as the Latin script writes those of China and Korea.
-        if _JOINED.fullmatch(given_name) and not get_weight(kb, given_name, "first"):
-            return max(("chinese", "korean"), key=lambda o: get_weight(kb, family, "last", o))
+        if _JOINED.fullmatch(given_name) and not get_name_weight(kb, given_name, "first"):
+            return max(("chinese", "korean"), key=lambda o: get_name_weight(kb, family, "last", o))
     reversed_origin = kb.origin([*words[1:], words[0]], home)
-    if reversed_origin in FAMILY_FIRST and get_weight(kb, words[0], "last", reversed_origin):
+    if reversed_origin in FAMILY_FIRST and get_name_weight(kb, words[0], "last", reversed_origin):
         origin = reversed_origin
     if origin in FAMILY_FIRST:
         # "Kim Gordon", "David Lee": a word that is certainly of another language tells more.
@@ -365,7 +362,7 @@ def _find_exact_origins(kb: KnowledgeBase, word: str, part: str) -> list[str]:
     return [origin for origin in origins if word in kb.names(part, origin)]
 
 
-def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "") -> str:
+def guess_family_name_origin(cast: Cast, word: str, full_origin: str, home: str = "") -> str:
     """Return the origin of a family name: that of the full name, where it is at home there too, else its own.
 
     Args:
@@ -375,25 +372,25 @@ def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "")
         home: the origin where nothing tells; that of the policy's language if empty.
     """
     kb = cast.kb
-    if by_script := find_script(word)[0]:
+    if by_script := find_script_origin(word)[0]:
         return full_origin or by_script
     parts = [p for p in re.split("[‐‑-]", word) if p]
     if len(parts) > 1 and normalize_surface(parts[0]) in ARTICLES:
-        return load_tables().particle_origins.get(normalize_surface(parts[0]), full_origin or "arabic")
+        return load_name_tables().particle_origins.get(normalize_surface(parts[0]), full_origin or "arabic")
     word = parts[-1] if parts else word
     origin = kb.origin(["", word], home or naming.get_default_origin(cast.setting.policy.language))
     exact = _find_exact_origins(kb, word, "last")
     if exact and origin not in exact:
         origin = exact[0]
-    weight = get_weight(kb, word, "last", origin)
-    if not full_origin and home and 15 * get_weight(kb, word, "last", home) >= weight:
+    weight = get_name_weight(kb, word, "last", origin)
+    if not full_origin and home and 15 * get_name_weight(kb, word, "last", home) >= weight:
         return home
-    if full_origin and 2 * get_weight(kb, word, "last", full_origin) >= weight:
+    if full_origin and 2 * get_name_weight(kb, word, "last", full_origin) >= weight:
         return full_origin
     return origin
 
 
-def get_weight(kb: KnowledgeBase, word: str, part: str, origin: str = "") -> int:
+def get_name_weight(kb: KnowledgeBase, word: str, part: str, origin: str = "") -> int:
     """Return how typical a word is as a given (``first``) or family (``last``) name: 0 to 100."""
     facts = kb.name_facts(romanise_name(word))
     return max((f.weight for f in facts if f.part == part and origin in ("", f.origin)), default=0)
@@ -407,14 +404,11 @@ def _count_origins(kb: KnowledgeBase, word: str, part: str) -> int:
 def _is_feminine_form(kb: KnowledgeBase, word: str) -> bool:
     """Whether only women bear a family name in this form."""
     genders = {f.gender for f in kb.name_facts(word) if f.part == "last"}
-    return (
-        genders == {"f"}
-        or word.casefold().endswith("ová")
-        or normalize_surface(word).endswith(("owska", "ewska", "inska"))
-    )
+    is_slavic = word.casefold().endswith("ová") or normalize_surface(word).endswith(("owska", "ewska", "inska"))
+    return is_slavic or genders == {"f"}
 
 
-def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]:
+def _find_name_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]:
     """Return given or family name for each name and initial of a surface; empty for a word that stands alone."""
     names = [(i, p) for i, p in enumerate(pieces) if p.kind in ("name", "initial")]
     comma = next((i for i, p in enumerate(pieces) if p.kind == "between" and "," in p.text), None)
@@ -436,11 +430,11 @@ def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list
         return [FAMILY, GIVEN]
     head, tail = names[0][1].text, names[-1][1].text
     if origin in FAMILY_FIRST and names[0][1].kind == "name":
-        straight = get_weight(kb, head, "first", origin) + get_weight(kb, tail, "last", origin)
-        if get_weight(kb, head, "last", origin) + get_weight(kb, tail, "first", origin) > straight:
+        straight = get_name_weight(kb, head, "first", origin) + get_name_weight(kb, tail, "last", origin)
+        if get_name_weight(kb, head, "last", origin) + get_name_weight(kb, tail, "first", origin) > straight:
             return [FAMILY] + [GIVEN] * (len(names) - 1)
     two_words = origin in TWO_FAMILY_NAMES and len(names) == len(full) == 2
-    if two_words and get_weight(kb, head, "last", origin) and not get_weight(kb, head, "first", origin):
+    if two_words and get_name_weight(kb, head, "last", origin) and not get_name_weight(kb, head, "first", origin):
         return [FAMILY, FAMILY]
     roles = [GIVEN] * len(names)
     number = next((p.text for p in pieces if p.kind == "suffix"), "")
@@ -455,7 +449,7 @@ def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list
         elif piece.kind == "name" and not any(p.text == "and" for p in pieces[names[n - 1][0] : i]):
             # Not so in "Bill and Hillary Clinton".
             language = origin if origin in TWO_FAMILY_NAMES else ""
-            first, last = (get_weight(kb, piece.text, part, language) for part in ("first", "last"))
+            first, last = (get_name_weight(kb, piece.text, part, language) for part in ("first", "last"))
             if last > first and (language or not first):
                 roles[n] = FAMILY
     if particle is not None and len(names) > 2 and pieces[particle].text in ("y", "e", "i"):

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import phonenumbers
 from phonenumbers import PhoneNumber, PhoneNumberType
 
-from allonym.replace.digits import read_code
-from allonym.replace.shapes import ANY, Draws, draw_shape
+from allonym.replace.codes import ANY, Draws, draw_shaped_code, read_code
 from allonym.replace.tables import read_tsv
 
 RESERVED_TRIES = 40
@@ -54,7 +53,7 @@ class Phone(NamedTuple):
 
 
 @cache
-def _read_reserved() -> dict[tuple[str, str, int], list[str]]:
+def _read_reserved_numbers() -> dict[tuple[str, str, int], list[str]]:
     """Map (region, kind, number of digits) to patterns in which x is any digit."""
     out: dict[tuple[str, str, int], list[str]] = {}
     for region, kind, number, *_ in read_tsv("phones.tsv"):
@@ -74,7 +73,7 @@ def read_phone(text: str, label: str, language: str) -> Phone | None:
     if not digits.isdigit() or len(digits) < 6:
         return None
     if text.lstrip("( ").startswith(("+", "＋")) or digits.startswith("00"):
-        return _parse_phone("+" + _remove_trunk(text, digits).removeprefix("00"), None)
+        return _parse_phone("+" + _remove_trunk_zero(text, digits).removeprefix("00"), None)
     if label in _COUNTRY_OF_LABEL:
         return _parse_phone(digits, _COUNTRY_OF_LABEL[label])
     likely = _LANGUAGES.get(language) or next((region for form, region in _GROUPED if form.fullmatch(text)), None)
@@ -82,12 +81,12 @@ def read_phone(text: str, label: str, language: str) -> Phone | None:
     first = "US" if len(digits) in (10, 11) and digits[0] != "0" and likely != "PL" else likely
     for region in dict.fromkeys((*filter(None, (first, likely)), *others)):
         phone = _parse_phone(digits, region)
-        if phone is not None and phonenumbers.is_valid_number(_to_number(phone)):
+        if phone is not None and phonenumbers.is_valid_number(_make_phone_number(phone)):
             return phone
     return None
 
 
-def _remove_trunk(text: str, digits: str) -> str:
+def _remove_trunk_zero(text: str, digits: str) -> str:
     """Return the digits without a ``(0)`` that stands between country code and number."""
     start = text.find("(0)")
     if start < 0:
@@ -108,27 +107,25 @@ def _parse_phone(text: str, region: str | None) -> Phone | None:
     return Phone(number.country_code, phonenumbers.national_significant_number(number), code)
 
 
-def _to_number(phone: Phone) -> PhoneNumber:
+def _make_phone_number(phone: Phone) -> PhoneNumber:
     zeros = len(phone.digits) - len(phone.digits.lstrip("0"))
-    return PhoneNumber(
-        country_code=phone.country,
-        national_number=int(phone.digits),
-        italian_leading_zero=zeros > 0 or None,
-        number_of_leading_zeros=zeros if zeros > 1 else None,
-    )
+    number = PhoneNumber(country_code=phone.country, national_number=int(phone.digits))
+    number.italian_leading_zero = zeros > 0 or None
+    number.number_of_leading_zeros = zeros if zeros > 1 else None
+    return number
 
 
-def draw_phone(phone: Phone, draws: Draws, attempt: int) -> str | None:
+def draw_phone(phone: Phone, draws: Draws) -> str | None:
     """Return another national number of the same length and kind; None where none is found."""
     if phone.country == 1:
-        return _draw_north_american(phone, draws)
+        return _draw_north_american_number(phone, draws)
     kind = _find_phone_kind(phone)
-    pool = _read_reserved().get((phone.region, kind, len(phone.digits))) if attempt < RESERVED_TRIES else None
-    if pool:
+    pool = _read_reserved_numbers().get((phone.region, kind, len(phone.digits)))
+    if pool and draws.attempt < RESERVED_TRIES:
         size = _count_area_digits(phone.country, phone.digits)
         pool = [n for n in pool if _count_area_digits(phone.country, n.replace("x", "0")) == size] or pool
         return "".join(draws.draw_digit_string(1) if c == "x" else c for c in draws.pick_element(pool))
-    return _draw_valid(phone, kind, draws)
+    return _draw_valid_number(phone, kind, draws)
 
 
 def draw_local_number(code: str, draws: Draws) -> str:
@@ -143,39 +140,36 @@ def _draw_film_number(draws: Draws) -> str:
 def _find_phone_kind(phone: Phone) -> str:
     kinds = PhoneNumberType
     names = {kinds.MOBILE: "mobile", kinds.FIXED_LINE_OR_MOBILE: "mobile", kinds.TOLL_FREE: "free", kinds.UAN: "other"}
-    return names.get(phonenumbers.number_type(_to_number(phone)), "fixed")
+    return names.get(phonenumbers.number_type(_make_phone_number(phone)), "fixed")
 
 
 @lru_cache(maxsize=256)
 def _count_area_digits(country: int, digits: str) -> int:
     """Return how many digits are the area's; groups that are written stay right where this stays the same."""
-    return phonenumbers.length_of_geographical_area_code(_to_number(Phone(country, digits, "")))
+    return phonenumbers.length_of_geographical_area_code(_make_phone_number(Phone(country, digits, "")))
 
 
-def _draw_north_american(phone: Phone, draws: Draws) -> str:
+def _draw_north_american_number(phone: Phone, draws: Draws) -> str:
     ending = _draw_film_number(draws)
     area = phone.digits[:3]
     for _ in range(0 if area in _TOLL_FREE else 400):
         code = str(200 + draws.draw_number_below(800))
         if code == area or code[1:] == "11" or code in _TOLL_FREE or len(set(code)) == 1:
             continue
-        if phonenumbers.region_code_for_number(_to_number(Phone(1, code + ending, ""))) == phone.region:
+        if phonenumbers.region_code_for_number(_make_phone_number(Phone(1, code + ending, ""))) == phone.region:
             return code + ending
     return area + ending
 
 
-def _draw_valid(phone: Phone, kind: str, draws: Draws) -> str | None:
+def _draw_valid_number(phone: Phone, kind: str, draws: Draws) -> str | None:
     for size in range(1, min(6, len(phone.digits))):
         for _ in range(60):
             digits = phone.digits[:size] + draws.draw_digit_string(len(phone.digits) - size)
             new = phone._replace(digits=digits)
-            if (
-                digits != phone.digits
-                and phonenumbers.is_valid_number(_to_number(new))
-                and _find_phone_kind(new) == kind
-            ):
+            is_valid = digits != phone.digits and phonenumbers.is_valid_number(_make_phone_number(new))
+            if is_valid and _find_phone_kind(new) == kind:
                 return digits
-    rest = draw_shape(read_code(phone.digits[1:]), ANY, draws)
+    rest = draw_shaped_code(read_code(phone.digits[1:]), ANY, draws)
     return phone.digits[0] + rest if rest else None
 
 

@@ -58,71 +58,63 @@ def pick_from_pools(cast: Cast, pools: Pools, kind: str, key: str, attempt: int)
     for i, pool in enumerate(pools):
         room = min(len(pool), 16) if i < len(pools) - 1 else len(pool)
         if attempt < room:
-            return pool[(cast.ledger.number(kind, key, i) + attempt) % len(pool)]
+            return pool[(cast.ledger.draw_number(kind, key, i) + attempt) % len(pool)]
         attempt -= room
     return None
 
 
 @cache
-def _sort_words() -> frozenset[str]:
+def _list_kind_words() -> frozenset[str]:
     """Return the words that say what a place is: Lake, Airport."""
     return read_word_set("places", "words", "first") | read_word_set("places", "words", "last")
 
 
 @lru_cache(maxsize=8192)
-def get_distinctive_name(label: str) -> str:
+def get_distinctive_place_name(label: str) -> str:
     """Return a place's name without the words that many names share; all of it where nothing else is left."""
-    generic = read_word_set("places", "generic") | _sort_words()
+    generic = read_word_set("places", "generic") | _list_kind_words()
     return " ".join(w for w in find_plain_words(label) if w not in generic) or label
 
 
 @lru_cache(maxsize=4)
-def _get_countries(kb: KnowledgeBase) -> dict[str, Item]:
+def _map_countries_by_code(kb: KnowledgeBase) -> dict[str, Item]:
     return {item.country: item for item in kb.pool("country")}
 
 
 @lru_cache(maxsize=512)
 def _has_language_of_its_name(kb: KnowledgeBase, code: str) -> bool:
     """Whether a country's people and its first language have the same name, as in Spain."""
-    country = _get_countries(kb).get(code)
+    country = _map_countries_by_code(kb).get(code)
     spoken = kb.related(country, "language")[:1] if country is not None else ()
     peoples = kb.pool("nationality", country=code)
-    return any(
-        not p.region and find_plain_words(p.label)[:1] == find_plain_words(s.label)[:1] for p in peoples for s in spoken
-    )
+    names = {find_plain_words(people.label)[:1] for people in peoples if not people.region}
+    return any(find_plain_words(language.label)[:1] in names for language in spoken)
 
 
 @lru_cache(maxsize=512)
-def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> tuple[tuple[Item, ...], ...]:
+def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> Pools:
     """Return what may replace a country: similar ones of its size, others of its size, any; with an article or not.
 
     Where people and language have the same name (Spanish), those are similar that lie on its continent and have such a
     language too; else those that speak its language or, where ``languages`` are replaced too, neighbours that speak
     another.
     """
-    avoid, article, postcodes = (
-        read_word_set("places", "avoid"),
-        read_word_set("places", "article"),
-        read_toml()["postcodes"],
-    )
-    fit = [
-        item
-        for other, item in sorted(_get_countries(kb).items())
-        if other != code
-        and other not in avoid
-        and (other in article) == (code in article)
-        and item.size >= 6
-        and any(
-            not set(find_plain_words(c.label)) & set(find_plain_words(item.label)) for c in kb.related(item, "capital")
-        )
-        and len(kb.pool("city", country=other)) >= LEAST_CITIES
-    ]
+    avoid, article = read_word_set("places", "avoid"), read_word_set("places", "article")
+
+    def is_fit(other: str, item: Item) -> bool:
+        if other == code or other in avoid or (other in article) != (code in article) or item.size < 6:
+            return False
+        name = set(find_plain_words(item.label))
+        has_other_capital = any(name.isdisjoint(find_plain_words(c.label)) for c in kb.related(item, "capital"))
+        return has_other_capital and len(kb.pool("city", country=other)) >= LEAST_CITIES
+
+    fit = [item for other, item in sorted(_map_countries_by_code(kb).items()) if is_fit(other, item)]
     home = find_country(kb, code)
     if home is None:
         return (tuple(fit),)
     spoken, continent = kb.related(home, "language")[:1], kb.related(home, "part_of")[:1]
     near = [item for item in fit if abs(item.size - home.size) <= 1]
-    familiar = [item for item in near if item.country in postcodes]
+    familiar = [item for item in near if item.country in read_toml()["postcodes"]]
     if kb.pool("region", country=code):
         familiar = [item for item in familiar if kb.pool("region", country=item.country)] or familiar
     neighbours = [item for item in familiar if set(continent) & set(kb.related(item, "part_of"))]
@@ -136,15 +128,14 @@ def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> tuple[
         best = [item for item in familiar if set(spoken) & set(kb.related(item, "language")[:2])]
     if len(best) < 2:
         best += [item for item in neighbours if item not in best]
-    if len(best) < 2:
-        best = familiar
+    best = best if len(best) >= 2 else familiar
     return tuple(best), tuple(i for i in near if i not in best), tuple(i for i in fit if i not in near)
 
 
 @lru_cache(maxsize=512)
 def find_country(kb: KnowledgeBase, code: str) -> Item | None:
     """Return the country with an ISO 3166-1 alpha-2 code."""
-    country = _get_countries(kb).get(code)
+    country = _map_countries_by_code(kb).get(code)
     if country is not None or not code:
         return country
     city = kb.pool("city", country=code)
@@ -158,46 +149,42 @@ def find_region(kb: KnowledgeBase, country: str, region: str) -> Item | None:
 
 
 @lru_cache(maxsize=512)
-def _get_capitals(kb: KnowledgeBase, country: str) -> frozenset[int]:
+def list_capital_ids(kb: KnowledgeBase, country: str) -> frozenset[int]:
+    """Return the numbers of a country's capitals."""
     home = find_country(kb, country)
     return frozenset(c.id for c in kb.related(home, "capital")) if home is not None else frozenset()
 
 
-def is_capital(kb: KnowledgeBase, country: str, id: int) -> bool:
-    """Whether the city with this number is a capital of the country."""
-    return id in _get_capitals(kb, country)
-
-
 @lru_cache(maxsize=512)
-def _list_cities(kb: KnowledgeBase, country: str) -> tuple[Item, ...]:
+def _list_non_capital_cities(kb: KnowledgeBase, country: str) -> tuple[Item, ...]:
     """Return the cities that may replace others that are no capital."""
-    capitals = _get_capitals(kb, country)
+    capitals = list_capital_ids(kb, country)
     return tuple(c for c in kb.pool("city", country=country) if c.id not in capitals and not _FORMAL.search(c.label))
 
 
 @lru_cache(maxsize=4096)
-def _list_city_pools(kb: KnowledgeBase, country: str, region: str, size: int) -> tuple[tuple[Item, ...], ...]:
+def _list_city_pools(kb: KnowledgeBase, country: str, region: str, size: int) -> Pools:
     """Return what may replace a city: of the region and its size, of the region, of its size, any of the country."""
-    fit = _list_cities(kb, country)
+    fit = _list_non_capital_cities(kb, country)
     inside = tuple(c for c in fit if region and c.region == region)
     inside = inside if len(inside) >= LEAST_TOWNS else ()
-    pools = (_filter_by_size(inside, size), inside, _filter_by_size(fit, size), fit)
+    pools = (_filter_cities_by_size(inside, size), inside, _filter_cities_by_size(fit, size), fit)
     return tuple(pool for pool in pools if pool)
 
 
-def _filter_by_size(cities: Sequence[Item], size: int) -> tuple[Item, ...]:
+def _filter_cities_by_size(cities: Sequence[Item], size: int) -> tuple[Item, ...]:
     same = tuple(c for c in cities if c.size == size)
     return same if len(same) >= 4 else tuple(c for c in cities if abs(c.size - size) <= 1)
 
 
 @lru_cache(maxsize=1024)
-def _list_region_pools(kb: KnowledgeBase, country: str, item: Item) -> tuple[tuple[Item, ...], ...]:
+def _list_region_pools(kb: KnowledgeBase, country: str, item: Item) -> Pools:
     fit = [r for r in kb.pool("region", country=country) if r.id != item.id]
     large = []
     for region in fit:
         cities = kb.pool("city", country=country, region=region.region)
         # A region with the name of a town would take the name from the town.
-        name = set(find_plain_words(get_distinctive_name(region.label)))
+        name = set(find_plain_words(get_distinctive_place_name(region.label)))
         if len(cities) >= LEAST_TOWNS and not any(name & set(find_plain_words(c.label)) for c in cities if c.size >= 5):
             large.append(region)
     large = large or fit
@@ -207,9 +194,9 @@ def _list_region_pools(kb: KnowledgeBase, country: str, item: Item) -> tuple[tup
     return tuple(tuple(pool) for pool in (near, large, fit, towns) if pool)
 
 
-def _has_same_sort_words(a: Item, b: Item) -> bool:
+def _has_same_kind_words(a: Item, b: Item) -> bool:
     """Whether two names have the same words for their sort (Lake, Airport), or none of them has any."""
-    return _sort_words() & set(find_plain_words(a.label)) == _sort_words() & set(find_plain_words(b.label))
+    return _list_kind_words() & set(find_plain_words(a.label)) == _list_kind_words() & set(find_plain_words(b.label))
 
 
 def _is_replaced(policy: Policy, label: str) -> bool:
@@ -228,7 +215,7 @@ def _find_named_places(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict
     regions: set[int] = set()
     kb = cast.kb
     for target in cast.targets:
-        lineage = cast.lineage(target)
+        lineage = cast.get_lineage(target)
         for surface in target.surfaces[:1]:
             if lineage[-1] == "ORIGIN":
                 bare = _ARTICLE.sub("", normalize_surface(surface))
@@ -253,11 +240,18 @@ def _find_family_names(cast: Cast) -> frozenset[str]:
     """Return the family names of the document's people, in plain form."""
     out: set[str] = set()
     for target in cast.targets:
-        for surface in target.surfaces if cast.family(target) == "PERSON" else ():
+        for surface in target.surfaces if cast.get_family(target) == "PERSON" else ():
             name = [word for word in parse_person(normalize_surface(surface))[0] if word[0] != "+"]
             if len(name) > 1 and len(name[-1]) > 2:
                 out.add(name[-1])
     return frozenset(out)
+
+
+def open_place_map(cast: Cast) -> PlaceMap:
+    """Return the place map of a document; it is made where there is none yet."""
+    if cast.place_map is None:
+        cast.place_map = PlaceMap(cast)
+    return cast.place_map
 
 
 class PlaceMap:
@@ -292,14 +286,7 @@ class PlaceMap:
         self._replaces_languages = _is_replaced(policy, "LANGUAGE")
         self._chosen: dict[int, Item | None] = {}
 
-    @classmethod
-    def of(cls, cast: Cast) -> PlaceMap:
-        """Return the place map of a document; it is made where there is none yet."""
-        if cast.place_map is None:
-            cast.place_map = cls(cast)
-        return cast.place_map
-
-    def add_named(self, items: Iterable[Item]) -> None:
+    def add_named_places(self, items: Iterable[Item]) -> None:
         """Add places that the document names, so that its countries and regions are replaced."""
         items = list(items)
         if not self.keeps_kind("country"):
@@ -349,35 +336,34 @@ class PlaceMap:
         def get_distinctive_part(value: str) -> str:
             item = find_country(self.kb, value)
             # Lisbon cannot replace a city of a document that speaks of Portugal.
-            if value in self.present or value == self.target or item is None or not self._distinguishes(code, value):
+            if value in {*self.present, self.target} or item is None or not self._keeps_country_distinct(code, value):
                 return " "  # never free
-            return f"{get_distinctive_name(item.label)} {get_distinctive_name(self.kb.label(item, self.language))}"
+            return " ".join(map(get_distinctive_place_name, (item.label, self.kb.label(item, self.language))))
 
         return self.cast.ledger.assign("country", code, propose, telling=get_distinctive_part)
 
-    def _distinguishes(self, code: str, to: str) -> bool:
+    def _keeps_country_distinct(self, code: str, to: str) -> bool:
         """Whether what the document calls a country and its people still differs for another, and occurs nowhere.
 
         German and Germans do not where all become Swiss, nor Brunei and Bruneian where both become New Zealand.
         """
         surfaces = self.peoples.get(code, {})
-        names = {
-            normalize_surface(self.name_country_people(item, to, bare) or "") for bare, item in surfaces.items()
-        } - {""}
+        names = {self._fold_people_name(item, to, bare) for bare, item in surfaces.items()} - {""}
         country = find_country(self.kb, to) if code in self.countries else None
         label = normalize_surface(self.kb.label(country, self.language)) if country else None
         if any(self.cast.ledger.has_words(find_plain_words(name)) or name == label for name in names):
             return False
-        return len(surfaces) < 2 or all(self.distinguishes_people(item, to) for item in set(surfaces.values()))
+        return len(surfaces) < 2 or all(self.keeps_people_distinct(item, to) for item in set(surfaces.values()))
 
-    def distinguishes_people(self, item: Item, to: str) -> bool:
+    def keeps_people_distinct(self, item: Item, to: str) -> bool:
         """Whether the surfaces of one nationality still differ for another country."""
         surfaces = [bare for bare, other in self.peoples.get(item.country, {}).items() if other == item]
-        return len({normalize_surface(self.name_country_people(item, to, bare) or "") for bare in surfaces}) == len(
-            surfaces
-        )
+        return len({self._fold_people_name(item, to, bare) for bare in surfaces}) == len(surfaces)
 
-    def name_country_people(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
+    def _fold_people_name(self, item: Item, to: str, surface: str) -> str:
+        return normalize_surface(self.get_nationality_name(item, to, surface) or "")
+
+    def get_nationality_name(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
         """Return the name of a country's people, in the form in which a surface names those of another.
 
         Args:
@@ -419,10 +405,10 @@ class PlaceMap:
     def choose_place(self, item: Item) -> Item | None:
         """Return the place that replaces one of the knowledge base; None where nothing can."""
         if item.id not in self._chosen:
-            self._chosen[item.id] = self._choose_by_kind(item)
+            self._chosen[item.id] = self._choose_place_by_kind(item)
         return self._chosen[item.id]
 
-    def _choose_by_kind(self, item: Item) -> Item | None:
+    def _choose_place_by_kind(self, item: Item) -> Item | None:
         if item.kind == "country":
             code = self.choose_country(item.country)
             return find_country(self.kb, code) if code else None
@@ -430,9 +416,8 @@ class PlaceMap:
             return self.choose_city(item.label, item.country, item.region, item.size, item.id)
         if item.kind == "region" and item.country:
             to = self.get_target_country(item.country)
-            return self.assign_item(
-                "region", f"{normalize_surface(item.label)}>{to}", _list_region_pools(self.kb, to, item)
-            )
+            key = f"{normalize_surface(item.label)}>{to}"
+            return self.assign_item("region", key, _list_region_pools(self.kb, to, item))
         pools: Pools
         if item.kind == "region":  # Eastern Europe
             pools = ([r for r in self.kb.pool("region") if not r.country and r.id != item.id],)
@@ -444,7 +429,7 @@ class PlaceMap:
             to = self.get_target_country(item.country)
             wide = [o for o in self.kb.pool(item.kind, industry=item.industry) if o.id != item.id]
             there = [o for o in wide if o.country == to]
-            similar = [[o for o in pool if _has_same_sort_words(o, item)] for pool in (there, wide)]
+            similar = [[o for o in pool if _has_same_kind_words(o, item)] for pool in (there, wide)]
             pools = (similar[0], there, similar[1], wide)
         return self.assign_item(item.kind, normalize_surface(item.label), pools)
 
@@ -459,7 +444,7 @@ class PlaceMap:
             id: of its item; 0: it has none.
         """
         to = self.get_target_country(country)
-        away = find_country(self.kb, to) if to != country and is_capital(self.kb, country, id) else None
+        away = find_country(self.kb, to) if to != country and id in list_capital_ids(self.kb, country) else None
         state = find_region(self.kb, country, region)
         there = region if to == country and (state is None or state.id not in self.regions) else ""
         if away is None and not there and state is not None:
@@ -487,7 +472,7 @@ class PlaceMap:
             item = proposed.get(value) or self._find_item_by_value(kind, value)
             local = self.kb.label(item, self.language) if item is not None and self.language != "en" else label
             names = (label,) if local == label else (label, local)
-            return " ".join(get_distinctive_name(name) for name in names)
+            return " ".join(get_distinctive_place_name(name) for name in names)
 
         value = self.cast.ledger.assign(kind, key, propose, telling=get_distinctive_part)
         if not value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from allonym.replace.place_map import CODED, KINDS, PlaceMap, find_region, is_capital
+from allonym.replace.place_map import CODED, KINDS, PlaceMap, find_region, list_capital_ids
 from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.names import normalize_surface
 
@@ -23,9 +23,8 @@ _BETWEEN = re.compile(r"(\s*[,;\n/()]+\s*|\s+[-–—]\s+)")
 _CODE = re.compile(r"[A-Za-z]{2,3}\.?|[A-Z]\.[A-Z]\.")
 _SPACE = re.compile(r"\s+")
 _STREET = frozenset("street road avenue lane drive boulevard terrace crescent alley".split())
-_NATURE = frozenset(
-    "river lake beach valley island islands mountain mountains hills hill falls creek bay forest canyon desert".split()
-)
+_WATERS = "river lake beach island islands falls creek bay"
+_NATURE = frozenset(f"{_WATERS} valley mountain mountains hills hill forest canyon desert".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def read_aliases() -> dict[str, str]:
     return {name: normalize_surface(text) for name, text in read_toml()["places"]["aliases"].items()}
 
 
-def _is_sort_word(text: str) -> bool:
+def _is_kind_word(text: str) -> bool:
     """Whether a text says no more than what sort of place something is: downtown, the airport."""
     return text in read_word_set("places", "words", "before") or text in read_word_set("places", "words", "last")
 
@@ -83,7 +82,7 @@ def find_place(places: PlaceMap, text: str, label: str, country: str = "", regio
             if state is not None and land in CODED:
                 return state
     without = bare.removeprefix("the ")
-    if text.islower() and _is_sort_word(without):
+    if text.islower() and _is_kind_word(without):
         return None
     alias = read_aliases().get(without)
     names = (bare,) if alias is None else (bare, alias) if kind == "region" else (alias, bare)
@@ -94,18 +93,18 @@ def find_place(places: PlaceMap, text: str, label: str, country: str = "", regio
         if region:
             items = [i for i in items if i.region == region]
         if items:
-            return _choose_likeliest(places.kb, items, kind)
+            return _choose_likeliest_place(places.kb, items, kind)
     return None
 
 
-def _choose_likeliest(kb: KnowledgeBase, items: Sequence[Item], kind: str) -> Item:
+def _choose_likeliest_place(kb: KnowledgeBase, items: Sequence[Item], kind: str) -> Item:
     """Return of places with one name the required kind, else a continent or country, else a large town or a capital."""
     best = next((i for i in items if i.kind == kind), None)
     if best is None and not kind:
         best = next((i for i in items if i.kind in ("continent", "country")), None)
         city = next((i for i in items if i.kind == "city"), None)
         if best is None and city is not None and city.size >= 5:
-            best = city if city.size >= items[0].size or is_capital(kb, city.country, city.id) else None
+            best = city if city.size >= items[0].size or city.id in list_capital_ids(kb, city.country) else None
     return best or items[0]
 
 
@@ -125,14 +124,14 @@ def read_places(places: PlaceMap, surface: str, label: str, article: bool = Fals
         return (Piece(surface, item),)
     chunks = _BETWEEN.split(surface)
     if len(chunks) > 1:
-        return _read_list(places, chunks, label)
-    out = _read_words(places, surface, label)
+        return _read_place_list(places, chunks, label)
+    out = _read_unlisted_name(places, surface, label)
     if article and label != "CITY" and len(out) == 1 and out[0].kind == "city":
         return (replace(out[0], kind="nature"),)
     return out
 
 
-def _read_list(places: PlaceMap, chunks: Sequence[str], label: str) -> Reading:
+def _read_place_list(places: PlaceMap, chunks: Sequence[str], label: str) -> Reading:
     """Read ``Austin, Texas, USA``: each name is looked for in what the next one means."""
     names = [i for i, chunk in enumerate(chunks) if i % 2 == 0 and chunk.strip()]
     out: list[Reading] = [(Piece(chunk),) for chunk in chunks]
@@ -149,7 +148,7 @@ def _read_list(places: PlaceMap, chunks: Sequence[str], label: str) -> Reading:
                 item = find_place(places, chunk, "US_STATE")
             kind = "FACILITY" if first else label
         if item is None:
-            out[i] = _read_words(places, chunk, kind, (country, region))
+            out[i] = _read_unlisted_name(places, chunk, kind, (country, region))
             continue
         out[i] = (Piece(chunk, item),)
         if item.kind in ("country", "region") or not country:
@@ -157,11 +156,11 @@ def _read_list(places: PlaceMap, chunks: Sequence[str], label: str) -> Reading:
     return tuple(piece for reading in out for piece in reading)
 
 
-def _read_words(places: PlaceMap, text: str, label: str, context: tuple[str, str] = ("", "")) -> Reading:
+def _read_unlisted_name(places: PlaceMap, text: str, label: str, context: tuple[str, str] = ("", "")) -> Reading:
     """Read one name that the knowledge base does not have as it is written."""
     words = _SPACE.split(text.strip())
     if not 1 < len(words) <= _MOST_WORDS:
-        return (_read_unknown(text, label, context),)
+        return (_read_unknown_place(text, label, context),)
     lead = text[: len(text) - len(text.lstrip())]
     for cut in range(len(words) - 1, 0, -1):  # Austin Texas
         head, tail = " ".join(words[:cut]), " ".join(words[cut:])
@@ -176,11 +175,14 @@ def _read_words(places: PlaceMap, text: str, label: str, context: tuple[str, str
     if low[0] in before or (low[0] == "the" and low[1] in before):
         cut = 1 if low[0] in before else 2
         if words[cut:]:
-            return (Piece(lead + " ".join(words[:cut]) + " "), *_read_rest(places, words[cut:], label, context))
+            return (
+                Piece(lead + " ".join(words[:cut]) + " "),
+                *_read_remaining_words(places, words[cut:], label, context),
+            )
     if len(low) > 2 and low[1] == "of" and low[0] in read_word_set("places", "words", "of"):
-        return (Piece(lead + " ".join(words[:2]) + " "), *_read_rest(places, words[2:], "CITY", context))
+        return (Piece(lead + " ".join(words[:2]) + " "), *_read_remaining_words(places, words[2:], "CITY", context))
     if low[0] in first:
-        return (Piece(f"{lead}{words[0]} "), *_read_name(places, words[1:], context, "nature"))
+        return (Piece(f"{lead}{words[0]} "), *_read_name_beside_kind_word(places, words[1:], context, "nature"))
     cut = len(low)
     while cut > 1 and low[cut - 1] in last:
         cut -= 1
@@ -191,33 +193,35 @@ def _read_words(places: PlaceMap, text: str, label: str, context: tuple[str, str
         skip = 1 if low[0] == "the" and cut > 1 else 0
         head_piece = (Piece(f"{lead}{words[0]} "),) if skip else ()
         kind = "nature" if low[cut] in _NATURE else "name"
-        return (*head_piece, *_read_name(places, words[skip:cut], context, kind), sort)
+        return (*head_piece, *_read_name_beside_kind_word(places, words[skip:cut], context, kind), sort)
     if low[0] == "the" and label != "CITY":
         article = lead + words[0] + " "
         return (Piece(article), Piece(text[len(article) :], kind="name" if label == "FACILITY" else "nature"))
-    return (_read_unknown(text, label, context),)
+    return (_read_unknown_place(text, label, context),)
 
 
-def _read_rest(places: PlaceMap, words: Sequence[str], label: str, context: tuple[str, str]) -> Reading:
+def _read_remaining_words(places: PlaceMap, words: Sequence[str], label: str, context: tuple[str, str]) -> Reading:
     text = " ".join(words)
     item = find_place(places, text, label, *context)
-    return (Piece(text, item),) if item is not None else _read_words(places, text, label, context)
+    return (Piece(text, item),) if item is not None else _read_unlisted_name(places, text, label, context)
 
 
-def _read_name(places: PlaceMap, words: Sequence[str], context: tuple[str, str], kind: str) -> Reading:
+def _read_name_beside_kind_word(places: PlaceMap, words: Sequence[str], context: tuple[str, str], kind: str) -> Reading:
     """Read the name before or after a word such as ``Bridge``: a place's, a family's, or one without meaning."""
     for size in range(len(words), 0, -1):
         text = " ".join(words[:size])
         item = find_place(places, text, "CITY", *context[:1])
         least = 4 if size == len(words) else 5
         if item is not None and item.kind in ("city", "region", "country") and item.size >= least:
-            rest = (Piece(" "), *_read_name(places, words[size:], context, kind)) if words[size:] else ()
+            rest = (
+                (Piece(" "), *_read_name_beside_kind_word(places, words[size:], context, kind)) if words[size:] else ()
+            )
             return (Piece(text, item), *rest)
     return (Piece(" ".join(words), kind=kind),)
 
 
-def _read_unknown(text: str, label: str, context: tuple[str, str]) -> Piece:
-    if _is_sort_word(normalize_surface(text)):
+def _read_unknown_place(text: str, label: str, context: tuple[str, str]) -> Piece:
+    if _is_kind_word(normalize_surface(text)):
         return Piece(text)
     kind = _KIND_OF_LABEL.get(label, "city")
     return Piece(text, kind="name" if kind == "facility" else kind, context=context)

@@ -60,7 +60,7 @@ def _has_digit(text: str) -> bool:
 
 def change_digits(places: PlaceMap, kind: str, text: str, key: str = "") -> str:
     """Return the text with other digits: the first of a number is not 0 where it was not, and the whole differs."""
-    number_of = places.cast.ledger.number
+    number_of = places.cast.ledger.draw_number
     digits = [i for i, c in enumerate(text) if c.isdigit()]
     out = list(text)
     for attempt in range(8):
@@ -102,14 +102,14 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     if not _has_digit(core):
         return None
     source = _COUNTRY_OF_LABEL.get(label) or next((code for code, p in _CODES if p.fullmatch(core.strip())), "")
-    if not source and _get_postcode_form(places.home) == _get_shape(core):
+    if not source and _get_postcode_form(places.home) == _describe_shape(core):
         source = places.home
     target = places.get_target_country(source) if source else ""
     if target != source and target in read_toml()["postcodes"]:
         form = _get_postcode_form(target)
         prefix = prefix and f"{_ROAD_SIGNS.get(target, target) if len(prefix) == 2 else target}-"
     else:
-        form, target = _get_shape(core), source
+        form, target = _describe_shape(core), source
     key = f"{normalize_surface(core)}>{target}.{region}"
     value = places.cast.ledger.assign("postcode", key, partial(_draw_postcode, places, form, target, key, region))
     if value is None:
@@ -121,26 +121,26 @@ def _get_postcode_form(country: str) -> str:
     return str(read_toml()["postcodes"].get(country, {}).get("form", ""))
 
 
-def _get_shape(text: str) -> str:
+def _describe_shape(text: str) -> str:
     return "".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in text)
 
 
 @cache
-def _read_zones() -> dict[str, str]:
+def _map_states_to_zip_digits() -> dict[str, str]:
     """Return state to the first digit of its ZIP codes."""
     return {state: zone for zone, states in read_toml()["postcodes"]["zones"].items() for state in states.split()}
 
 
 def _draw_postcode(places: PlaceMap, form: str, country: str, key: str, region: str, attempt: int) -> str:
-    number_of = places.cast.ledger.number
+    number_of = places.cast.ledger.draw_number
     number = number_of("postcode", key, attempt)
     starts: Sequence[str] = ()
     if country == "GB" and form[:1] == "A":
         starts = list_words("postcodes", "areas", "GB")
         form = form.lstrip("A")
         form = form if form[:1] == "9" else "9" + form
-    elif country == "US" and region in _read_zones():
-        starts = (_read_zones()[region],)
+    elif country == "US" and region in _map_states_to_zip_digits():
+        starts = (_map_states_to_zip_digits()[region],)
     elif country in read_toml()["postcodes"]:
         starts = list_words("postcodes", country, "first")
     letters = _LETTERS.get(country, _LETTERS[""])
@@ -149,7 +149,7 @@ def _draw_postcode(places: PlaceMap, form: str, country: str, key: str, region: 
         number, index = divmod(number, len(starts))
         out = starts[index]
         if country != "GB":
-            form = _drop_characters(form, len(out))
+            form = _drop_first_characters(form, len(out))
     for c in form:
         if number < 32:
             number = number_of("postcode", f"{key}\0{out}", attempt)
@@ -161,7 +161,7 @@ def _draw_postcode(places: PlaceMap, form: str, country: str, key: str, region: 
     return out
 
 
-def _drop_characters(form: str, count: int) -> str:
+def _drop_first_characters(form: str, count: int) -> str:
     """Return a form without its first ``count`` letters and digits, and the signs before and between them."""
     while count and form:
         count -= form[0] in "9A"
@@ -187,7 +187,7 @@ def _fold_token(token: str) -> str:
     return normalize_surface(token).rstrip(".")
 
 
-def is_address(text: str) -> bool:
+def is_street_address(text: str) -> bool:
     """Whether a text with a number has a word for a street."""
     low = [_fold_token(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
     if any(w in read_word_set("units", "box") for w in low):
@@ -217,9 +217,9 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
         return None
     if _NUMBERED.fullmatch(surface):  # Highway 61, PSC 3, Box 123, APO, AE 09021
         return change_digits(places, "house", surface)
-    text, code = _mark_postcode(surface)
+    text, code = _extract_postcode(surface)
     segments = re.split(r"(\s*[,;\n]\s*)", text)
-    region = _find_state(places, segments)
+    region = _find_target_state(places, segments)
     rewriter = _AddressRewriter(places, render_place, surface)
     out = ""
     for i, segment in enumerate(segments):
@@ -233,7 +233,7 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
     return out
 
 
-def _mark_postcode(surface: str) -> tuple[str, str]:
+def _extract_postcode(surface: str) -> tuple[str, str]:
     """Return the address with a mark for its postal code, which is not the number of a house; and the code."""
     for country, pattern in _CODES:
         certain = country in ("GB", "CA", "NL", "PL", "PT", "BR")
@@ -248,7 +248,7 @@ def _mark_postcode(surface: str) -> tuple[str, str]:
     return surface, ""
 
 
-def _find_state(places: PlaceMap, segments: Sequence[str]) -> str:
+def _find_target_state(places: PlaceMap, segments: Sequence[str]) -> str:
     """Return the code of the region where the address goes, where it names one of the United States."""
     for word in (word for segment in segments for word in re.findall(r"\b[A-Z]{2}\b", segment)):
         item = find_region(places.kb, "US", word)
@@ -295,7 +295,7 @@ class _AddressRewriter:
             return self._change_house_digits(text)
         street = _find_street(tokens, words)
         if street is None and not self._has_street and any(numbers):
-            street = _find_bare_street(self._places, tokens, words)
+            street = _find_street_without_type(self._places, tokens, words)
         if street is None:
             return self._rewrite_place(text)
         self._has_street = True
@@ -304,7 +304,7 @@ class _AddressRewriter:
         if new is None:
             return None
         head = "".join(self._change_house_digits(t) if _has_digit(t) else t for t in tokens[: street.start])
-        rest = self._rewrite_rest(tokens[street.end :])
+        rest = self._rewrite_after_street(tokens[street.end :])
         return None if rest is None else head + new + rest
 
     def _change_house_digits(self, text: str) -> str:
@@ -316,11 +316,11 @@ class _AddressRewriter:
         rest = change_digits(self._places, "unit", text[len(word) :], self._surface)
         if _has_digit(rest):
             return word + rest
-        number = self._places.cast.ledger.number("unit", self._surface)
+        number = self._places.cast.ledger.draw_number("unit", self._surface)
         letters = [c for c in _UNIT_LETTERS if c.lower() not in rest.lower()]
         return word + "".join(letters[number % len(letters)] if c.isalpha() else c for c in rest)
 
-    def _rewrite_rest(self, tokens: Sequence[str]) -> str | None:
+    def _rewrite_after_street(self, tokens: Sequence[str]) -> str | None:
         """Rewrite what follows a street's name without a comma: its type, a direction, a number, a unit, a place."""
         out = ""
         lasts, units = _read_street_words("last"), read_word_set("units", "words")
@@ -392,17 +392,13 @@ def _find_street(tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
     return None
 
 
-def _find_bare_street(places: PlaceMap, tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
+def _find_street_without_type(places: PlaceMap, tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
     """Find a name beside a number without a word for street: 10 Broadway, Marszałkowska 12."""
     start = next((i for i in words if tokens[i][0].isalpha() and len(tokens[i]) > 3), None)
     if start is None:
         return None
-    end = start
-    while (
-        end + 2 < len(tokens)
-        and tokens[end + 2][0].isalpha()
-        and _fold_token(tokens[end + 2]) not in read_word_set("units", "words")
-    ):
+    end, units = start, read_word_set("units", "words")
+    while end + 2 < len(tokens) and tokens[end + 2][0].isalpha() and _fold_token(tokens[end + 2]) not in units:
         end += 2
     return _Street(start, end + 1, places.language if places.language in read_toml()["streets"] else "en", False)
 
@@ -420,7 +416,7 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
         number = change_digits(places, "street number", ordinal[1])
         return number + get_ordinal_suffix(int(number), ordinal[2])
     key = normalize_surface(name)
-    draw = partial(places.cast.ledger.number, "street", key)
+    draw = partial(places.cast.ledger.draw_number, "street", key)
     pool, forms = list_words("streets", language, "names"), list_words("streets", language, "more")
 
     def propose(attempt: int) -> str:
@@ -438,10 +434,8 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
         return None
     if joined:
         new += "str." if name.endswith("str.") else _find_street_type(name.rstrip("."))[0].lower()
-    elif language in _STREET_ENDINGS and (
-        language != "de" or key.split(" ")[0] in read_word_set("streets", "de", "first")
-    ):
-        new += _STREET_ENDINGS[language]  # "Am Markt" is a street's full name, "Kölner" has its Straße behind it
+    elif language != "de" or key.split(" ")[0] in read_word_set("streets", "de", "first"):
+        new += _STREET_ENDINGS.get(language, "")  # "Am Markt" is a full name, "Kölner" has its Straße behind it
     return new.upper() if name.isupper() and len(name) > 2 else new.lower() if name.islower() else new
 
 

@@ -17,11 +17,10 @@ from unicodedata import normalize
 
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
-from allonym.replace.cast import Cast, Renderer
-from allonym.replace.collisions import avoid_collisions
-from allonym.replace.dates import check_shift
-from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
-from allonym.replace.permitted_words import is_permitted_age, is_permitted_time, is_permitted_title
+from allonym.replace.cast import Renderer, make_cast
+from allonym.replace.collisions import avoid_collisions, is_permitted_age, is_permitted_time, is_permitted_title
+from allonym.replace.dates import check_shift_options
+from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogate_grammar, traits
 
 ORDER = (
     ("places", "LOCATION"),
@@ -59,27 +58,26 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     options = (*(r.options for r in rules if r.operator == "pseudonym"), *(t.options for t in targets))
     paths = sorted({str(o["kb"]) for o in options if o.get("kb")})
     if len(paths) > 1:
-        raise PolicyError(
-            f"operator 'pseudonym': all rules of a policy must name the same knowledge base, got {', '.join(paths)}"
-        )
+        required = "all rules of a policy must name the same knowledge base"
+        raise PolicyError(f"operator 'pseudonym': {required}, got {', '.join(paths)}")
     kb = KnowledgeBase.open(paths[0] if paths else None)
     # A letter and its accent, where they are two characters, would be read as two letters.
     targets = [replace(t, surfaces=tuple(normalize("NFC", s) for s in t.surfaces)) for t in targets]
     for code in {str(t.options.get("country", "")) for t in targets} - {""}:
         if not any(item.country == code for item in kb.pool("country")):
             raise PolicyError(f"operator 'pseudonym': the knowledge base knows no country {code!r} to move to")
-    cast = Cast.of(setting, kb, remarks, targets)
+    cast = make_cast(setting, kb, remarks, targets)
     out: dict[str, Renderer] = {}
     for module, families in ORDER:
-        members = [t for t in targets if cast.family(t) in families.split()]
+        members = [t for t in targets if cast.get_family(t) in families.split()]
         if members:
             members.sort(key=lambda t: t.entity.spans[0])
             out |= import_module(f"allonym.replace.{module}").make_renderers(cast, members)
     return avoid_collisions(cast, targets, out)
 
 
-def _check_pseudonym(options: Mapping[str, Any], where: str) -> None:
-    check_shift(options, where)
+def _check_pseudonym_options(options: Mapping[str, Any], where: str) -> None:
+    check_shift_options(options, where)
     country = options.get("country", "")
     if country and not (len(country) == 2 and country.isascii() and country.isalpha() and country.isupper()):
         raise PolicyError(f"{where}.country must be a code of ISO 3166 with two capitals, such as PT, got {country!r}")
@@ -87,7 +85,7 @@ def _check_pseudonym(options: Mapping[str, Any], where: str) -> None:
         KnowledgeBase.open(str(options["kb"]))  # a missing or damaged file is reported now, not at the first name
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check_pseudonym, grammar=declare_surrogates)
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check_pseudonym_options, grammar=declare_surrogate_grammar)
 def pseudonym(
     mention: Mention,
     setting: Setting,
@@ -126,6 +124,6 @@ def render_mention(mention: Mention, setting: Setting, renderers: Mapping[str, R
         return mention.tag
     if out.casefold() == normalize("NFC", mention.text).casefold():
         label = mention.entity.label  # a title such as "Dr" is its own pseudonym
-        may_stay = is_permitted_title if label == "TITLE" else _MAY_STAY.get(setting.policy.taxonomy.lineage(label)[-1])
+        may_stay = is_permitted_title if label == "TITLE" else _MAY_STAY.get(setting.policy.taxonomy.get_family(label))
         return mention.text if may_stay is not None and may_stay(mention.text) else mention.tag
     return out

@@ -69,9 +69,9 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
     joined = any(t.plain in ("&", "sons", "brothers", "bros") for t in tokens)
     formal = any(t.legal or t.plain in read_word_set("organisations", "family") for t in tokens)
     law = any(t.plain in _LAW for t in tokens)
-    shouted = all(tokens[i].text.isupper() for i in words) and (
-        len(words) > 1 or any(t.legal and t.text.isupper() and t.plain in _WRITTEN_SMALL for t in tokens)
-    )
+    may_be_family = joined or formal or law or len(words) == 1
+    form_shouts = any(t.legal and t.text.isupper() and t.plain in _WRITTEN_SMALL for t in tokens)
+    shouted = all(tokens[i].text.isupper() for i in words) and (len(words) > 1 or form_shouts)
     end = 0
     for i, token in enumerate(tokens):
         if i < end:
@@ -86,9 +86,7 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
             sort = "fixed"
         elif _follows_saint(tokens, i):
             sort = "saint"
-        elif token.plain in places.families or (
-            (joined or formal or len(words) == 1 or law) and _is_family(places, token)
-        ):
+        elif token.plain in places.families or (may_be_family and _is_family_name(places, token)):
             sort = "family"
         else:
             sort = "acronym" if is_acronym(token.text) and len(token.plain) < 5 and not shouted else "word"
@@ -109,11 +107,7 @@ def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | 
     """Return the index behind the place that starts at ``i``; None where none does."""
     words = [j for j in range(i, len(tokens)) if tokens[j].word and not tokens[j].legal][:_LONGEST_PLACE]
     generic = read_word_set("organisations", "generic")
-    if (
-        tokens[i].plain == "the"
-        or _follows_saint(tokens, i)
-        or tokens[i].plain in read_word_set("organisations", "saints")
-    ):
+    if _follows_saint(tokens, i) or tokens[i].plain in read_word_set("organisations", "saints") | {"the"}:
         return None
     for j in reversed(words):
         text, last = "".join(t.text for t in tokens[i : j + 1]), tokens[j].plain
@@ -121,16 +115,13 @@ def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | 
             continue
         if last in ("of", "&", "and") or (last in generic and last not in _OF_PLACES):
             continue
-        if (
-            normalize_surface(text) in places.cast.places
-            or find_nationality(places, text) is not None
-            or names_large_place(places, text)
-        ):
+        is_known = normalize_surface(text) in places.cast.places or find_nationality(places, text) is not None
+        if is_known or is_large_place(places, text):
             return j + 1
     return None
 
 
-def names_large_place(places: PlaceMap, text: str) -> bool:
+def is_large_place(places: PlaceMap, text: str) -> bool:
     """Whether a text names a place that a name may hold: no small town, for many words are names of one."""
     item = find_known_place(places, text)
     return item is not None and (item.kind != "city" or item.size >= 5)
@@ -147,7 +138,7 @@ def find_nationality(places: PlaceMap, text: str) -> Item | None:
     return None
 
 
-def _is_family(places: PlaceMap, token: Token) -> bool:
+def _is_family_name(places: PlaceMap, token: Token) -> bool:
     if len(token.plain) < 3 or token.text.isupper():
         return False
     return any(f.part == "last" and f.weight >= 5 for f in places.kb.name_facts(token.plain))
@@ -172,7 +163,7 @@ def list_name_words(text: str) -> tuple[str, ...]:
     return tuple(normalize_surface(w) for w in WORD.findall(text))
 
 
-def get_distinctive_name(label: str) -> str:
+def get_distinctive_organisation_name(label: str) -> str:
     """Return an organization's name without the words that say its sort."""
     common = read_word_set("organisations", "generic") | read_word_set("organisations", "legal")
     return " ".join(w for w in list_name_words(label) if w.rstrip(".") not in common) or label

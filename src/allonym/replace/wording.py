@@ -1,9 +1,16 @@
-"""How a replacement is written: its case, numbers in words, and changes to a text put in their places."""
+"""How a replacement is written: its case, numbers in words, and its place in the sentence.
+
+Which characters belong to a replacement and which to the sentence: endings, letters, spaces, articles.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
+
+from allonym.document import trim_blanks
+from allonym.text.words import WORD
 
 ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -85,3 +92,181 @@ def get_ordinal_suffix(value: int, model: str) -> str:
     """Return ``st``, ``nd``, ``rd`` or ``th``, in capitals where ``model`` is."""
     suffix = "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
     return suffix.upper() if model.isupper() else suffix
+
+
+NAMES = frozenset(
+    "PERSON ORGANIZATION LOCATION PRODUCT EVENT ORIGIN OCCUPATION FAMILY_RELATION TERM WORK_OF_ART LAW LANGUAGE "
+    "OTHER_IDENTIFYING_ATTRIBUTE TRADE_UNION".split()
+)
+"""Families whose mentions may end in a possessive."""
+
+AS_IT_IS = frozenset({"SECRET", "SPELLED_WORD"})
+"""Families whose last character may be part of them, whatever it is."""
+
+LONGEST_ATTACHED = 40
+
+_APOSTROPHES = "'’ʼ＇"
+_ABBREVIATIONS = frozenset(
+    "inc ltd corp co llc jr sr st dr mr mrs ms prof rev hon gen col maj capt lt sgt bros ave blvd rd no vs etc "
+    "dept univ mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun approx est".split()
+)
+# Names that end like a possessive and are none.
+_WITH_S = frozenset(
+    "mcdonald moody poor lowe macy kohl wendy domino denny arby applebee sotheby christie sainsbury lloyd kellogg "
+    "hershey dillard levi joe jerry reese dick".split()
+)
+# Scripts that put no space between words, where letters around a name are not part of it.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+def trim_mention(text: str, start: int, end: int, family: str) -> tuple[int, int]:
+    """Return the part of ``text[start:end]`` to be replaced; outer space, a possessive and a full stop stay.
+
+    It is never empty, and always all of it for families in :data:`AS_IT_IS`.
+    """
+    first, last = text[start], text[end - 1]
+    if (first.isalnum() and last.isalnum() and last not in "sS") or family in AS_IT_IS:
+        return start, end
+    a, b = trim_blanks(text, start, end)
+    if a == b:
+        return start, end
+    while b - a > 1 and text[b - 1] in ",;:!?":
+        b -= 1
+    if b - a > 1 and text[b - 1] == "." and _ends_sentence(text, a, b - 1):
+        b -= 1
+    if family in NAMES and b - a > 2:
+        if text[b - 1] in "sS" and text[b - 2] in _APOSTROPHES:
+            if family != "ORGANIZATION" or text[a : b - 2].rpartition(" ")[2].lower() not in _WITH_S:
+                b -= 2
+        elif text[b - 1] in _APOSTROPHES and text[b - 2] in "sS":
+            b -= 1
+    while b - a > 1 and text[b - 1].isspace():
+        b -= 1
+    return a, b
+
+
+def _ends_sentence(text: str, start: int, stop: int) -> bool:
+    """Whether the full stop at ``stop`` ends a sentence, not an abbreviation."""
+    word = re.split(r"\s", text[start:stop])[-1]
+    if "." in word and sum(map(str.isalpha, word)) <= 6 and "@" not in word and "/" not in word:
+        return False
+    return (len(word) > 2 or word.isdigit()) and word.lower() not in _ABBREVIATIONS
+
+
+def is_word_character(char: str) -> bool:
+    """Whether a character joins the letter or digit beside it into one word."""
+    if char.isascii():
+        return char.isalnum()
+    if unicodedata.category(char)[0] == "M" or char in "\u200d\ufe0e\ufe0f":
+        return True
+    return char.isalnum() and not _UNSPACED.match(char)
+
+
+def grow_span(text: str, start: int, end: int, low: int, high: int) -> tuple[int, int]:
+    """Return ``start, end`` with the letters and digits that touch them, within ``low..high``: the ``th`` of ``6th``.
+
+    Runs of more than 40 are left alone, and so are scripts that write no spaces.
+    """
+    a, b = start, end
+    if a > low and is_word_character(text[a - 1]) and is_word_character(text[a]):
+        stop = max(low, a - LONGEST_ATTACHED)
+        while a > stop and is_word_character(text[a - 1]):
+            a -= 1
+        if a > low and is_word_character(text[a - 1]):
+            a = start
+    if b < high and is_word_character(text[b]) and (is_word_character(text[b - 1]) or not text[b].isalnum()):
+        stop = min(high, b + LONGEST_ATTACHED)
+        while b < stop and is_word_character(text[b]):
+            b += 1
+        if b < high and is_word_character(text[b]):
+            b = end
+    return a, b
+
+
+def widen_removal(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
+    """Return ``start, end``, grown within ``low..high`` by what a mention that is removed would leave over.
+
+    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will come
+    before; empty at the start of the text.
+    """
+    if end < high and text[end] in _APOSTROPHES:
+        stop = end + 1
+        while stop < high and stop < end + 4 and text[stop].isalpha():
+            stop += 1
+        if 1 < stop - end < 4:
+            end = stop
+    after = text[end] if end < len(text) else ""
+    if start > low and text[start - 1] in " \t" and (not after or after.isspace() or after in ".,;:!?)]}"):
+        return start - 1, end
+    if after and after in " \t" and end < high and (not before or before in " \t\n\r([{"):
+        return start, end + 1
+    return start, end
+
+
+def find_article(text: str, start: int, low: int) -> tuple[int, int] | None:
+    """Return the place of the indefinite article right before ``start``, not below ``low``; None without one.
+
+    A capital ``A`` counts only where a sentence begins: ``Serie A`` has no article.
+    """
+    end = start - 1
+    if end <= low or text[end] not in " \n\t\u00a0":
+        return None
+    first = end - (2 if text[end - 1] in "nN" else 1)
+    if first < low or text[first] not in "aA":
+        return None
+    if first > 0:
+        before = text[first - 1]
+        if before.isalnum() or before in "-'’_.@/\\&":
+            return None
+        i = first - 1
+        while i >= 0 and text[i].isspace() and text[i] not in "\n\r":
+            i -= 1
+        if text[first] == "A" and i >= 0 and text[i] not in "\n\r.!?:;\"“”'‘(>*-–—":
+            return None
+    return first, end
+
+
+def fit_article(original: str, replacement: str) -> str | None:
+    """Return an article as ``replacement`` requires it; None where it does not tell how it is spoken."""
+    vowel = _starts_with_vowel(replacement)
+    if vowel is None:
+        return None
+    if not vowel:
+        return original[0]
+    return original if len(original) == 2 else original + "n"
+
+
+def change_article(text: str, start: int, low: int, replacement: str) -> tuple[int, int, str] | None:
+    """Return start, end and new form of the article right before ``start``, not below ``low``.
+
+    None where there is none, or where it fits the replacement already.
+    """
+    place = find_article(text, start, low)
+    article = text[slice(*place)] if place is not None else ""
+    fitting = fit_article(article, replacement) if article else None
+    return (*place, fitting) if place is not None and fitting is not None and fitting != article else None
+
+
+_SPOKEN_YOU = ("UNI", "USE", "USU", "UK", "US", "UTI", "URO", "URA", "URU", "UGA")
+_LETTER_NAMES = frozenset("AEFHILMNORSX")
+_SPELLED = frozenset({"IP", "API", "ID", "IMEI", "IMSI", "MBI", "NHS", "SSN", "NPI", "URL", "UUID"})
+
+
+def _starts_with_vowel(replacement: str) -> bool | None:
+    """Whether a replacement, spoken, starts with a vowel; None where it has no letter or digit."""
+    match = WORD.search(replacement)
+    if match is None:
+        return None
+    word = match[0]
+    if word[0].isdigit():
+        return word[0] == "8" or word in ("11", "18")
+    upper = word.upper()
+    if word.isupper() and (upper in _SPELLED or not any(c in "AEIOUY" for c in upper)):
+        return upper[0] in _LETTER_NAMES
+    if upper[0] == "U":
+        return not word.isupper() and not upper.startswith(_SPOKEN_YOU)
+    if upper.startswith(("EU", "ONE", "OUI")):
+        return False
+    return upper[0] in "AEIO" or upper.startswith(("HONO", "HOUR", "HEIR", "HONES"))

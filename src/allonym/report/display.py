@@ -1,7 +1,8 @@
 """A document as HTML: its findings, or the edits of a plan. It is made only on request.
 
 No other object of the package shows text in a notebook. The HTML holds its own style, no script, and asks nobody for
-anything; everything that comes from the document is escaped.
+anything; everything that comes from the document is escaped. Labels of a family share a colour; the workbench has the
+same families and colours (``server/static/js/families.js``, ``server/static/css/base.css``), and a test compares them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from allonym.detect.turns import with_turns
+from allonym.detect.turns import add_turns
 from allonym.document import Document, Interval, Span
 from allonym.errors import UsageError
-from allonym.files.output import PartFile
-from allonym.labels import Taxonomy
+from allonym.files.output import write_file
+from allonym.labels import TAXONOMY, Taxonomy
 from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy
-from allonym.report.families import FAMILIES, find_family, format_label
-from allonym.report.pages import read_resource, write_policy
+from allonym.report.html import read_resource, write_content_security_policy
 from allonym.resolve import resolve
 
 _STYLE = "templates/display.css"
@@ -92,14 +92,14 @@ class Display:
         speakers = _find_speakers(self.document, rows)
         edits = self.plan.edits if self.plan is not None else ()
         marks = [_mark_edit(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._mark_findings()
-        before = _draw_before(text, rows, marks, speakers)
+        before = _draw_marked_rows(text, rows, marks, speakers)
         body = []
         if self.plan is None:
             body = [f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>' for cell in before]
         else:
             body.append('<div class="row heads"><div class="cell before">Before</div>'
                         '<div class="cell after">After</div></div>')  # fmt: skip
-            for cell, after in zip(before, self._draw_after(rows, speakers), strict=True):
+            for cell, after in zip(before, self._draw_rows_after(rows, speakers), strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{after}</div></div>'
@@ -130,7 +130,7 @@ class Display:
             for s in shown
         ]
 
-    def _draw_after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
+    def _draw_rows_after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
         assert self.plan is not None
         text, edits = self.document.text, self.plan.edits
         i, position = 0, 0  # the next edit, and how far the text is written or gone
@@ -204,7 +204,7 @@ def display(
         PlanMismatch: the plan was made for another text.
         UsageError: a span reaches past the end of the text, or neither spans nor a plan were given.
     """
-    document = with_turns(document if isinstance(document, Document) else Document("", document))
+    document = add_turns(document if isinstance(document, Document) else Document("", document))
     loaded = Policy.load(policy)
     if spans_or_plan is None:
         return Display(document, detect(document, loaded), None, loaded.taxonomy)
@@ -233,7 +233,7 @@ def draw_page(views: Sequence[Display], title: str = "") -> str:
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(write_policy(style))}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(write_content_security_policy(style))}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="robots" content="noindex">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n'
@@ -252,17 +252,11 @@ def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> No
     path = Path(path)
     check_page_name(path)
     if not path.parent.is_dir():
-        raise UsageError(f"cannot write page {path.name}: there is no such folder")
+        raise UsageError(f"cannot write page {path}: there is no folder {path.parent}")
     try:
-        part = PartFile(path)
-        try:
-            part.path.chmod(0o600)
-            part.write(draw_page(views, title).encode("utf-8"))
-            part.finish()
-        finally:
-            part.close(remove=True)
+        write_file(path, draw_page(views, title).encode("utf-8"), private=True)
     except OSError as error:
-        raise UsageError(f"cannot write page {path.name}: {error.strerror}") from None
+        raise UsageError(f"cannot write page {path}: {error.strerror}") from None
 
 
 def check_page_name(path: Path) -> None:
@@ -296,7 +290,7 @@ def _find_speakers(document: Document, rows: list[Interval]) -> list[Interval]:
     return [speaker_at.get(start, (0, 0)) for start, _ in rows]
 
 
-def _draw_before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
+def _draw_marked_rows(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
     """Draw the rows with the marks in them, which are sorted and disjoint."""
     i = 0
     for (start, end), speaker in zip(rows, speakers, strict=True):
@@ -356,3 +350,47 @@ def _write_footer() -> str:
     from allonym import __version__
 
     return f"Made by allonym {__version__}. This file asks no other computer for anything."
+
+
+ROOTS = {
+    "person": ("PERSON", "PRONOUN", "SPELLED_WORD"),
+    "organization": ("ORGANIZATION", "PRODUCT", "TRADE_UNION"),
+    "place": ("LOCATION",),
+    "time": ("DATE_TIME",),
+    "contact": ("EMAIL_ADDRESS", "PHONE_NUMBER", "ONLINE_ID"),
+    "official": ("GOVERNMENT_ID", "GENERIC_ID", "DEVICE_ID", "VEHICLE_ID"),
+    "finance": ("FINANCIAL_ID", "NUMERIC"),
+    "trait": (
+        *("ORIGIN", "GENDER", "SEXUAL_ORIENTATION", "FAMILY_RELATION", "MARITAL_STATUS"),
+        *("AGE", "OCCUPATION", "IMMIGRATION_STATUS", "LANGUAGE"),
+    ),
+    "health": ("MEDICAL_TERM",),
+    "secret": ("SECRET",),
+    "other": (),
+}
+"""Family to the labels that it has, with all below them; ``other`` has the rest."""
+
+FAMILIES = tuple(ROOTS)
+_FAMILY_OF = {label: name for name, labels in ROOTS.items() for label in labels}
+_SHORT = frozenset("ID IP URL IBAN SSN VIN UUID US UK DE API MAC IMEI IMSI PIN CVV VAT NHS AWS SWIFT HTTP ABA".split())
+
+
+def find_family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
+    """Return the family of a label; ``other`` for an unknown one.
+
+    >>> find_family("US_SSN")
+    'official'
+    """
+    return next((_FAMILY_OF[name] for name in taxonomy.lineage(label) if name in _FAMILY_OF), "other")
+
+
+def format_label(label: str) -> str:
+    """Return the name of a label for people.
+
+    >>> format_label("EMAIL_ADDRESS"), format_label("US_SSN")
+    ('Email address', 'US SSN')
+    """
+    words = label.split("_")
+    parts = [w if w in _SHORT or (i == 0 and len(w) == 2) else w.lower() for i, w in enumerate(words)]
+    joined = " ".join(parts)
+    return joined[:1].upper() + joined[1:]

@@ -7,19 +7,19 @@ script by their digests and nothing else, so that not even a slip could run or l
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from allonym.report.bars import draw_bars
-from allonym.report.bubbles import LEVELS, draw_bubbles, find_darkness_step
-from allonym.report.charts import draw_chart
-from allonym.report.numbers import format_cell, format_number, list_digits, list_methods
-from allonym.report.page import Block, Key, Mark, Page, Reader, Section
-from allonym.report.pages import embed_resources, load_templates, read_resource
-from allonym.report.plots import Bars, Bubbles, Chart
-from allonym.report.svg import draw_shape, draw_tag, name_colour
+from allonym.errors import MissingExtra
+from allonym.report.charts import LEVELS, draw_bars, draw_bubbles, draw_chart, find_darkness_step
+from allonym.report.page import Bars, Block, Bubbles, Chart, Key, Mark, Page, Reader, Section
+from allonym.report.svg import draw_element, draw_shape, get_colour_class
+from allonym.report.values import format_cell, format_number, list_digits, list_methods
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,7 +47,7 @@ def html(page: Page) -> str:
         **context,
         page=page,
         footer=page.footer or _write_footer(),
-        **embed_resources(read_resource("templates/style.css"), read_resource("templates/page.js")),
+        **make_template_values(read_resource("templates/style.css"), read_resource("templates/page.js")),
     )
 
 
@@ -91,17 +91,14 @@ def _load_environment() -> Environment:
     environment = load_templates("allonym.report", "the HTML report", "swap")
     from markupsafe import Markup
 
+    pictures: dict[type[Block], Callable[[Any, str], str]] = {Chart: draw_chart, Bars: draw_bars, Bubbles: draw_bubbles}
+
     def draw_picture(block: Block, ident: str) -> Markup:
-        if isinstance(block, Chart):
-            return Markup(draw_chart(block, ident))
-        if isinstance(block, Bars):
-            return Markup(draw_bars(block, ident))
-        assert isinstance(block, Bubbles)
-        return Markup(draw_bubbles(block, ident))
+        return Markup(pictures[type(block)](block, ident))
 
     def draw_swatch(slot: int) -> Markup:
-        drawing = draw_tag("path", d=draw_shape(slot, 7, 7, 4.6), class_=f"mark {name_colour(slot)}")
-        return Markup(draw_tag("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
+        drawing = draw_element("path", d=draw_shape(slot, 7, 7, 4.6), class_=f"mark {get_colour_class(slot)}")
+        return Markup(draw_element("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
 
     environment.globals |= {
         "picture": draw_picture,
@@ -129,7 +126,7 @@ def _list_block_kinds() -> list[str]:
     while waiting:
         kind = waiting.pop(0)
         waiting += kind.__subclasses__()
-        kinds += [kind.kind] if kind.kind else []
+        kinds += [kind.__name__.lower()] if kind is not Block else []
     return kinds
 
 
@@ -159,3 +156,49 @@ def _write_footer() -> str:
 def _make_natural_sort_key(value: str) -> tuple[int, float, str]:
     digits = value.replace(".", "", 1)
     return (0, float(value), "") if digits.isascii() and digits.isdigit() else (1, 0.0, value)
+
+
+def load_templates(package: str, needed_for: str, extra: str) -> Environment:
+    """The Jinja2 environment of the folder ``templates`` of a package; it escapes whatever templates are given.
+
+    Raises:
+        MissingExtra: Jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise MissingExtra(needed_for, extra) from error
+    environment = Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["safe"] = Markup
+    return environment
+
+
+@cache
+def read_resource(path: str) -> str:
+    """A file of the package ``allonym.report``."""
+    return files("allonym").joinpath("report", *path.split("/")).read_text(encoding="utf-8")
+
+
+def make_template_values(style: str, script: str) -> dict[str, str]:
+    """What a template needs to hold a style and a script: both as they are, and the policy that allows them."""
+    from markupsafe import Markup
+
+    return {"style": Markup(style), "script": Markup(script), "policy": write_content_security_policy(style, script)}
+
+
+def write_content_security_policy(style: str, script: str = "") -> str:
+    """A content security policy that allows a style and a script by their digests, and nothing else."""
+    allowed = f"script-src {_hash_content(script)}; " if script else ""
+    return f"default-src 'none'; style-src {_hash_content(style)}; {allowed}base-uri 'none'; form-action 'none'"
+
+
+def _hash_content(content: str) -> str:
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -6,24 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from allonym.report.charts import read_middle
-from allonym.report.numbers import format_cell, format_number, list_digits
-from allonym.report.page import (
-    Beside,
-    Block,
-    Details,
-    Figures,
-    Matrix,
-    Notice,
-    Page,
-    Reader,
-    Section,
-    Settings,
-    Table,
-    Tabs,
-    Text,
-)
-from allonym.report.plots import Bars, Bubbles, Chart, Multiples
+from allonym.report import page as blocks
+from allonym.report.charts import get_point_value
+from allonym.report.values import format_cell, format_number, list_digits
 
 ROWS = 40
 """Rows of a table that are written; a line says how many more there are."""
@@ -31,7 +16,7 @@ PASSAGES = 10
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
 
-def markdown(page: Page) -> str:
+def markdown(page: blocks.Page) -> str:
     """The page as GitHub-flavoured Markdown. What comes from data cannot end a table, open a tag or make a link."""
     parts = [f"# {_escape_text(page.title)}"]
     if page.subtitle:
@@ -41,20 +26,20 @@ def markdown(page: Page) -> str:
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _draw_block(block: Block, level: int) -> list[str]:
+def _draw_block(block: blocks.Block, level: int) -> list[str]:
     return _KINDS[block.kind](block, level)
 
 
-def _draw_section(block: Section, level: int) -> list[str]:
+def _draw_section(block: blocks.Section, level: int) -> list[str]:
     inside = [part for b in block.blocks for part in _draw_block(b, level + 1)]
     return [f"{'#' * min(level, 6)} {_escape_text(block.title)}", *inside]
 
 
-def _draw_text(block: Text, level: int) -> list[str]:
+def _draw_text(block: blocks.Text, level: int) -> list[str]:
     return [_escape_text(block.text)]
 
 
-def _draw_notice(block: Notice, level: int) -> list[str]:
+def _draw_notice(block: blocks.Notice, level: int) -> list[str]:
     names = {"note": "NOTE", "warning": "WARNING", "sensitive": "CAUTION"}
     lines = [
         f"> [!{names[block.tone]}]",
@@ -64,7 +49,7 @@ def _draw_notice(block: Notice, level: int) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _draw_figures(block: Figures, level: int) -> list[str]:
+def _draw_figures(block: blocks.Figures, level: int) -> list[str]:
     rows = []
     for f in block.figures:
         value = format_cell(f.value, f.number, f.digits).line
@@ -74,42 +59,34 @@ def _draw_figures(block: Figures, level: int) -> list[str]:
     return [_format_table(("", "Value", ""), rows, (False, True, False))]
 
 
-def _draw_table(block: Table, level: int) -> list[str]:
+def _draw_table(block: blocks.Table, level: int) -> list[str]:
     kinds = [(c.number, d) for c, d in zip(block.columns, list_digits(block), strict=True)]
     body = [[format_cell(v, *kind).line for v, kind in zip(r.cells, kinds, strict=True)] for r in block.rows[:ROWS]]
     for line, row in zip(body, block.rows, strict=False):
         if row.mark == "chosen":
             line[0] += " (chosen)"
-    out = [f"**{_escape_text(block.title)}**"] if block.title else []
+    out = [_embolden(block.title)]
     out.append(_format_table([c.name for c in block.columns], body, [c.number != "text" for c in block.columns]))
     if len(block.rows) > ROWS:
         out.append(f"{len(block.rows) - ROWS:,} more rows are in the HTML and JSON reports.")
-    return [*out, *([_escape_text(block.note)] if block.note else [])]
+    return [*out, _escape_text(block.note)]
 
 
-def _draw_chart(block: Chart, level: int) -> list[str]:
+def _draw_chart(block: blocks.Chart, level: int) -> list[str]:
     head = f"**{_escape_text(block.title)}** ({_escape_text(block.y.name)} against {_escape_text(block.x.name)})"
     rows = []
     for series in block.series:
-        xs = [read_middle(p.x) for p in series.points if read_middle(p.x) == read_middle(p.x)]
-        ys = [read_middle(p.y) for p in series.points if read_middle(p.y) == read_middle(p.y)]
+        xs = [value for p in series.points if (value := get_point_value(p.x)) == value]
+        ys = [value for p in series.points if (value := get_point_value(p.y)) == value]
         marked = sum(p.mark == "frontier" for p in series.points)
         best = next((p.label for p in series.points if p.mark == "chosen"), "")
-        rows.append(
-            (
-                series.name,
-                f"{len(series.points):,}",
-                _format_range(xs, block.x.number),
-                _format_range(ys, block.y.number),
-                str(marked or ""),
-                best,
-            )
-        )
+        ranges = _format_range(xs, block.x.number), _format_range(ys, block.y.number)
+        rows.append((series.name, f"{len(series.points):,}", *ranges, str(marked or ""), best))
     names = ("Series", "Points", block.x.name, block.y.name, "Emphasised", "Chosen")
     return [head, _escape_text(block.description), _format_table(names, rows, (False, True, True, True, True, False))]
 
 
-def _draw_bars(block: Bars, level: int) -> list[str]:
+def _draw_bars(block: blocks.Bars, level: int) -> list[str]:
     rows = [
         (
             g.name,
@@ -122,68 +99,67 @@ def _draw_bars(block: Bars, level: int) -> list[str]:
     ]
     names = ("", "", block.axis.name, block.reference or "Reference")
     lines = "; ".join(f"{name}: {format_number(value, block.axis.number)}" for name, value in block.guides)
-    head = [f"**{_escape_text(block.title)}**", _escape_text(block.description)]
-    return [*head, *([_escape_text(lines)] if lines else []), _format_table(names, rows, (False, False, True, True))]
+    table = _format_table(names, rows, (False, False, True, True))
+    return [_embolden(block.title), _escape_text(block.description), _escape_text(lines), table]
 
 
-def _draw_bubbles(block: Bubbles, level: int) -> list[str]:
+def _draw_bubbles(block: blocks.Bubbles, level: int) -> list[str]:
     return [f"**{_escape_text(block.title)}**: {len(block.bubbles)} bubbles. {_escape_text(block.description)}"]
 
 
-def _draw_matrix(block: Matrix, level: int) -> list[str]:
+def _draw_matrix(block: blocks.Matrix, level: int) -> list[str]:
     rows = [
         (name, *(format_cell(s.value, block.number, block.digits).line for s in squares))
         for name, squares in block.rows
     ]
-    title = [f"**{_escape_text(block.title)}**"] if block.title else []
-    numeric = [False, *(True for _ in block.columns)]
-    return [
-        *title,
-        _format_table((block.corner, *block.columns), rows, numeric),
-        *([_escape_text(block.note)] if block.note else []),
-    ]
+    table = _format_table((block.corner, *block.columns), rows, [False, *(True for _ in block.columns)])
+    return [_embolden(block.title), table, _escape_text(block.note)]
 
 
-def _draw_settings(block: Settings, level: int) -> list[str]:
+def _draw_settings(block: blocks.Settings, level: int) -> list[str]:
     out = []
     for name, facts in block.groups:
         lines = [f"- {_escape_text(key)}: {_escape_text(format_cell(value).line)}" for key, value in facts]
-        out += ([f"**{_escape_text(name)}**"] if name else []) + ["\n".join(lines)]
+        out += [_embolden(name), "\n".join(lines)]
     return out
 
 
-def _draw_details(block: Details, level: int) -> list[str]:
+def _draw_details(block: blocks.Details, level: int) -> list[str]:
     inside = [part for b in block.blocks for part in _draw_block(b, level)]
     return [f"<details><summary>{_escape_text(block.title)}</summary>", *inside, "</details>"]
 
 
-def _draw_beside(block: Beside, level: int) -> list[str]:
+def _draw_beside(block: blocks.Beside, level: int) -> list[str]:
     return [part for b in block.blocks for part in _draw_block(b, level)]
 
 
-def _draw_tabs(block: Tabs, level: int) -> list[str]:
+def _draw_tabs(block: blocks.Tabs, level: int) -> list[str]:
     out = []
-    for label, blocks in block.options:
+    for label, inside in block.options:
         out.append(
             f"*{_escape_text(block.title)}: {_escape_text(label)}*" if block.title else f"*{_escape_text(label)}*"
         )
-        out += [part for b in blocks for part in _draw_block(b, level)]
+        out += [part for b in inside for part in _draw_block(b, level)]
     return out
 
 
-def _draw_multiples(block: Multiples, level: int) -> list[str]:
-    return [f"**{_escape_text(block.title)}**", *(part for c in block.charts for part in _draw_chart(c, level))]
+def _draw_multiples(block: blocks.Multiples, level: int) -> list[str]:
+    return [_embolden(block.title), *(part for c in block.charts for part in _draw_chart(c, level))]
 
 
-def _draw_reader(block: Reader, level: int) -> list[str]:
-    out = [f"**{_escape_text(block.title)}**"]
+def _draw_reader(block: blocks.Reader, level: int) -> list[str]:
+    out = [_embolden(block.title)]
     for p in block.passages[:PASSAGES]:
         tags = ", ".join(t.text for t in p.tags)
         out.append(f"**{_escape_text(p.title)}** {_escape_text(tags)}")
         out += [f"Before:\n\n> {_escape_text(p.before)}", f"After:\n\n> {_escape_text(p.after)}"]
     if len(block.passages) > PASSAGES:
         out.append(f"{len(block.passages) - PASSAGES:,} more passages are in the HTML and JSON reports.")
-    return [*out, *([_escape_text(block.note)] if block.note else [])]
+    return [*out, _escape_text(block.note)]
+
+
+def _embolden(title: str) -> str:
+    return f"**{_escape_text(title)}**" if title else ""
 
 
 def _format_range(values: Sequence[float], kind: Any) -> str:

@@ -1,8 +1,8 @@
 """The parts of a report: a page of sections of immutable blocks, drawn as HTML, as Markdown or as JSON.
 
 A new kind of block is a dataclass here, a macro of its ``kind`` in ``templates/blocks.html`` and a function in
-:mod:`allonym.report.markdown`. Blocks hold plain values; how numbers are written is settled in one place,
-:mod:`allonym.report.numbers`. Charts are in :mod:`allonym.report.plots`.
+:mod:`allonym.report.markdown`; charts are drawn by :mod:`allonym.report.charts` and :mod:`allonym.report.vega`. Blocks
+hold plain values; how numbers are written is settled in one place, :mod:`allonym.report.values`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 
 Tone = Literal["", "good", "bad", "warn", "muted"]
 Kind = Literal["text", "number", "count", "share", "p", "power"]
-"""How a column or an axis is written: ``power`` as a power of ten, ``p`` as a p value; see :mod:`.numbers`."""
+"""How a column or an axis is written: ``power`` as a power of ten, ``p`` as a p value; see :mod:`.values`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,12 @@ Facts = tuple[tuple[str, Cell], ...]
 
 @dataclass(frozen=True, slots=True)
 class Block(Serialisable):
-    """Anything that stands on a page. ``kind`` names what draws it."""
+    """Anything that stands on a page."""
 
-    kind: ClassVar[str] = ""
+    @property
+    def kind(self) -> str:
+        """The name of the class in small letters, which names what draws it."""
+        return type(self).__name__.lower()
 
     def to_dict(self, texts: bool = False) -> dict[str, Any]:
         """Plain values for JSON: the kind, and the fields by name."""
@@ -67,7 +70,6 @@ class Block(Serialisable):
 class Section(Block):
     """A heading and what belongs under it; sections in sections get smaller headings. ``anchor`` names it in links."""
 
-    kind: ClassVar[str] = "section"
     title: str
     blocks: tuple[Block, ...]
     anchor: str = ""
@@ -77,7 +79,6 @@ class Section(Block):
 class Text(Block):
     """A paragraph."""
 
-    kind: ClassVar[str] = "text"
     text: str
     tone: Literal["", "lead", "muted"] = ""
 
@@ -86,7 +87,6 @@ class Text(Block):
 class Notice(Block):
     """A notice that the reader must not miss, with a list of particulars where there are any."""
 
-    kind: ClassVar[str] = "notice"
     text: str
     tone: Literal["note", "warning", "sensitive"] = "note"
     items: tuple[str, ...] = ()
@@ -112,7 +112,6 @@ class Figure:
 class Figures(Block):
     """Key figures side by side."""
 
-    kind: ClassVar[str] = "figures"
     figures: tuple[Figure, ...]
 
 
@@ -138,7 +137,6 @@ class Row:
 class Table(Block):
     """A table that can be sorted, and filtered where it is long. ``shown`` rows show at first; 0: all."""
 
-    kind: ClassVar[str] = "table"
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -160,7 +158,6 @@ class Square:
 class Matrix(Block):
     """A table whose cells are coloured: a confusion matrix, a heat table, a map of choices."""
 
-    kind: ClassVar[str] = "matrix"
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Square, ...]], ...]
@@ -200,7 +197,6 @@ class Passage:
 class Reader(Block):
     """Passages before and after, side by side, a few at a time. ``keys`` explain the colours of the marks."""
 
-    kind: ClassVar[str] = "reader"
     title: str
     passages: tuple[Passage, ...]
     keys: tuple[Key, ...] = ()
@@ -211,7 +207,6 @@ class Reader(Block):
 class Settings(Block):
     """Names and values, in named groups."""
 
-    kind: ClassVar[str] = "settings"
     groups: tuple[tuple[str, Facts], ...]
 
 
@@ -219,7 +214,6 @@ class Settings(Block):
 class Details(Block):
     """Blocks that stay folded until somebody opens them."""
 
-    kind: ClassVar[str] = "details"
     title: str
     blocks: tuple[Block, ...]
 
@@ -228,7 +222,6 @@ class Details(Block):
 class Tabs(Block):
     """Alternatives of which one shows at a time; ``chosen`` is the first to show. Print shows all."""
 
-    kind: ClassVar[str] = "tabs"
     title: str
     options: tuple[tuple[str, tuple[Block, ...]], ...]
     chosen: int = 0
@@ -243,7 +236,6 @@ class Tabs(Block):
 class Beside(Block):
     """Blocks next to each other where there is room."""
 
-    kind: ClassVar[str] = "beside"
     blocks: tuple[Block, ...]
 
 
@@ -271,3 +263,149 @@ class Page(Serialisable):
         """Every block, also those inside others, in reading order."""
         for block in (*self.lead, *self.sections):
             yield from block.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: its name, how its values are written, and what of it is shown; without limits, what the points need."""
+
+    name: str
+    number: Kind = "number"
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a chart. Estimates are drawn with their intervals where the point is emphasised.
+
+    Attributes:
+        label: what it is; facts: what else to say about it when it is pointed at.
+        mark: ``chosen`` is ringed, ``frontier`` drawn in full, ``hollow`` as an outline.
+    """
+
+    x: float | Estimate
+    y: float | Estimate
+    label: str = ""
+    facts: Facts = ()
+    mark: Literal["", "frontier", "chosen", "hollow"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one colour and mark. ``slot`` numbers both, so that a series looks the same in every chart.
+
+    ``line`` joins the points in their order: ``thin`` behind them, ``full`` as a curve; ``dashed`` breaks it.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    slot: int = 0
+    line: Literal["", "thin", "full", "dashed"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A line that is not data: the frontier, a limit, the diagonal of a reliability plot."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    style: Literal["frontier", "limit", "reference"] = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart(Block):
+    """Points and lines over two axes.
+
+    Attributes:
+        description: what a reader who does not see it should know.
+        better: the corner to aim for, e.g. ``lower right``; an arrow points there.
+        size: ``small`` for many beside each other.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    guides: tuple[Guide, ...] = ()
+    description: str = ""
+    better: Literal["", "lower right", "upper right", "lower left", "upper left"] = ""
+    size: Literal["wide", "small"] = "wide"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a group."""
+
+    series: str
+    value: float | Estimate
+    slot: int = 0
+    facts: Facts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The bars of one thing, and a value to compare them with."""
+
+    name: str
+    bars: tuple[Bar, ...]
+    reference: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bars(Block):
+    """Horizontal bars in groups, with intervals; ``reference`` names the tick across each group's bars.
+
+    ``guides`` are names and values of lines across all bars.
+    """
+
+    title: str
+    axis: Axis
+    groups: tuple[Group, ...]
+    reference: str = ""
+    description: str = ""
+    note: str = ""
+    guides: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """A thing on a map: where, how big, how dark (0 to 1), with a short label inside and a longer one beside it."""
+
+    x: float
+    y: float
+    size: float
+    level: float
+    label: str
+    words: str = ""
+    facts: Facts = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bubbles(Block):
+    """A map of bubbles. ``levels`` are the values that the lightest and the darkest colour stand for."""
+
+    title: str
+    bubbles: tuple[Bubble, ...]
+    size_name: str
+    level_name: str
+    levels: tuple[float, float]
+    description: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Multiples(Block):
+    """Small charts beside each other, with one legend."""
+
+    title: str
+    charts: tuple[Chart, ...]
+    note: str = ""
+
+    @property
+    def inside(self) -> tuple[Block, ...]:
+        """The blocks that this one holds."""
+        return self.charts

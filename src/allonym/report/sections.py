@@ -4,7 +4,7 @@ Columns of tables, key figures and bars are written as tables themselves, one in
 
     name | source | kind and digits | note | when
 
-A source is a path into the result or the row (:func:`allonym.report.values.read_path`); the kind is one of
+A source is a path into the result or the row (:func:`allonym.report.values.get_nested_value`); the kind is one of
 :data:`allonym.report.page.Kind`, with digits as in ``share.1``; what is empty at the end may be left out. A field with
 ``when`` is left out where that path has no value; ``texts`` before the path asks for words of documents to be allowed.
 A part that needs more than paths is a function of the result, which yields blocks and stands among the parts.
@@ -17,32 +17,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from allonym.report.page import (
-    Beside,
-    Block,
-    Column,
-    Details,
-    Figure,
-    Figures,
-    Kind,
-    Notice,
-    Row,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
-from allonym.report.plots import Axis, Bar, Bars, Group
+from allonym.report import page
 from allonym.report.values import (
     Plain,
     Source,
     Template,
     fill_template,
+    get_nested_value,
     has_estimate,
     has_value,
     read_cell,
     read_estimate,
-    read_path,
     read_rows,
 )
 
@@ -55,7 +40,7 @@ class Field:
 
     name: str
     source: str
-    kind: Kind = "text"
+    kind: page.Kind = "text"
     digits: int | None = None
     note: str = ""
     when: str = ""
@@ -73,7 +58,7 @@ def parse_fields(table: str) -> tuple[Field, ...]:
 def _parse_field(line: str) -> Field:
     name, source, form, note, when, *rest = [*(cell.strip() for cell in line.split("|")), "", "", "", ""][:9]
     kind, _, digits = form.partition(".")
-    if not source or any(rest) or kind not in ("", *get_args(Kind)):
+    if not source or any(rest) or kind not in ("", *get_args(page.Kind)):
         raise ValueError(f"report: a field is 'name | source | kind.digits | note | when', got {line.strip()!r}")
     return Field(name, source, kind or "text", int(digits) if digits else None, note, when)  # type: ignore[arg-type]
 
@@ -101,11 +86,11 @@ class Part(ABC):
     texts: bool = False
 
     @abstractmethod
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """Return the part's block; ``texts`` says whether words of documents may show."""
 
 
-Parts = tuple[Part | Callable[[Plain], Iterable[Block]], ...]
+Parts = tuple[Part | Callable[[Plain], Iterable[page.Block]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +100,9 @@ class Paragraph(Part):
     text: Template
     tone: Literal["", "lead", "muted"] = ""
 
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """See the base class."""
-        return Text(fill_template(self.text, result), self.tone)
+        return page.Text(fill_template(self.text, result), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +112,9 @@ class Warn(Part):
     text: Template
     tone: Literal["note", "warning", "sensitive"] = "note"
 
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """See the base class."""
-        return Notice(fill_template(self.text, result), self.tone)
+        return page.Notice(fill_template(self.text, result), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +125,18 @@ class KeyFigures(Part):
     """
 
     fields: str
-    tones: Mapping[str, Callable[[Plain], Tone]] = field(default_factory=dict)
+    tones: Mapping[str, Callable[[Plain], page.Tone]] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
 
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """See the base class."""
         figures = []
         for f in select_fields(self.fields, result, texts):
             tone = self.tones[f.name](result) if f.name in self.tones else ""
             before = read_cell(result, self.before[f.name]) if f.name in self.before else None
             label, note = fill_template(f.name, result), fill_template(f.note, result)
-            figures.append(Figure(label, read_cell(result, f.source), note, f.kind, f.digits, tone, before))
-        return Figures(tuple(figures))
+            figures.append(page.Figure(label, read_cell(result, f.source), note, f.kind, f.digits, tone, before))
+        return page.Figures(tuple(figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,21 +150,24 @@ class ValueTable(Part):
         mark: sets rows apart.
     """
 
-    title: str
+    title: Template
     rows: Source
-    fields: str
+    fields: Template
     note: Template = ""
     shown: int = 0
     mark: Callable[[Any], RowMark] = lambda row: ""
 
-    def draw(self, result: Plain, texts: bool = False) -> Table:
+    def draw(self, result: Plain, texts: bool = False) -> page.Table:
         """See the base class."""
-        fields = select_fields(self.fields, result, texts)
+        table = self.fields if isinstance(self.fields, str) else self.fields(result)
+        fields = select_fields(table, result, texts)
         columns = tuple(
-            Column(fill_template(f.name, result), f.kind, f.digits, fill_template(f.note, result)) for f in fields
+            page.Column(fill_template(f.name, result), f.kind, f.digits, fill_template(f.note, result)) for f in fields
         )
-        body = (Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in read_rows(result, self.rows))
-        return Table(
+        body = (
+            page.Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in read_rows(result, self.rows)
+        )
+        return page.Table(
             fill_template(self.title, result), columns, tuple(body), fill_template(self.note, result), self.shown
         )
 
@@ -195,7 +183,7 @@ class BarChart(Part):
     """
 
     title: Template
-    axis: Axis
+    axis: page.Axis
     rows: Source
     bars: str
     reference: str = ""
@@ -204,17 +192,19 @@ class BarChart(Part):
     note: str = ""
     guides: tuple[tuple[str, float], ...] = ()
 
-    def draw(self, result: Plain, texts: bool = False) -> Bars:
+    def draw(self, result: Plain, texts: bool = False) -> page.Bars:
         """See the base class."""
         groups = []
         fields = select_fields(self.bars, result, texts)
         for row in read_rows(result, self.rows):
-            bars = tuple(Bar(f.name, read_estimate(read_path(row, f.source)), f.digits or 0) for f in fields)
-            reference = read_path(row, self.reference) if self.reference else None
+            bars = tuple(
+                page.Bar(f.name, read_estimate(get_nested_value(row, f.source)), f.digits or 0) for f in fields
+            )
+            reference = get_nested_value(row, self.reference) if self.reference else None
             value = read_estimate(reference).value if has_estimate(reference) else None
-            groups.append(Group(str(read_path(row, "name") or ""), bars, value))
+            groups.append(page.Group(str(get_nested_value(row, "name") or ""), bars, value))
         title = fill_template(self.title, result)
-        return Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
+        return page.Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +215,10 @@ class Folded(Part):
     parts: Parts
     below: str = ""
 
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """See the base class."""
-        values = read_path(result, self.below) if self.below else result
-        return Details(fill_template(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
+        values = get_nested_value(result, self.below) if self.below else result
+        return page.Details(fill_template(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +227,9 @@ class SideBySide(Part):
 
     parts: Parts
 
-    def draw(self, result: Plain, texts: bool = False) -> Block:
+    def draw(self, result: Plain, texts: bool = False) -> page.Block:
         """See the base class."""
-        return Beside(tuple(draw_parts(self.parts, result, texts=texts)))
+        return page.Beside(tuple(draw_parts(self.parts, result, texts=texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +241,16 @@ class SectionSpec:
         anchor: its name in links.
         needs: there is no section where this source has no value.
         parts: what it shows, in this order.
-        defaults: values that the result may leave out.
+        derive: returns values that the parts need besides those of the result.
     """
 
     title: Template
     anchor: Template
     needs: Source
     parts: Parts
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    derive: Callable[[Plain], Plain] = lambda result: {}
 
-    def __call__(self, result: Plain, *, texts: bool = False) -> Section | None:
+    def __call__(self, result: Plain, *, texts: bool = False) -> page.Section | None:
         """Draw the section; None where the result has nothing to show.
 
         Args:
@@ -269,12 +259,12 @@ class SectionSpec:
         """
         if not has_value(result, self.needs):
             return None
-        result = {**self.defaults, **result}
+        result = {**result, **self.derive(result)}
         blocks = tuple(draw_parts(self.parts, result, texts=texts))
-        return Section(fill_template(self.title, result), blocks, fill_template(self.anchor, result))
+        return page.Section(fill_template(self.title, result), blocks, fill_template(self.anchor, result))
 
 
-def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[Block]:
+def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[page.Block]:
     """Yield the blocks of parts that have something to show."""
     for part in parts:
         if not isinstance(part, Part):

@@ -13,13 +13,11 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from allonym.errors import UsageError
-from allonym.report.charts import read_middle
+from allonym.report.charts import get_point_value
 from allonym.report.evaluate.page import compare_page, evaluation_page
-from allonym.report.numbers import format_cell
-from allonym.report.page import Block, Facts, Kind, Page, Tabs
-from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Multiples, Point, Series
+from allonym.report.page import Axis, Bar, Bars, Block, Chart, Facts, Group, Kind, Multiples, Page, Point, Series, Tabs
 from allonym.report.swap import swap_page
-from allonym.report.values import Plain, has_estimate, read_estimate, read_part
+from allonym.report.values import Plain, format_cell, has_estimate, read_estimate, read_mapping
 from allonym.serial import to_plain
 from allonym.stats import Estimate
 
@@ -104,14 +102,14 @@ def vega(result: Result | Plain | Page) -> dict[str, Plot]:
     """
     if isinstance(result, Page):
         return dict(_name_plots(result))
-    values: Plain = result if isinstance(result, Mapping) else _read_values(result)
+    values: Plain = result if isinstance(result, Mapping) else _get_plain_values(result)
     values = next(({"measures": {name: values}} for key, name in _ALONE.items() if key in values), values)
     for key, page in _PAGES.items():
         if key in values:
             plots = dict(_name_plots(page(values)))
             if key == "versions":
                 return dict(zip(("versions",), plots.values(), strict=False))
-            bars = _make_recall_bars(read_part(read_part(values, "measures"), "detection"))
+            bars = _make_recall_bars(read_mapping(read_mapping(values, "measures"), "detection"))
             return plots | ({"recall": _make_plot(_specify_bars(bars), bars.title)} if bars is not None else {})
     raise UsageError(f"these are values of no swap, evaluation or comparison: none of {', '.join(_PAGES)} is there")
 
@@ -127,7 +125,7 @@ _PAGES: Mapping[str, Callable[[Plain], Page]] = {
 }
 
 
-def _read_values(result: Any) -> Plain:
+def _get_plain_values(result: Any) -> Plain:
     values = result.to_dict() if hasattr(result, "to_dict") else None
     if not isinstance(values, Mapping):
         raise UsageError(f"plots need a result with to_dict(), or its plain values, got {type(result).__name__}")
@@ -137,7 +135,7 @@ def _read_values(result: Any) -> Plain:
 def _name_plots(page: Page) -> Iterator[tuple[str, Plot]]:
     names: set[str] = set()
     for block in (*page.lead, *page.sections):
-        for title, label, spec in _list_pictures(block, ""):
+        for title, label, spec in _specify_pictures(block, ""):
             name = NAMES.get(title) or "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
             stem = name = f"{name} {label}".strip()
             number = 2
@@ -147,7 +145,7 @@ def _name_plots(page: Page) -> Iterator[tuple[str, Plot]]:
             yield name, _make_plot(spec, title + (f", {label}" if label else ""))
 
 
-def _list_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _specify_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield title, label of the tab unless it is the chosen one, and specification of each picture, in reading
     order."""
     if isinstance(block, Chart):
@@ -162,10 +160,10 @@ def _list_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[st
         for number, (name, blocks) in enumerate(block.options):
             tab = "" if number == block.chosen else f"N = {name}" if block.title.endswith(" N") else name
             for inner in blocks:
-                yield from _list_pictures(inner, f"{label} {tab}".strip())
+                yield from _specify_pictures(inner, f"{label} {tab}".strip())
     else:
         for inner in block.inside:
-            yield from _list_pictures(inner, label)
+            yield from _specify_pictures(inner, label)
 
 
 def _make_plot(spec: dict[str, Any], title: str) -> Plot:
@@ -221,7 +219,7 @@ def _specify_chart(chart: Chart) -> dict[str, Any]:
 def _make_row(series: Series, number: int, point: Point) -> dict[str, Any]:
     row: dict[str, Any] = {"series": series.name, "order": number, "mark": point.mark}
     for name, value in (("x", point.x), ("y", point.y)):
-        row[name] = read_middle(value)
+        row[name] = get_point_value(value)
         if isinstance(value, Estimate):
             row |= {f"{name}_low": value.low, f"{name}_high": value.high}
     return row | ({"label": point.label} if point.label else {}) | _format_facts(point.facts)
@@ -230,7 +228,7 @@ def _make_row(series: Series, number: int, point: Point) -> dict[str, Any]:
 def _specify_bars(bars: Bars) -> dict[str, Any]:
     rows = []
     for name, bar in ((group.name, bar) for group in bars.groups for bar in group.bars):
-        row = {"group": name, "series": bar.series, "value": read_middle(bar.value)}
+        row = {"group": name, "series": bar.series, "value": get_point_value(bar.value)}
         ends = {"low": bar.value.low, "high": bar.value.high} if isinstance(bar.value, Estimate) else {}
         rows.append(row | ends | _format_facts(bar.facts))
     pairs = dict.fromkeys((bar.series, bar.slot) for group in bars.groups for bar in group.bars)
@@ -256,7 +254,7 @@ def _specify_bars(bars: Bars) -> dict[str, Any]:
 
 def _make_recall_bars(detection: Plain) -> Bars | None:
     """Return bars of the entities found, by label, the most frequent first."""
-    labels = read_part(detection, "levels.entity.labels")
+    labels = read_mapping(detection, "levels.entity.labels")
     scored = [(name, s) for name, s in labels.items() if has_estimate(s.get("recall")) and s.get("gold")]
     if not scored:
         return None

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, invert_plan
-from allonym.replace.context import find_article, fit_article
 from allonym.replace.mention import get_traits_by_name
+from allonym.replace.wording import find_article, fit_article
+from allonym.restore.codes import Decrypter, make_decrypter
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
 from allonym.restore.scan import Scan
-from allonym.restore.sealed import Opener, make_opener
 from allonym.restore.view import UNFINISHED
 from allonym.vault import check_vault
-from allonym.vault.records import Known, scope_names
+from allonym.vault.records import Known, format_scope_names
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -86,7 +86,7 @@ class Restorer:
         # The planner adapted the article before these replacements; it is adapted back if the text is complete.
         self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(_ARTICLE))
         self._index = Index(entry for entry in listed if not entry.operator.startswith(_ARTICLE))
-        self._opener: Opener | None = None if key is None else make_opener(require_key(key, "encrypt"))
+        self._decrypter: Decrypter | None = None if key is None else make_decrypter(require_key(key, "encrypt"))
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
@@ -116,31 +116,36 @@ class Restorer:
 
     def restore(self, text: str) -> Restored:
         """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes."""
-        matches = self._find_matches(text)
-        result = self._apply_matches(text, [m for m in matches if m.sure])
+        matches = list(self._scan(text).find_matches())
+        result = self._apply_matches(text, matches)
         return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
 
-    def _apply_matches(self, text: str, matches: Iterable[Match]) -> Restored:
+    def _scan(self, text: str, *, final: bool = True) -> Scan:
+        return Scan(text, self._index, self._decrypter, final=final)
+
+    def _apply_matches(self, text: str, matches: Iterable[Match], begin: int = 0) -> Restored:
+        """Put the originals of the sure matches into ``text`` from offset ``begin`` on, and return that part."""
         pieces: list[str] = []
         mentions: list[Found] = []
         notes: list[str] = []
-        position = size = unknown = 0
+        position, size = begin, 0
         for m in matches:
-            out = _format_output(m, text)
-            between = text[position : m.start]
+            if not m.is_sure:
+                continue
+            between, out = text[position : m.start], text[m.start : m.end]
             if m.out is None:
-                unknown += 1
                 notes.append(m.why)
-            elif m.row >= 0 and self._index.rows[m.row].text in self._articles:
-                between = _adapt_article(text, position, m.start, m.end, out)
-            size += len(between)
-            if m.out is not None:
-                mentions.append(Found(size, size + len(out), m.rule, m.label))
+            else:
+                out = m.out
+                if m.row >= 0 and self._index.rows[m.row].text in self._articles:
+                    between = _adapt_article(text, position, m.start, m.end, out)
+                start = size + len(between)
+                mentions.append(Found(start, start + len(out), m.rule, m.label))
             pieces += (between, out)
-            size += len(out)
+            size += len(between) + len(out)
             position = m.end
         pieces.append(text[position:])
-        return Restored("".join(pieces), len(mentions), unknown, tuple(dict.fromkeys(notes)), tuple(mentions))
+        return Restored("".join(pieces), len(mentions), len(notes), tuple(dict.fromkeys(notes)), tuple(mentions))
 
     @property
     def shared(self) -> int:
@@ -153,7 +158,7 @@ class Restorer:
         """Return a note if matches of ordinary words were left that no plan confirms, or nothing."""
         rows = self._index.rows
         for m in matches:
-            if m.row >= 0 and not m.sure and rows[m.row].ordinary and rows[m.row].text not in (planned or ()):
+            if m.row >= 0 and not m.is_sure and rows[m.row].is_ordinary and rows[m.row].text not in (planned or ()):
                 return (_ORDINARY,)
         return ()
 
@@ -162,16 +167,11 @@ class Restorer:
 
         Only an end that may still be, or become, part of a replacement is held back.
         """
-        return _feed_chunks(self.arriving(), chunks)
+        return self.arriving().feed_all(chunks)
 
     def arriving(self) -> Arriving:
-        """Return a :class:`Arriving`, which is fed chunks one by one."""
-        return Arriving(self._index, self._opener, self._articles)
-
-    def _find_matches(self, text: str) -> list[Match]:
-        if not len(self._index) and self._opener is None:
-            return []
-        return list(Scan(text, self._index, self._opener).find_matches())
+        """Return an :class:`Arriving`, which is fed chunks one by one."""
+        return Arriving(self)
 
 
 class Arriving:
@@ -181,10 +181,8 @@ class Arriving:
         restored, unknown: number of replacements restored so far, and of those recognised but left.
     """
 
-    def __init__(self, index: Index, opener: Opener | None, articles: frozenset[str]) -> None:
-        self._index = index
-        self._opener = opener
-        self._articles = articles
+    def __init__(self, restorer: Restorer) -> None:
+        self._restorer = restorer
         self._context = ""
         self._waiting = ""
         self.restored = 0
@@ -194,59 +192,40 @@ class Arriving:
         """Take the next chunk, and return the restored text that it decides, which may be empty."""
         if not piece:
             return ""
-        waiting = self._waiting + piece
-        cut = len(waiting)
-        tail = UNFINISHED.search(waiting, max(0, cut - 64))
-        if tail is not None:
-            cut = tail.start()
-        out, consumed = self._restore_part(waiting[:cut], final=False)
-        if consumed:
-            self._context = (self._context + waiting[:consumed])[-_CONTEXT:]
-        self._waiting = waiting[consumed:]
-        return out
+        self._waiting += piece
+        cut = len(self._waiting)
+        tail = UNFINISHED.search(self._waiting, max(0, cut - 64))
+        return self._restore_waiting(tail.start() if tail else cut, final=False)
 
     def end(self) -> str:
         """Return the rest of the restored text; no chunk follows."""
-        waiting, self._waiting = self._waiting, ""
-        if not waiting:
-            return ""
-        out, consumed = self._restore_part(waiting, final=True)
-        self._context = (self._context + waiting[:consumed])[-_CONTEXT:]
-        return out
+        return self._restore_waiting(len(self._waiting), final=True) if self._waiting else ""
 
-    def _restore_part(self, text: str, *, final: bool) -> tuple[str, int]:
-        """Restore ``text``, which follows the context, as far as it is decided; return the result and that length."""
-        scan = Scan(self._context + text, self._index, self._opener, final=final)
-        begin = len(self._context)
-        raw = scan.view.raw
-        pieces: list[str] = []
-        position = begin
-        for match in scan.find_matches(begin):
-            if not match.sure:
-                continue
-            if match.out is None:
-                self.unknown += 1
-            else:
-                self.restored += 1
-            out = _format_output(match, raw)
-            if match.out is not None and match.row >= 0 and self._index.rows[match.row].text in self._articles:
-                pieces += (_adapt_article(raw, position, match.start, match.end, out), out)
-            else:
-                pieces += (raw[position : match.start], out)
-            position = match.end
-        until = len(raw) if final else max(position, scan.held_from)
-        if not final and self._articles and (ending := _ARTICLE_LAST.search(raw, max(position, until - 4), until)):
-            until = ending.start()  # the next word may need the other article
-        pieces.append(raw[position:until])
-        return "".join(pieces), until - begin
-
-
-def _feed_chunks(arriving: Arriving, chunks: Iterable[str]) -> Iterator[str]:
-    for chunk in chunks:
-        if out := arriving.feed(chunk):
+    def feed_all(self, chunks: Iterable[str]) -> Iterator[str]:
+        """Yield the restored text of all chunks as it is decided."""
+        for chunk in chunks:
+            if out := self.feed(chunk):
+                yield out
+        if out := self.end():
             yield out
-    if out := arriving.end():
-        yield out
+
+    def _restore_waiting(self, cut: int, *, final: bool) -> str:
+        """Restore what waits, up to offset ``cut`` and as far as it is decided."""
+        begin = len(self._context)
+        text = self._context + self._waiting[:cut]
+        scan = self._restorer._scan(text, final=final)
+        matches = [match for match in scan.find_matches(begin) if match.is_sure]
+        position = matches[-1].end if matches else begin
+        until = len(text) if final else max(position, scan.held_from)
+        if not final and self._restorer._articles:
+            article = _ARTICLE_LAST.search(text, max(position, until - 4), until)
+            until = article.start() if article else until  # the next word may need the other article
+        part = self._restorer._apply_matches(text[:until], matches, begin)
+        self.restored += part.restored
+        self.unknown += part.unknown
+        self._context = text[max(0, until - _CONTEXT) : until]
+        self._waiting = self._waiting[until - begin :]
+        return part.text
 
 
 def restore(
@@ -288,23 +267,21 @@ def restore(
     if plan is not None:
         original = invert_plan(text, plan)
         if original is not None:
-            result = _describe_inverted(original, plan)
+            result = _make_inverted_result(original, plan)
             _log_restore(vault, scope, actor, result.restored, 0)
             return result
     restorer = Restorer(entries, key=key)
-    matches = restorer._find_matches(text)
+    matches = list(restorer._scan(text).find_matches())
     notes: list[str] = []
-    expected: list[tuple[int, Known]] = []
+    if lost:
+        notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
+    expected = Counter(entry.replacement for entry in _list_plan_entries(plan)) if plan is not None else Counter[str]()
+    notes += restorer._note_ordinary_words(matches, expected)
     if plan is not None:
-        if lost:
-            notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
-        expected = _list_plan_entries(plan)
-    notes += restorer._note_ordinary_words(matches, Counter(entry.replacement for _, entry in expected))
-    if plan is not None:
-        matches, missing, more = _match_plan(matches, restorer._index, expected)
+        matches, missing, more = _reconcile_with_plan(matches, restorer._index, expected)
         lost += missing
         notes += more
-    result = restorer._apply_matches(text, [m for m in matches if m.sure])
+    result = restorer._apply_matches(text, matches)
     result = replace(result, unknown=result.unknown + lost, notes=tuple(dict.fromkeys((*notes, *result.notes))))
     _log_restore(vault, scope, actor, result.restored, result.unknown)
     return result
@@ -327,19 +304,15 @@ def restore_stream(
     Raises:
         As :func:`restore`, before the first chunk is read.
     """
-    entries, _ = _collect_entries(plan, vault, key, scope)
-    restorer = Restorer(entries, key=key)
-    return _stream_and_log(restorer, chunks, vault, scope, actor)
+    arriving = Restorer(_collect_entries(plan, vault, key, scope)[0], key=key).arriving()
 
+    def stream() -> Iterator[str]:
+        try:
+            yield from arriving.feed_all(chunks)
+        finally:
+            _log_restore(vault, scope, actor, arriving.restored, arriving.unknown)
 
-def _stream_and_log(
-    restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str, actor: str
-) -> Iterator[str]:
-    arriving = restorer.arriving()
-    try:
-        yield from _feed_chunks(arriving, chunks)
-    finally:
-        _log_restore(vault, scope, actor, arriving.restored, arriving.unknown)
+    return stream()
 
 
 def _log_restore(vault: Vault | None, scope: str, actor: str, restored: int, unknown: int) -> None:
@@ -362,9 +335,9 @@ def _collect_entries(
     lost = 0
     if plan is not None:
         if all(e.original is not None for e in plan.edits):
-            entries += (entry for _, entry in _list_plan_entries(plan))
-            entries += _list_articles(plan)
-            lost = sum(_is_lost(e) for e in plan.edits)
+            entries += _list_plan_entries(plan)
+            entries += _list_adapted_articles(plan)
+            lost = sum(_is_irreversible(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
                 "this plan holds no originals, so it cannot restore; "
@@ -384,26 +357,22 @@ def _collect_entries(
 def _check_scope(vault: Vault, scope: str) -> None:
     names = [scope_info.name for scope_info in vault.info().scopes]
     if scope not in names:
-        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {scope_names(names)}")
+        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
 
 
-def _is_lost(edit: Edit) -> bool:
+def _is_irreversible(edit: Edit) -> bool:
     """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
     return not edit.operator.startswith(_ARTICLE) and (
         get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
     )
 
 
-def _list_plan_entries(plan: Plan) -> list[tuple[int, Known]]:
-    """Return the plan's replacements that can be searched for, with the indexes of their edits."""
-    out = []
-    for i, e in enumerate(plan.edits):
-        if e.operator.startswith(_ARTICLE) or _is_lost(e) or e.original is None:
-            continue
-        token, original = _strip_surroundings(e.replacement, e.original)
-        whose = str(e.entity) if e.entity else f"@{e.start}"
-        out.append((i, Known(token, original, e.label, e.operator, whose)))
-    return out
+def _list_plan_entries(plan: Plan) -> Iterator[Known]:
+    """Yield the plan's replacements that can be searched for."""
+    for e in plan.edits:
+        if not e.operator.startswith(_ARTICLE) and not _is_irreversible(e) and e.original is not None:
+            token, original = _strip_surroundings(e.replacement, e.original)
+            yield Known(token, original, e.label, e.operator, str(e.entity) if e.entity else f"@{e.start}")
 
 
 def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
@@ -425,58 +394,52 @@ def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
 
 
-def _describe_inverted(original: str, plan: Plan) -> Restored:
+def _make_inverted_result(original: str, plan: Plan) -> Restored:
     mentions = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if not e.operator.startswith(_ARTICLE))
     return Restored(original, len(mentions), found=mentions)
 
 
-def _match_plan(
-    matches: list[Match], index: Index, expected: Sequence[tuple[int, Known]]
+def _reconcile_with_plan(
+    matches: list[Match], index: Index, expected: Mapping[str, int]
 ) -> tuple[list[Match], int, list[str]]:
     """Use the counts of the whole text: restore surfaces in order, drop surplus matches, note missing replacements."""
     notes: list[str] = []
-    expected_counts = Counter(entry.replacement for _, entry in expected)
     there = {m.row for m in matches}
-    matches = _drop_surplus(matches, index, expected_counts)
+    matches = _drop_surplus(matches, index, expected)
     whole_counts = Counter(m.row for m in matches if m.row >= 0 and m.is_whole)
     matched_rows = {m.row for m in matches if m.row >= 0}
     missing = 0
     for i, row in enumerate(index.rows):
-        if row.text not in expected_counts:
+        if row.text not in expected:
             continue
         if i not in matched_rows:
             missing += 1
-            if row.ordinary and i in there:
+            if row.is_ordinary and i in there:
                 notes.append(f"a number or word for {row.label} occurs more or less often than the plan put it there")
             else:
                 notes.append(f"a replacement for {row.label} is no longer in the text")
-        elif (
-            len(set(row.originals)) > 1
-            and row.target() is not None
-            and whole_counts[i]
-            and whole_counts[i] != len(row.originals)
-        ):
+        elif row.has_variants and whole_counts[i] not in (0, len(row.originals)):
             notes.append(f"one {row.label} was restored as its fullest name throughout")
     used = Counter[int]()
     out = []
     for m in matches:
         if m.row >= 0 and m.is_whole and m.out is not None:
             row = index.rows[m.row]
-            if len(set(row.originals)) > 1 and whole_counts[m.row] == len(row.originals) and m.out == row.target():
+            if row.has_variants and whole_counts[m.row] == len(row.originals) and m.out == row.target():
                 m = m._replace(out=row.originals[used[m.row]])
             used[m.row] += 1
         out.append(m)
     return out, missing, notes
 
 
-def _drop_surplus(matches: list[Match], index: Index, expected_counts: Mapping[str, int]) -> list[Match]:
+def _drop_surplus(matches: list[Match], index: Index, expected: Mapping[str, int]) -> list[Match]:
     """Drop doubtful matches of a replacement that are more than the plan made; the others become sure."""
 
     def is_doubtful(m: Match) -> bool:
-        expected = m.row >= 0 and index.rows[m.row].rare and index.rows[m.row].text in expected_counts
-        return not (m.sure or expected) or (m.words == 1 and "typo" in m.rule)
+        is_expected = m.row >= 0 and index.rows[m.row].is_rare and index.rows[m.row].text in expected
+        return not (m.is_sure or is_expected) or (m.words == 1 and "typo" in m.rule)
 
-    remaining = Counter({i: expected_counts.get(row.text, 0) for i, row in enumerate(index.rows)})
+    remaining = Counter({i: expected.get(row.text, 0) for i, row in enumerate(index.rows)})
     remaining.subtract(m.row for m in matches if m.row >= 0 and m.is_whole and not is_doubtful(m))
     kept_places: set[int] = set()
     for exact in (True, False):
@@ -485,14 +448,11 @@ def _drop_surplus(matches: list[Match], index: Index, expected_counts: Mapping[s
             if m.row >= 0 and is_doubtful(m) and (m.rule == "exact") == exact:
                 places.setdefault(m.row, []).append(i)
         for row, row_matches in places.items():
-            if len(row_matches) == remaining[row] or (remaining[row] > 0 and all(matches[i].sure for i in row_matches)):
+            are_sure = all(matches[i].is_sure for i in row_matches)
+            if len(row_matches) == remaining[row] or (remaining[row] > 0 and are_sure):
                 kept_places.update(row_matches)
                 remaining[row] -= len(row_matches)
-    return [m._replace(sure=True) for i, m in enumerate(matches) if i in kept_places or not is_doubtful(m)]
-
-
-def _format_output(match: Match, raw: str) -> str:
-    return raw[match.start : match.end] if match.out is None else match.out
+    return [m._replace(is_sure=True) for i, m in enumerate(matches) if i in kept_places or not is_doubtful(m)]
 
 
 def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
@@ -510,7 +470,7 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
     return text[low:start]
 
 
-def _list_articles(plan: Plan) -> Iterator[Known]:
+def _list_adapted_articles(plan: Plan) -> Iterator[Known]:
     """Return the replacements before which a plan adapted an article."""
     for edit, following in pairwise(plan.edits):
         if edit.operator.startswith(_ARTICLE) and following.original is not None:

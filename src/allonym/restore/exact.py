@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from allonym.restore import gaps
-from allonym.restore.figures import is_date_word
+from allonym.restore.codes import is_date_word
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
-from allonym.restore.hits import Match
+from allonym.restore.hits import Match, describe_shared
 from allonym.restore.view import escape_like
-from allonym.restore.words import AFTER_APOSTROPHE, common_words
+from allonym.restore.words import AFTER_APOSTROPHE, read_common_words
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
@@ -31,58 +31,44 @@ def match_exactly(scan: Scan, word_index: int, covered_until: int) -> Match | No
             if length > 1 and index.read_word(scan.words[word_index + 1]):
                 return None  # perhaps in another form
             continue
-        form = forms[0]
+        form, text = forms[0], scan.text
         start, end = scan.starts[word_index] - len(form.head), scan.ends[last - 1] + len(form.tail)
-        text = scan.text
-        if (
-            len(forms) > 1
-            or form.target is None
-            or form.ordinary
-            or start < covered_until
-            or not text.startswith(form.text, start)
-        ):
+        if len(forms) > 1 or form.target is None or form.is_ordinary or start < covered_until:
             return None
-        if not scan.final and not has_ended(scan, form, end):
+        if end - start != len(form.text) or not text.startswith(form.text, start):
+            return None
+        if not scan.is_final and not is_end_proven(scan, form, end):
             return None
         if last < scan.count and text[end] in "'’ʼ" and lows[last] in AFTER_APOSTROPHE:
             return None
-        if end - start != len(form.text):
-            return None
-        if form.kind == TAG:
-            reach = gaps.find_tag_reach(form, text, start + len(form.head), end - len(form.tail), "")
-            if reach != (start, end, ""):
-                return None
-        elif (
-            form.kind == ADDRESS
-            or form.head
-            or form.tail
-            or len(form.text) < 2
-            or not gaps.is_separate_name(text, start, end, True)
-        ):
-            return None
         a, b = scan.view.get_text_start(start), scan.view.get_text_end(end)
-        if scan.view.list_escapes(a, b):
+        if not _is_separate(form, text, start, end) or scan.view.list_escapes(a, b):
             return None
         return Match(a, b, form.target, "exact", form.label, form.row, True, length)
     return None
 
 
+def _is_separate(form: Form, text: str, start: int, end: int) -> bool:
+    if form.kind == TAG:
+        return gaps.find_tag_reach(form, text, start + len(form.head), end - len(form.tail), "") == (start, end, "")
+    is_plain = form.kind != ADDRESS and not form.head and not form.tail and len(form.text) > 1
+    return is_plain and gaps.is_separate_name(text, start, end, True)
+
+
 def match_single_word(scan: Scan, word_index: int, covered_until: int) -> Match | None:
     """Match one word of a name letter by letter, if nothing longer and nothing else is possible there."""
     index, word, key = scan.index, scan.words[word_index], scan.lows[word_index]
-    if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in common_words():
+    if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in read_common_words():
         return None
-    if (
-        word_index + 1 >= scan.count
-        or index.read_word(scan.words[word_index + 1])
-        or (index.dates and is_date_word(word))
-    ):
+    if word_index + 1 >= scan.count or index.read_word(scan.words[word_index + 1]):
+        return None
+    if index.dates and is_date_word(word):
         return None
     start, end = scan.starts[word_index], scan.ends[word_index]
     after = scan.text[end]
-    if after in "'’ʼ-‐‑" or start < covered_until or (not scan.final and end + 8 > len(scan.text)):
+    if after in "'’ʼ-‐‑" or start < covered_until or (not scan.is_final and end + 8 > len(scan.text)):
         return None
-    index.expand_word(key, False)
+    index.derive_forms_with_word(key, False)
     forms = index.short.get((key,), ())
     if len(forms) != 1 or forms[0].text != word or forms[0].target is None or index.short_heads.get(key) != [1]:
         return None
@@ -95,13 +81,11 @@ def match_single_word(scan: Scan, word_index: int, covered_until: int) -> Match 
 
 def is_pair_start(scan: Scan, word_index: int) -> bool:
     """Tell whether this word and the next may be the first two of a longer replacement."""
-    first, pairs = scan.lows[word_index], scan.index.pairs
-    return word_index in scan.joined or any(
-        (first, r.key) in pairs for r in scan.index.read_word(scan.words[word_index + 1])
-    )
+    first, readings = scan.lows[word_index], scan.index.read_word(scan.words[word_index + 1])
+    return word_index in scan.joined or any((first, reading.key) in scan.index.pairs for reading in readings)
 
 
-def has_ended(scan: Scan, form: Form, end: int) -> bool:
+def is_end_proven(scan: Scan, form: Form, end: int) -> bool:
     """Tell whether the text so far proves that a replacement ends at ``end``."""
     text = scan.text
     if end + 8 <= len(text):
@@ -122,9 +106,9 @@ def find_literals(scan: Scan) -> Iterator[Match]:
         start = match.start()
         if start < covered_until:
             continue
-        if not scan.final and start + longest + 1 > len(text):
+        if not scan.is_final and start + longest + 1 > len(text):
             scan.limit = start
-            scan.count = min(scan.count, scan.find_token_after(start))
+            scan.count = min(scan.count, scan.find_word_after(start))
             return
         for form in index.literal[match[0]]:
             end = start + len(form.text)
@@ -135,17 +119,12 @@ def find_literals(scan: Scan) -> Iterator[Match]:
                 continue
             if not z.isalnum() and z not in CLOSING and text[end : end + 1] == z:
                 continue
-            if (a.isascii() and a.isalnum() and text[start - 1 : start].isalnum() and start) or (
-                z.isascii() and z.isalnum() and text[end : end + 1].isalnum()
-            ):
+            neighbours = ((a, text[start - 1 : start] if start else ""), (z, text[end : end + 1]))
+            if any(c.isascii() and c.isalnum() and neighbour.isalnum() for c, neighbour in neighbours):
                 continue
-            why = f"a replacement for {form.label} stands for several entities and was left"
-            why = "" if form.target is not None else why
-            stop = view.get_text_end(end)
-            begin = view.find_beginning(view.get_text_start(start), stop, form.text)
-            kinds = view.list_escapes(begin, stop)
-            out = form.target if form.target is None else escape_like(form.target, kinds)
-            rule = "+".join(k for k, _ in kinds) or "exact"
-            yield Match(begin, stop, out, rule, form.label, form.row, why=why)
+            begin, stop, escapes = view.find_in_text(start, end, form.text)
+            out = form.target if form.target is None else escape_like(form.target, escapes)
+            rule = "+".join(kind for kind, _ in escapes) or "exact"
+            yield Match(begin, stop, out, rule, form.label, form.row, why=describe_shared(form))
             covered_until = end
             break

@@ -44,14 +44,9 @@ def match_case(original: str, pattern: str, surface: str) -> str:
     if now == "lower":
         return original.lower() if was else original
     if now == "title" and (original.isupper() or original.islower()):
-        return "".join(
-            p[:1].upper() + p[1:].lower() if i % 2 else p for i, p in enumerate(split_words_and_gaps(original))
-        )
-    if now == "first" and was == "lower":
-        return original[:1].upper() + original[1:]
-    if now == "title" and was == "lower":
-        return original[:1].upper() + original[1:]
-    return original
+        pieces = split_words_and_gaps(original)
+        return "".join(p[:1].upper() + p[1:].lower() if i % 2 else p for i, p in enumerate(pieces))
+    return original[:1].upper() + original[1:] if was == "lower" else original
 
 
 def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> str:
@@ -71,7 +66,7 @@ def extract_code_characters(text: str) -> str:
     return "".join([c for c in text if c.isalnum()]).upper()
 
 
-def fill_digits(surface: str, original: str, count: int) -> str | None:
+def replace_last_characters(surface: str, original: str, count: int) -> str | None:
     """Replace the last ``count`` letters and digits of ``surface`` by the original's; None if there are fewer."""
     signs = [c for c in original if c.isalnum()]
     if len(signs) < count:
@@ -97,37 +92,27 @@ def strip_calling_code(number: str) -> str:
 
 def read_date_key(text: str) -> tuple[int | None, int | None, int | None] | None:
     """Return year, month and day of a date that can be shifted, or None."""
-    read_date_found = read_date(text)
-    return (
-        None
-        if read_date_found is None or read_date_found.month is None
-        else (read_date_found.year, read_date_found.month, read_date_found.day)
-    )
+    read = read_date(text)
+    return None if read is None or read.month is None else (read.year, read.month, read.day)
 
 
-def format_like(read_surface: ReadDate, original: str) -> str | None:
+def format_date_like(pattern: ReadDate, original: str) -> str | None:
     """Write the original's date in the format of another; None if they have different parts."""
     goal = read_date(original)
-    if goal is None or goal.month is None or read_surface.month is None:
+    if goal is None or goal.month is None or pattern.month is None:
         return None
-    if (goal.year is None, goal.day is None) != (read_surface.year is None, read_surface.day is None):
+    if (goal.year is None, goal.day is None) != (pattern.year is None, pattern.day is None):
         return None
-    leap = (2, 29) in ((goal.month, goal.day), (read_surface.month, read_surface.day))
+    leap = (2, 29) in ((goal.month, goal.day), (pattern.month, pattern.day))
     year = 2000 if leap else 2001
     try:
         to = date(goal.year or year, goal.month, goal.day or 15)
-        days = (to - date(read_surface.year or year, read_surface.month, read_surface.day or 15)).days
+        days = (to - date(pattern.year or year, pattern.month, pattern.day or 15)).days
     except ValueError:
         return None
-    out = move_date(read_surface, days) if days else read_surface.text
+    out = move_date(pattern, days) if days else pattern.text
     if out is None:
         return None
-    check = read_date(out)
-    same = check is not None and (check.year, check.month, check.day) == (goal.year, goal.month, goal.day)
-    return out if same else _swap_day_and_month(read_surface, out, goal)
-
-
-def _swap_day_and_month(read_surface: ReadDate, out: str, goal: ReadDate) -> str | None:
-    """Return ``out`` if it reads as the date ``goal`` with the day first, else None."""
-    check = read_date(out, "dmy")
-    return out if check and (check.year, check.month, check.day) == (goal.year, goal.month, goal.day) else None
+    goal_key = (goal.year, goal.month, goal.day)
+    reads = (read_date(out, order) for order in ("mdy", "dmy"))
+    return out if any(read and (read.year, read.month, read.day) == goal_key for read in reads) else None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 
 from allonym.labels import TAXONOMY
 from allonym.replace.dates import read_date
-from allonym.replace.mention import get_traits_by_name
+from allonym.replace.mention import Traits
 from allonym.restore.view import SPECIAL, View
-from allonym.restore.words import common_words
+from allonym.restore.words import read_common_words
 from allonym.text.fold import fold
 from allonym.text.names import normalize_organization, normalize_surface, parse_person, split_name
 
@@ -32,6 +31,7 @@ AND = ("and", "und", "i", "et", "y")
 
 TAG, PERSON, ORGANIZATION, LOCATION = "tag", "person", "organization", "location"
 DATE, CODE, ADDRESS, PLAIN = "date", "code", "address", "plain"
+_KINDS = {"PERSON": PERSON, "ORGANIZATION": ORGANIZATION, "LOCATION": LOCATION}
 
 
 def split_words_and_gaps(text: str) -> list[str]:
@@ -55,10 +55,10 @@ class Form:
         keys: its words folded.
         gaps: the text between the words.
         head, tail: the text before the first and after the last word.
-        ordinary: whether it is a number or word that any text may contain, so that it proves nothing alone.
+        is_ordinary: whether it is a number or word that any text may contain, so that it proves nothing alone.
     """
 
-    __slots__ = ("gaps", "head", "keys", "kind", "label", "ordinary", "row", "rule", "tail", "target", "text", "words")
+    __slots__ = tuple("gaps head is_ordinary keys kind label row rule tail target text words".split())
 
     def __init__(self, text: str, target: str | None, label: str, kind: str, row: int, rule: str = "") -> None:
         self.text = text
@@ -67,7 +67,7 @@ class Form:
         self.kind = kind
         self.row = row
         self.rule = rule
-        self.ordinary = False
+        self.is_ordinary = False
         if text.isascii() and text.isalpha():
             self.words = [text]
             self.keys: tuple[str, ...] = (text.lower(),)
@@ -83,41 +83,24 @@ class Form:
         self.tail = split[-1] if len(split) > 1 else ""
 
 
-@lru_cache(maxsize=1024)
-def root_label(label: str) -> str:
-    """Return the top label of the taxonomy above ``label``."""
-    return TAXONOMY.lineage(label)[-1]
-
-
-def get_replacement_kind(replacement: str, original: str, label: str, operator: str) -> str:
-    """Return the kind of a replacement."""
-    declared = get_traits_by_name(operator)
-    is_tag = declared.writes_placeholders and not declared.lossy
+def get_replacement_kind(replacement: str, original: str, label: str, traits: Traits) -> str:
+    """Return the kind of a replacement that an operator with these traits wrote."""
+    is_tag = traits.writes_placeholders and not traits.lossy
     if is_tag or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
         return TAG
     if "@" in replacement or "://" in replacement:
         return ADDRESS
-    root = root_label(label)
+    root = TAXONOMY.get_family(label)
     if _DIGITS.search(replacement) is not None:
-        if (
-            root == "DATE_TIME"
-            and (date := read_date(replacement)) is not None
-            and date.month is not None
-            and read_date(original) is not None
-        ):
+        date = read_date(replacement) if root == "DATE_TIME" else None
+        if date is not None and date.month is not None and read_date(original) is not None:
             return DATE
         if _CODE.fullmatch(replacement) is not None and len(_DIGITS.findall(replacement)) >= 4:
             return CODE
-    if root == "PERSON":
-        return PERSON
-    if root == "ORGANIZATION":
-        return ORGANIZATION
-    if root == "LOCATION":
-        return LOCATION
-    return PLAIN
+    return _KINDS.get(root, PLAIN)
 
 
-def is_unspaced(text: str) -> bool:
+def is_unspaced_script(text: str) -> bool:
     """Tell whether a text is in a script without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
@@ -129,17 +112,6 @@ def derive_forms(form: Form, target: str, *, rare: bool = True) -> Iterator[Form
         rare: include initials and names with the family name first.
     """
     if form.kind == PERSON:
-        if not rare and len(form.words) == 2 and form.gaps == [" "] and not form.head and not form.tail:
-            split = target.split(" ")
-            if (
-                len(split) == 2
-                and _split_person(form.text) == (form.words[:1], form.words[1:])
-                and _split_person(target)[0] == split[:1]
-            ):
-                for text, original in zip(form.words[::-1], split[::-1], strict=True):
-                    if len(text) > 1:
-                        yield Form(text, original, form.label, PERSON, form.row, "shortened")
-                return
         pairs = _pair_person_forms(form.text, target, rare)
     elif form.kind == ORGANIZATION:
         pairs = _pair_organization_forms(form.text, target)
@@ -179,7 +151,7 @@ def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
     yield last, last_, "shortened"
     if len(family) > 1:
         yield family[-1], family_[-1], "shortened"
-    if "-" in last and "-" in last_ and last.count("-") == last_.count("-"):
+    if "-" in last and last.count("-") == last_.count("-"):
         for part, part_ in zip(last.split("-"), last_.split("-"), strict=True):
             yield part, part_, "shortened"
     if not given_names or not given_:
@@ -229,16 +201,16 @@ def _abbreviate_but_last(words: Sequence[str], which: Callable[[str], bool]) -> 
     return " ".join([*(f"{w[0]}." if which(w[0]) else w for w in words[:-1]), words[-1]])
 
 
-def core_words(text: str) -> list[str]:
+def extract_core_words(text: str) -> list[str]:
     """Return the words of an organisation's name as written, without its legal form and a leading article."""
-    name_words = normalize_organization(normalize_surface(text)).split()
+    core = normalize_organization(normalize_surface(text)).split()
     words = text.replace(",", " ").split()
-    start = 1 if len(words) > 1 and words[0].lower() == "the" and name_words[:1] != ["the"] else 0
-    return words[start : start + len(name_words)]
+    start = 1 if len(words) > 1 and words[0].lower() == "the" and core[:1] != ["the"] else 0
+    return words[start : start + len(core)]
 
 
 def _pair_organization_forms(text: str, original: str) -> Pairs:
-    core, core_ = core_words(text), core_words(original)
+    core, core_ = extract_core_words(text), extract_core_words(original)
     if not core or not core_:
         return
     name, name_ = " ".join(core).strip(","), " ".join(core_).strip(",")
@@ -268,7 +240,7 @@ def _replace_word(words: Sequence[str], old: str, new: str) -> str:
 
 
 def _is_distinctive(words: Sequence[str]) -> bool:
-    return any(len(w) > 3 and w[0].isupper() and fold(w.strip(".,")) not in common_words() for w in words)
+    return any(len(w) > 3 and w[0].isupper() and fold(w.strip(".,")) not in read_common_words() for w in words)
 
 
 def make_acronym(words: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ LOOK_ROUND = 80
 
 
 @lru_cache(maxsize=8192)
-def compare_gaps(pattern: str, surface: str, kind: str) -> str | None:
+def find_gap_rule(pattern: str, surface: str, kind: str) -> str | None:
     """The rule that lets ``surface`` stand for the gap ``pattern``; empty if they are equal, None if no rule does."""
     if pattern == surface:
         return ""
@@ -97,6 +97,8 @@ def find_tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> R
     before, after = _find_outer_sign(text, start, -1), _find_outer_sign(text, end, 1)
     opener, closer = text[before : before + 1], text[after : after + 1]
     bracketed = any(c in OPENING for c in head) or any(c in CLOSING for c in tail)
+    # After a line end it marks a quoted line.
+    own_closer = closer if closer in tail and closer != ")" and "\n" not in text[end:after] else ""
     if bracketed and opener in _MATE and _MATE[opener] == closer and opener != "(":
         a, b = before, after + 1
         is_own_opener = opener in head
@@ -113,19 +115,9 @@ def find_tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> R
     elif (
         bracketed and opener in _MATE and opener in head and opener != "(" and _is_bracket_unclosed(text, after, opener)
     ):
-        return (
-            Reach(before, _skip_quotes(text, end, tail, infix), "brackets")
-            if _is_separate(form, text, before, end)
-            else None
-        )
-    elif (
-        bracketed
-        and closer in _MATES
-        and closer in tail
-        and closer != ")"
-        and not _is_bracket_open(text, start, closer)
-        and "\n" not in text[end:after]  # otherwise it marks a quoted line
-    ):
+        reach = Reach(before, _skip_quotes(text, end, tail, infix), "brackets")
+        return reach if _is_separate(form, text, before, end) else None
+    elif bracketed and own_closer in _MATES and not _is_bracket_opened_before(text, start, own_closer):
         return Reach(start, after + 1, "brackets") if _is_separate(form, text, start, after + 1) else None
     a, b = start, _skip_quotes(text, end, tail, infix)
     if not _is_separate(form, text, a, b) or not _is_like_tag(form, text[start:end], infix):
@@ -150,7 +142,7 @@ def _find_outer_sign(text: str, place: int, step: int) -> int:
     return position if 0 <= position < len(text) else len(text)
 
 
-def is_undecided(form: Form, text: str, start: int, end: int) -> bool:
+def is_bracket_undecided(form: Form, text: str, start: int, end: int) -> bool:
     """Tell whether a bracket before a tag may still be closed after the end of the text."""
     place = _find_outer_sign(text, start, -1)
     opener = text[place : place + 1]
@@ -167,7 +159,7 @@ def _is_bracket_unclosed(text: str, end: int, opener: str) -> bool:
     return place < 0 or 0 <= ahead.find(opener) < place
 
 
-def _is_bracket_open(text: str, start: int, closer: str) -> bool:
+def _is_bracket_opened_before(text: str, start: int, closer: str) -> bool:
     """Tell whether the bracket after a tag was opened before it, so that it is not part of the tag."""
     opener = _MATES[closer]
     behind = text[max(0, start - LOOK_ROUND) : start]
@@ -266,11 +258,7 @@ def is_separate_number(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before.isalnum() or after.isalnum():
         return False
-    if (
-        start > 1
-        and before in ".,-/_"
-        and (text[start - 2].isdigit() or (before in "-_/" and text[start - 2].isalnum()))
-    ):
+    precedes, follows = text[start - 2] if start > 1 else "", text[end + 1 : end + 2]
+    if before and before in ".,-/_" and (precedes.isdigit() or (before in "-_/" and precedes.isalnum())):
         return False
-    follows = text[end + 1 : end + 2]
     return not (after and after in ".,-/_:" and (follows.isdigit() or (after in "-_/" and follows.isalnum())))

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from allonym.replace.keyed import TOKEN
+from allonym.replace.mention import Traits, get_traits_by_name
+from allonym.replace.operators import TOKEN
 from allonym.restore import forms
 from allonym.restore.fit import extract_code_characters, get_letter_case, read_date_key, strip_calling_code
 from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
-from allonym.restore.ordinary import is_ordinary, is_rare
-from allonym.restore.words import (
-    Ending,
-    common_words,
-    find_bases,
-    is_one_slip,
-)
+from allonym.restore.words import Ending, find_base_forms, is_one_slip, is_ordinary, is_rare, read_common_words
 from allonym.text.fold import Level, fold, fold_spellings
 from allonym.text.names import are_given_names_alike, is_same_person, normalize_surface, parse_person, split_name
 from allonym.vault.records import Known
@@ -44,42 +39,39 @@ class Row:
         entities: their entities, in the same order.
         label: of the first original.
         kind: of the replacement, see :func:`forms.get_replacement_kind`.
-        ordinary: whether any text may contain it, see :func:`is_ordinary`.
-        rare: whether it is ordinary but in few texts, see :func:`is_rare`.
+        is_ordinary: whether any text may contain it, see :func:`is_ordinary`.
+        is_rare: whether it is ordinary but in few texts, see :func:`is_rare`.
     """
 
-    __slots__ = ("entities", "kind", "label", "ordinary", "originals", "rare", "text")
+    __slots__ = ("entities", "is_ordinary", "is_rare", "kind", "label", "originals", "text")
 
-    def __init__(self, text: str, label: str, kind: str) -> None:
-        self.text = text
-        self.label = label
-        self.kind = kind
-        self.ordinary = is_ordinary(text, label)
-        self.rare = self.ordinary and is_rare(text)
-        self.originals: list[str] = []
-        self.entities: list[str] = []
+    def __init__(self, first: Known, traits: Traits) -> None:
+        self.text = first.replacement
+        self.label = first.label
+        self.kind = forms.get_replacement_kind(first.replacement, first.original, first.label, traits)
+        self.is_ordinary = is_ordinary(self.text, self.label)
+        self.is_rare = self.is_ordinary and is_rare(self.text)
+        self.originals = [first.original]
+        self.entities = [first.entity]
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether it stands for several surfaces of one entity."""
+        return len(set(self.originals)) > 1 and self.target() is not None
 
     def target(self) -> str | None:
         """Return the fullest original, or None if several entities have originals that cannot name one person."""
-        first = self.originals[0]
-        if len(self.originals) == 1:
-            return first
-        distinct = dict.fromkeys(self.originals)
+        distinct = dict.fromkeys(self.originals) if len(self.originals) > 1 else self.originals
         if len(distinct) == 1:
-            return first
+            return self.originals[0]
         like = get_letter_case(self.text)
 
-        def has_case_of_replacement(original: str) -> bool:
-            """Tell whether an original has the letter case of the replacement; the case of a tag says nothing."""
-            return (
-                get_letter_case(original) not in ("upper", "lower")
-                if self.kind == TAG
-                else get_letter_case(original) == like
-            )
+        def measure_fullness(original: str) -> tuple[int, bool, bool, int]:
+            case = get_letter_case(original)  # the case of a tag says nothing
+            has_case = case not in ("upper", "lower") if self.kind == TAG else case == like
+            return len(normalize_surface(original)), has_case, "\n" not in original, -len(original)
 
-        fullest = max(
-            distinct, key=lambda o: (len(normalize_surface(o)), has_case_of_replacement(o), "\n" not in o, -len(o))
-        )
+        fullest = max(distinct, key=measure_fullness)
         # Vaults of earlier versions know a person by an unfolded key ("łukasz"), and later ones by a folded one.
         if len({fold(key) for key in self.entities}) > 1 and len({normalize_surface(o) for o in distinct}) > 1:
             return fullest if self.kind == PERSON and _is_one_person(distinct, fullest) else None
@@ -110,7 +102,6 @@ class Index:
     """
 
     def __init__(self, entries: Iterable[Known]) -> None:
-        self.rows: list[Row] = []
         self.full: dict[tuple[str, ...], list[Form]] = {}
         self.heads: dict[str, list[int]] = {}
         self.pairs: set[tuple[str, str]] = set()
@@ -139,90 +130,80 @@ class Index:
         self._deriving: list[Form] = []
         self._prefixes: set[str] | None = None
         self._read: dict[str, tuple[Reading, ...]] = {}
-        self._common = common_words()
-        by_text: dict[str, int] = {}
-        first: list[Known] = []
+        self._common = read_common_words()
+        rows: dict[str, Row] = {}
+        traits: dict[str, Traits] = {}
         for entry in entries:
-            row_number = by_text.get(entry.replacement)
-            if row_number is None:
-                if not entry.replacement.strip():
-                    continue
-                row_number = by_text[entry.replacement] = len(self.rows)
-                kind = forms.get_replacement_kind(entry.replacement, entry.original, entry.label, entry.operator)
-                self.rows.append(Row(entry.replacement, entry.label, kind))
-                first.append(entry)
-            row = self.rows[row_number]
-            row.originals.append(entry.original)
-            row.entities.append(entry.entity)
-        for number, entry in enumerate(first):
-            self._add_form(number, entry)
+            if (row := rows.get(entry.replacement)) is not None:
+                row.originals.append(entry.original)
+                row.entities.append(entry.entity)
+            elif entry.replacement.strip():
+                if entry.operator not in traits:
+                    traits[entry.operator] = get_traits_by_name(entry.operator)
+                rows[entry.replacement] = Row(entry, traits[entry.operator])
+        self.rows = list(rows.values())
+        for number, row in enumerate(self.rows):
+            self._enter_replacement(number, row)
         for listed in self.literal.values():
             listed.sort(key=lambda f: (-len(f.text), f.text))
         for heads in (self.heads, self.short_heads):
             for lengths in heads.values():
                 lengths.sort(reverse=True)
 
-    def _add_form(self, number: int, entry: Known) -> None:
-        row = self.rows[number]
+    def _enter_replacement(self, number: int, row: Row) -> None:
         kind = row.kind
-        form = Form(entry.replacement, row.target(), entry.label, kind, number)
-        form.ordinary = row.ordinary
-        if not form.keys or (kind != TAG and forms.is_unspaced(entry.replacement)):
-            self.literal.setdefault(entry.replacement[0], []).append(form)
-            return
+        form = Form(row.text, row.target(), row.label, kind, number)
+        form.is_ordinary = row.is_ordinary
         keys = form.keys
+        if not keys or (kind != TAG and forms.is_unspaced_script(row.text)):
+            self.literal.setdefault(row.text[0], []).append(form)
+            return
         if kind == TAG:
-            token = TOKEN.fullmatch(entry.replacement)
+            token = TOKEN.fullmatch(row.text)
             if token is not None:
                 self.sealed[token[2].upper()] = form
-            self._add_words(form, _LABEL, last=_ID)
+            self._enter_words(form, _LABEL, last=_ID)
             if len(keys) > 1:
                 self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
                 self.id_sizes.add(len(keys[-1]))
         else:
-            self._add_words(form, _NAME, last=_NAME)
+            self._enter_words(form, _NAME, last=_NAME)
             if kind in _DERIVING:
-                self._deriving.append(form)
-                for key in keys:
-                    self._parts.setdefault(key, []).append(form)
-                if kind == PERSON:
-                    self.letters.update([key[0] for key in keys])
-                elif "&" in form.text:
-                    for word in forms.AND:
-                        self.vocabulary.setdefault(word, _NAME)
-                if kind == forms.ORGANIZATION and len(keys) > 2:
-                    letters = forms.make_acronym(forms.core_words(form.text))
-                    if len(letters) > 2:
-                        self._starting.add(fold(letters))
-                        self._acronyms.setdefault(letters, []).append(form)
-                        self.vocabulary.setdefault(fold(letters), _NAME)
-            elif kind == CODE and not form.ordinary:
-                self._add_code(form, entry)
-            elif kind == DATE:
-                date_key = read_date_key(entry.replacement)
-                if date_key is not None:
-                    self.dates.setdefault(date_key, []).append(form)
-        self._enter_form(self.full, self.heads, form)
-        if len(keys) > 1:
-            self._enter_joined((), "".join(keys), form)
-            if kind == TAG and len(keys) > 2:
-                self._enter_joined(keys[:-2], keys[-2] + keys[-1], form)
+                self._enter_name(form)
+            elif kind == CODE and not form.is_ordinary:
+                self._enter_code(form)
+            elif kind == DATE and (date_key := read_date_key(row.text)) is not None:
+                self.dates.setdefault(date_key, []).append(form)
+        self._enter_form(self.full, self.heads, form, keys)
+        # Words that are written as one: all of them, or the last two of a tag.
+        joined = "".join(keys)
+        if len(keys) > 1 and len(joined) >= LEAST_SLIP:
+            self._enter_form(self.full, self.heads, form, (joined,))
+            self.vocabulary.setdefault(joined, 0)
+        if kind == TAG and len(keys) > 2 and len(joined := keys[-2] + keys[-1]) > 2:
+            self._enter_form(self.full, self.heads, form, (*keys[:-2], joined))
+            self.vocabulary.setdefault(joined, 0)
 
-    def _enter_joined(self, before: tuple[str, ...], joined: str, form: Form) -> None:
-        """Enter a form whose last words, or all words, are joined."""
-        if len(joined) < LEAST_SLIP and not (before and len(joined) > 2):
-            return
-        keys = (*before, joined)
-        self.full.setdefault(keys, []).append(form)
-        lengths = self.heads.setdefault(keys[0], [])
-        if len(keys) not in lengths:
-            lengths.append(len(keys))
-        if len(keys) > 2:
-            self.pairs.add((keys[0], keys[1]))
-        self.vocabulary.setdefault(joined, 0)
+    def _enter_name(self, form: Form) -> None:
+        """Enter what shorter forms of a name can be recognised by."""
+        self._deriving.append(form)
+        for key in form.keys:
+            self._parts.setdefault(key, []).append(form)
+        if form.kind == PERSON:
+            self.letters.update([key[0] for key in form.keys])
+        elif "&" in form.text:
+            for word in forms.AND:
+                self.vocabulary.setdefault(word, _NAME)
+        if form.kind == forms.ORGANIZATION and len(form.keys) > 2:
+            letters = forms.make_acronym(forms.extract_core_words(form.text))
+            if len(letters) > 2:
+                self._starting.add(fold(letters))
+                self._acronyms.setdefault(letters, []).append(form)
+                self.vocabulary.setdefault(fold(letters), _NAME)
 
-    def _enter_form(self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form) -> None:
-        keys = form.keys
+    def _enter_form(
+        self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form, keys: tuple[str, ...]
+    ) -> None:
         table.setdefault(keys, []).append(form)
         lengths = heads.setdefault(keys[0], [])
         if len(keys) not in lengths:
@@ -230,7 +211,7 @@ class Index:
         if len(keys) > 2:
             self.pairs.add((keys[0], keys[1]))
 
-    def _add_words(self, form: Form, flag: int, last: int) -> None:
+    def _enter_words(self, form: Form, flag: int, last: int) -> None:
         vocabulary = self.vocabulary
         end = len(form.keys) - 1
         for i, key in enumerate(form.keys):
@@ -243,21 +224,17 @@ class Index:
                 for other in fold_spellings(word)[1:]:
                     self._aliases[other] = key
 
-    def _add_code(self, form: Form, entry: Known) -> None:
+    def _enter_code(self, form: Form) -> None:
         code = extract_code_characters(form.text)
         self.codes.setdefault(code, []).append(form)
         self.longest_code = max(self.longest_code, len(code))
-        self._add_code_head(code)
-        if "PHONE" in entry.label or "FAX" in entry.label or form.text.startswith("+"):
+        beginnings = [code]
+        if "PHONE" in form.label or "FAX" in form.label or form.text.startswith("+"):
             short = strip_calling_code(form.text)
             if len(short) > 5 and short.isdigit():
                 self.nationals.setdefault(short, []).append(form)
-                self._add_code_head(short)
-
-    def _add_code_head(self, code: str) -> None:
-        bare = code.lstrip("0")
-        for size in (2, 4, 6, 8):
-            self.code_heads.add(bare[:size])
+                beginnings.append(short)
+        self.code_heads.update(text.lstrip("0")[:size] for text in beginnings for size in (2, 4, 6, 8))
 
     def is_code_prefix(self, begun: str) -> bool:
         """Tell whether a code may begin like this."""
@@ -266,12 +243,12 @@ class Index:
 
     # Shorter forms, derived when one of their words is met
 
-    def expand_word(self, key: str, rare: bool = True) -> None:
+    def derive_forms_with_word(self, key: str, rare: bool = True) -> None:
         """Derive the shorter forms of all replacements with a word; ``rare`` includes initials and the like."""
         for form in self._parts.get(key, ()):
-            self._expand_form(form, rare)
+            self._derive_forms(form, rare)
 
-    def _expand_form(self, form: Form, rare: bool = True) -> None:
+    def _derive_forms(self, form: Form, rare: bool = True) -> None:
         if self._expanded.get(form.row, -1) >= rare:
             return
         again = form.row in self._expanded
@@ -279,20 +256,19 @@ class Index:
         if form.target is None:
             return
         for short_form in forms.derive_forms(form, form.target, rare=rare):
-            if again and any(
-                had.row == short_form.row and had.text == short_form.text for had in self.short.get(short_form.keys, ())
-            ):
+            others = self.short.get(short_form.keys, ())
+            if again and any(other.row == short_form.row and other.text == short_form.text for other in others):
                 continue
             if len(short_form.keys) > 1 or (short_form.keys and len(short_form.keys[0]) > 2):
-                self._enter_form(self.short, self.short_heads, short_form)
+                self._enter_form(self.short, self.short_heads, short_form, short_form.keys)
                 self.short_heads[short_form.keys[0]].sort(reverse=True)
 
-    def expand_acronym(self, word: str) -> None:
+    def derive_forms_with_acronym(self, word: str) -> None:
         """Derive the shorter forms of the organisations that an acronym may stand for."""
         for form in self._acronyms.get(word, ()):
-            self._expand_form(form)
+            self._derive_forms(form)
 
-    def expand_initials(self, first: str, last: str) -> None:
+    def derive_forms_with_initials(self, first: str, last: str) -> None:
         """Derive the shorter forms of all people with these initials."""
         if self._initials is None:
             self._initials = {}
@@ -301,18 +277,18 @@ class Index:
                     for a in form.keys[:-1]:
                         self._initials.setdefault((a[0], form.keys[-1][0]), []).append(form)
         for form in self._initials.get((first, last), ()):
-            self._expand_form(form)
+            self._derive_forms(form)
 
     # Reading words
 
     def read_word(self, word: str) -> tuple[Reading, ...]:
         """Return the readings of a word, the likeliest kind first; most words have none."""
-        had = self._read.get(word)
-        if had is None:
+        readings = self._read.get(word)
+        if readings is None:
             if len(self._read) > _CACHED:
                 self._read.clear()
-            had = self._read[word] = self._compute_readings(word)
-        return had
+            readings = self._read[word] = self._compute_readings(word)
+        return readings
 
     def _compute_readings(self, word: str) -> tuple[Reading, ...]:
         if len(word) == 1 and word.isupper():
@@ -332,19 +308,16 @@ class Index:
         candidates: dict[str, Reading] = {}
         if low.isalpha() and (len(low) > 3 or (len(low) == 3 and word[0].isupper() and not word.isupper())):
             if key not in self._common:
-                for base, ending in find_bases(low):
-                    is_in_vocabulary = base in vocabulary if base.isascii() else base in self._accented
-                    if is_in_vocabulary and len(base) > 2 and base.isalpha():
+                for base, ending in find_base_forms(low):
+                    is_known = base in vocabulary if base.isascii() else base in self._accented
+                    if is_known and len(base) > 2 and base.isalpha():
                         bare = fold(base)
                         if vocabulary.get(bare, 0) & _NAME and bare not in candidates:
                             if ending.kept_letters:
                                 ending = ending._replace(kept_letters=word[len(word) - len(ending.kept_letters) :])
-                            candidates[bare] = Reading(
-                                bare, "plural" if ending.kept_letters in ("s", "S") else "inflected", ending
-                            )
-        elif (low[-1] == "s" and word[:-1].isupper() and vocabulary.get(low[:-1], 0) & _NAME) or (
-            low[-1] == "s" and vocabulary.get(low[:-1], 0) & _ID
-        ):
+                            rule = "plural" if ending.kept_letters in ("s", "S") else "inflected"
+                            candidates[bare] = Reading(bare, rule, ending)
+        elif low[-1] == "s" and vocabulary.get(low[:-1], 0) & (_NAME | _ID if word[:-1].isupper() else _ID):
             candidates[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
         if candidates:
             return tuple(candidates.values())
@@ -385,13 +358,8 @@ class Index:
 
     def may_begin_replacement(self, key: str) -> bool:
         """Tell whether a replacement, or a shorter form, may begin with a folded word."""
-        return (
-            key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
-        )
-
-    def is_known_word(self, key: str) -> bool:
-        """Tell whether a folded word belongs to a replacement."""
-        return key in self.vocabulary
+        is_initial = len(key) == 1 and key in self.letters
+        return is_initial or key in self.heads or key in self._parts or key in self._starting
 
     def is_label_word(self, key: str) -> bool:
         """Tell whether a folded word belongs to tags only."""
@@ -428,12 +396,12 @@ def _may_have_slip(word: str, flags: int) -> bool:
     return bool(flags & _ID) and len(word) >= 6 and not word.isdigit() and not word.isalpha()
 
 
-def choose_targets(forms_found: Sequence[Form]) -> list[Form]:
+def merge_equal_targets(forms: Sequence[Form]) -> list[Form]:
     """Return one form for each different original; a form without a target stands for several."""
-    out: dict[str, Form] = {}
-    for form in forms_found:
+    by_target: dict[str, Form] = {}
+    for form in forms:
         name = "\0" if form.target is None else normalize_surface(form.target)
-        had = out.get(name)
-        if had is None or (get_letter_case(had.text) == "upper" and get_letter_case(form.text) != "upper"):
-            out[name] = form
-    return list(out.values())
+        other = by_target.get(name)
+        if other is None or (get_letter_case(other.text) == "upper" and get_letter_case(form.text) != "upper"):
+            by_target[name] = form
+    return list(by_target.values())

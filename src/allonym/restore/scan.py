@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 from operator import add
 
-from allonym.restore import gaps
-from allonym.restore.exact import find_literals, match_exactly, match_single_word
-from allonym.restore.figures import find_codes, find_dates, is_code_ahead, may_begin_code, may_begin_date
+from allonym.restore import codes, exact, gaps, hits
+from allonym.restore.codes import Decrypter
 from allonym.restore.forms import ADDRESS, CODE, TAG, Form, split_words_and_gaps
-from allonym.restore.hits import Hit, Match, choose_hit, count_words, fit_original
+from allonym.restore.hits import Hit, Match
 from allonym.restore.index import Index, Reading
-from allonym.restore.names import find_name_hit
-from allonym.restore.sealed import Opener, find_sealed_match
-from allonym.restore.tags import find_tag_hit, find_unknown_tag
 from allonym.restore.view import View, escape_like
-from allonym.restore.words import AFTER_APOSTROPHE, Ending, common_words
+from allonym.restore.words import AFTER_APOSTROPHE, Ending, read_common_words
 from allonym.text.fold import fold
 
 _HYPHEN_BREAK = re.compile(r"[-\u00ad‐‑]?-?[ \t]*\r?\n[ \t>]*\Z")
+_SIGNS = re.compile(r"(?:\S\s{0,4})*\Z")
 _BROKEN = re.compile(r"[-\u2010\u2011][ \t]*\r?\n")
 
 
 class Scan:
-    """A search of one text with an index. If ``final`` is false, the text is the beginning of a longer one."""
+    """A search of one text with an index. If ``is_final`` is false, the text is the beginning of a longer one."""
 
-    def __init__(self, raw: str, index: Index, opener: Opener | None = None, *, final: bool = True) -> None:
+    def __init__(self, raw: str, index: Index, decrypter: Decrypter | None = None, *, final: bool = True) -> None:
         self.view = View(raw)
         self.text = self.view.text
         self.index = index
-        self.opener = opener
-        self.final = final
+        self.decrypter = decrypter
+        self.is_final = final
         split = split_words_and_gaps(self.text)
         self.gaps = split[0::2]
         self.words = split[1::2]
         self.lows = list(map({w: fold(w) for w in set(self.words)}.__getitem__, self.words))
         self.joined: frozenset[int] = frozenset()
         ends = list(accumulate(map(len, split)))
-        self.starts = ends[0::2][: len(self.words)]
+        self.starts = ends[0::2]  # of the words, and the end of the text
         self.ends = ends[1::2]
         self.count = len(self.words)
         if not final and self.count and not self.gaps[-1] and len(self.words[-1]) <= index.longest + 40:
             self.count -= 1  # it may continue
-        self.short = False
+        self.is_short = False
         self.limit = len(self.text)
         self.held_from = len(raw)
 
@@ -53,96 +51,77 @@ class Scan:
     def find_matches(self, begin: int = 0) -> Iterator[Match]:
         """Yield the disjoint matches from offset ``begin`` of the text on, from left to right.
 
-        Afterwards ``held`` is the offset of the text from which nothing is decided yet.
+        Afterwards ``held_from`` is the offset of the text from which nothing is decided yet.
         """
         view = self.view
         covered_until = 0
-        others = find_literals(self) if self.index.literal else iter(())
-        ahead = next(others, None)
-        for i in self._list_start_words():
-            if self.starts[i] < covered_until or (begin and view.get_text_start(self.starts[i]) < begin):
+        literals = exact.find_literals(self) if self.index.literal else iter(())
+        literal = next(literals, None)
+        for i in [*self._list_start_words(), len(self.words)]:
+            start = self.starts[i]
+            if start < covered_until or (begin and view.get_text_start(start) < begin):
                 continue
-            while ahead is not None and ahead.start < view.get_text_start(self.starts[i]):
-                if ahead.start >= max(begin, view.get_text_start(covered_until)):
-                    yield ahead
-                    covered_until = max(covered_until, self._find_place(ahead.end))
-                ahead = next(others, None)
-            if self.starts[i] < covered_until:
+            while literal is not None and literal.start < view.get_text_start(start):
+                if literal.start >= max(begin, view.get_text_start(covered_until)):
+                    yield literal
+                    covered_until = max(covered_until, self._find_view_offset(literal.end))
+                literal = next(literals, None)
+            if start < covered_until or i == len(self.words):
                 continue
-            self.short = False
-            hit = self._find_best_match(i, covered_until)
-            if self.short and not self.final:
+            self.is_short = False
+            match = self._find_best_match(i, covered_until)
+            if self.is_short and not self.is_final:
                 self.held_from = view.get_text_start(max(covered_until, min(self._find_token_start(i), self.limit)))
                 return
-            if hit is None:
-                continue
-            yield hit
-            covered_until = max(covered_until, self._find_place(hit.end))
-        while ahead is not None:
-            if ahead.start >= max(begin, view.get_text_start(covered_until)):
-                yield ahead
-                covered_until = max(covered_until, self._find_place(ahead.end))
-            ahead = next(others, None)
-        if not self.final:
-            place = len(self.text)
-            if self.count < len(self.words):
-                place = self.starts[self.count]
-                place = self._find_token_start(self.count)
-            else:
-                gap = self.gaps[-1] if self.gaps else ""
-                place -= len(_split_tail(gap))
-            self.held_from = view.get_text_start(max(covered_until, min(place, self.limit)))
+            if match is not None:
+                yield match
+                covered_until = max(covered_until, self._find_view_offset(match.end))
+        if not self.is_final:
+            place = min(self._find_token_start(self.count), self.limit)
+            self.held_from = view.get_text_start(max(covered_until, place))
 
-    def _find_place(self, raw: int) -> int:
+    def _find_view_offset(self, raw: int) -> int:
         """Return the first offset of the view that is not before an offset of the text."""
-        low, high = 0, len(self.text)
         if self.view.text is self.view.raw:
             return raw
-        while low < high:
-            middle = (low + high) // 2
-            if self.view.get_text_start(middle) < raw:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(range(len(self.text)), raw, key=self.view.get_text_start)
 
     def _find_token_start(self, word_index: int) -> int:
         """Return the offset of the signs before a token that may belong to it."""
-        return self.starts[word_index] - len(_split_tail(self.gaps[word_index]))
+        signs = _SIGNS.search(self.gaps[word_index][-16:])
+        return self.starts[word_index] - (len(signs[0]) if signs else 0)
 
     def _list_start_words(self) -> list[int]:
         """Return the indexes of the words with which a replacement may begin."""
         index, words = self.index, self.words
         begins: set[str] = set()
-        codes: set[str] = set()
+        code_words: set[str] = set()
         dates = bool(index.dates)
         for word in set(words):
             readings = index.read_word(word)
             if any(index.may_begin_replacement(r.key) for r in readings):
                 begins.add(word)
-            elif (word[0].isdigit() or word.isupper()) and may_begin_code(self, word):
-                codes.add(word)
-            if dates and word not in begins and may_begin_date(word):
+            elif (word[0].isdigit() or word.isupper()) and codes.may_begin_code(self, word):
+                code_words.add(word)
+            if dates and word not in begins and codes.may_begin_date(word):
                 begins.add(word)
         hot = [i for i in range(self.count) if words[i] in begins] if begins else []
-        if codes:
-            hot = sorted({*hot, *(i for i in range(self.count) if words[i] in codes and is_code_ahead(self, i))})
+        if code_words:
+            ahead = (i for i in range(self.count) if words[i] in code_words and codes.is_code_ahead(self, i))
+            hot = sorted({*hot, *ahead})
         lows = self.lows
-        joined = [
-            i
-            for i, is_in_vocabulary in enumerate(map(index.vocabulary.get, map(add, lows, lows[1:])))
-            if is_in_vocabulary
-        ]
+        pairs = enumerate(map(index.vocabulary.get, map(add, lows, lows[1:])))
+        joined = [i for i, is_known in pairs if is_known]
         if _BROKEN.search(self.text):
             for i in range(1, self.count):
                 broken = "\n" in self.gaps[i] and len(self.gaps[i]) < 8 and _HYPHEN_BREAK.fullmatch(self.gaps[i])
                 if broken and index.read_word(words[i - 1] + words[i]):
                     joined.append(i - 1)
-        encrypted = bool(index.sealed) or self.opener is not None
+        encrypted = bool(index.sealed) or self.decrypter is not None
         sealed = [i for i, low in enumerate(lows) if low == "e1"] if encrypted else []
-        if not self.final and self.count and words[self.count - 1] not in begins:
+        if not self.is_final and self.count and words[self.count - 1] not in begins:
             last = self.count - 1  # its second half may still arrive
-            if self.starts[last] < len(self.text) and self._may_go_on(last):
+            if self.starts[last] < len(self.text) and self._may_word_continue(last):
                 joined.append(last)
         if joined or sealed:
             self.joined = frozenset(joined)
@@ -160,48 +139,45 @@ class Scan:
 
     def _find_best_match(self, word_index: int, covered_until: int) -> Match | None:
         index = self.index
-        if self.words[word_index].lower() != "e1" and (index.sealed or self.opener is not None):
-            sealed = find_sealed_match(self, word_index, covered_until)
-            if sealed is not None or self.short:
-                return sealed
-        sealed = match_exactly(self, word_index, covered_until)
-        if sealed is None and word_index not in self.joined:
-            sealed = match_single_word(self, word_index, covered_until)
-        if sealed is not None:
-            return sealed
-        hits = list(self._find_word_hits(word_index, index.heads, index.full))
-        if not any(not h.rules for h in hits) and not self._is_whole_replacement(word_index, hits):
-            self._expand_at(word_index)
-            hits += self._find_word_hits(word_index, index.short_heads, index.short)
+        if self.words[word_index].lower() != "e1" and (index.sealed or self.decrypter is not None):
+            match = codes.find_sealed_match(self, word_index, covered_until)
+            if match is not None or self.is_short:
+                return match
+        match = exact.match_exactly(self, word_index, covered_until)
+        if match is None and word_index not in self.joined:
+            match = exact.match_single_word(self, word_index, covered_until)
+        if match is not None:
+            return match
+        candidates = list(self._find_word_hits(word_index, index.heads, index.full))
+        if not any(not h.rules for h in candidates) and not self._is_whole_replacement(word_index, candidates):
+            self._derive_forms_at(word_index)
+            candidates += self._find_word_hits(word_index, index.short_heads, index.short)
             if index.codes:
-                hits += find_codes(self, word_index)
+                candidates += codes.find_codes(self, word_index)
             if index.dates:
-                hits += find_dates(self, word_index)
-        hits = [h for h in hits if h.start >= covered_until]
-        if not hits:
-            return find_unknown_tag(self, word_index, covered_until)
-        longest = max(h.last for h in hits)
-        hits = [h for h in hits if h.last == longest]
-        cost = min(h.cost() for h in hits)
-        hits = [h for h in hits if h.cost() == cost]
-        hit = choose_hit(hits)
+                candidates += codes.find_dates(self, word_index)
+        candidates = [h for h in candidates if h.start >= covered_until]
+        if not candidates:
+            return hits.find_unknown_tag(self, word_index, covered_until)
+        longest = max(h.last for h in candidates)
+        candidates = [h for h in candidates if h.last == longest]
+        cost = min(h.cost() for h in candidates)
+        candidates = [h for h in candidates if h.cost() == cost]
+        hit = hits.pick_unambiguous_hit(candidates)
         if hit is not None and hit.last - word_index > 1 and hit.rules and self._is_crossed_by_exact(word_index, hit):
             return None
-        if not self.final and hits[0].end + _get_allowed_slips(hits[0].form) > len(self.text):
-            self.short = True
+        self.need_text(candidates[0].end + (8 if candidates[0].form.kind == TAG else 4))
         if hit is None:
-            first = hits[0]
-            why = f"a replacement for {first.form.label} stands for several entities and was left"
-            return self._make_match(first, None, why)
-        return self._make_match(hit, hit.out if hit.out is not None else fit_original(hit))
+            return self._make_match(candidates[0], None, hits.describe_shared(candidates[0].form))
+        return self._make_match(hit, hits.fit_original(hit))
 
-    def _is_whole_replacement(self, word_index: int, hits: list[Hit]) -> bool:
+    def _is_whole_replacement(self, word_index: int, candidates: list[Hit]) -> bool:
         """Tell whether several words are a whole replacement, and the next word belongs to none."""
-        last = max((h.last for h in hits), default=word_index)
+        last = max((h.last for h in candidates), default=word_index)
         if last - word_index < 2:
             return False
         if last >= self.count:
-            self.short = self.short or not self.final
+            self.is_short = self.is_short or not self.is_final
             return True
         return not self.index.read_word(self.words[last])
 
@@ -214,18 +190,14 @@ class Scan:
         return False
 
     def _make_match(self, hit: Hit, out: str | None, why: str = "") -> Match:
-        b = self.view.get_text_end(hit.end)
-        a = self.view.find_beginning(self.view.get_text_start(hit.start), b, hit.form.text)
-        kinds = self.view.list_escapes(a, b)
-        rules = list(dict.fromkeys(r for r in hit.rules if r))
-        rules += [k for k, _ in kinds if k not in rules]
-        if out is not None and kinds:
-            out = escape_like(out, kinds)
         form = hit.form
+        a, b, escapes = self.view.find_in_text(hit.start, hit.end, form.text)
+        rules = dict.fromkeys([*filter(None, hit.rules), *(kind for kind, _ in escapes)])
+        if out is not None and escapes:
+            out = escape_like(out, escapes)
         is_whole = not form.rule and not any(hit.endings)
-        rule = "+".join(dict.fromkeys(rules)) or "exact"
-        keys = len(form.keys)
-        return Match(a, b, out, rule, form.label, form.row, is_whole, keys, why, hit.sure)
+        rule = "+".join(rules) or "exact"
+        return Match(a, b, out, rule, form.label, form.row, is_whole, len(form.keys), why, hit.is_sure)
 
     # Words
 
@@ -236,14 +208,14 @@ class Scan:
             yield reading, word_index + 1
         apostrophe = bool(readings) and self.gaps[word_index + 1] in ("'", "’", "ʼ")
         if apostrophe and word_index + 1 >= self.count:
-            self.short = True
+            self.is_short = True
         elif apostrophe:
             ending = self.words[word_index + 1]
             if ending in AFTER_APOSTROPHE and not self.index.is_label_word(readings[0].key):
-                ending_kept = Ending("pl", "", AFTER_APOSTROPHE[ending])
+                inflected = Ending("pl", "", AFTER_APOSTROPHE[ending])
                 for reading in readings:
                     if not reading.rule:
-                        yield Reading(reading.key, "inflected", ending_kept), word_index + 2
+                        yield Reading(reading.key, "inflected", inflected), word_index + 2
         if word_index + 1 < self.count:
             if word_index not in self.joined:
                 return
@@ -254,17 +226,17 @@ class Scan:
                 broken = bool(gap.strip())
                 if gap.count("\n") > 1:
                     return
-                if self.index.is_known_word(key) and (broken or self._is_split_word(word_index, key)):
+                if key in self.index.vocabulary and (broken or self._is_split_word(word_index, key)):
                     yield Reading(key, "hyphenation" if broken else "spacing"), word_index + 2
                 elif broken and not readings:
                     for reading in self.index.read_word(both):
                         yield Reading(reading.key, f"hyphenation {reading.rule}", reading.ending), word_index + 2
-        elif not self.final and self._may_go_on(word_index):
-            self.short = True
+        elif not self.is_final and self._may_word_continue(word_index):
+            self.is_short = True
 
-    def _may_go_on(self, word_index: int) -> bool:
+    def _may_word_continue(self, word_index: int) -> bool:
         """Tell whether the second half of the last word may still arrive; after a hyphen, this holds for any word."""
-        gap = self.gaps[word_index + 1] if word_index + 1 < len(self.gaps) else ""
+        gap = self.gaps[word_index + 1]
         if len(gap) > gaps.LONGEST_GAP:
             return False
         if gap.strip():
@@ -276,7 +248,7 @@ class Scan:
         a, b = self.words[word_index], self.words[word_index + 1]
         if self.index.is_label_word(key):
             return True
-        common = common_words()
+        common = read_common_words()
         if len(key) < 5 or (fold(a) in common and fold(b) in common):
             return False
         return b.islower() or b.isdigit() or (a.isupper() and b.isupper())
@@ -284,14 +256,14 @@ class Scan:
     def _find_word_hits(
         self, word_index: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]
     ) -> Iterator[Hit]:
-        """Yield hits by words, the longest first, down to the first length that fits letter by letter."""
+        """Yield candidates by words, the longest first, down to the first length that fits letter by letter."""
         word = self.words[word_index]
         for first, after in self._read_steps(word_index):
             if table is self.index.short and len(first.key) == 1 and not (len(word) == 1 and word.isupper()):
                 continue  # an initial must be a capital letter
             for length in heads.get(first.key, ()):
                 exact = False
-                for path, last in self._find_paths(first, after, length):
+                for path, last in self._find_reading_paths(first, after, length):
                     forms = table.get(tuple([r.key for r in path]))
                     for form in forms or ():
                         hit = self._check_hit(word_index, last, form, path)
@@ -301,14 +273,14 @@ class Scan:
                 if exact:
                     break
 
-    def _find_paths(self, first: Reading, after: int, length: int) -> list[tuple[list[Reading], int]]:
+    def _find_reading_paths(self, first: Reading, after: int, length: int) -> list[tuple[list[Reading], int]]:
         """Return the readings of ``length`` words from a first on, each with the index of the next word."""
         paths = [([first], after)]
         for _ in range(length - 1):
             longer = []
             for path, next_word in paths:
                 if next_word >= self.count:
-                    self.short = True
+                    self.is_short = True
                     continue
                 gap = self.gaps[next_word]
                 if len(gap) > gaps.LONGEST_GAP:
@@ -321,14 +293,14 @@ class Scan:
         """Return the hit if gaps, neighbours and letters allow it."""
         start, end = self.starts[word_index], self.ends[last - 1]
         rules = [form.rule] if form.rule else []
-        rules += [rule for r in path if r.rule for rule in r.rule.split()]
+        rules += [rule for r in path for rule in r.rule.split()]
         infix = ""
         if len(path) == len(form.keys):
             word = word_index
             for j, pattern in enumerate(form.gaps):
-                word += count_words(path[j])
+                word += hits.count_words(path[j])
                 infix = self.gaps[word]
-                rule = gaps.compare_gaps(pattern, infix, form.kind)
+                rule = gaps.find_gap_rule(pattern, infix, form.kind)
                 if rule is None:
                     return None
                 if rule:
@@ -339,30 +311,31 @@ class Scan:
         typos = sum("typo" in r.rule for r in path)
         if (form.kind == CODE and rules) or typos > 1 or (typos and form.kind == ADDRESS):
             return None
-        endings: list[Ending | None] = [r.ending for r in path]
-        if form.kind == TAG:
-            if any(r.ending is not None for r in path[:-1]) and not typos and any(e for e in endings[:-1]):
-                rules = ["typo" if r in ("plural", "inflected") else r for r in rules]
-                endings[:-1] = [None] * (len(endings) - 1)
-            hit = find_tag_hit(self, form, start, end, last, rules, endings, infix)
-            if hit is not None and form.ordinary:
-                hit.sure = False
-            return hit
-        return find_name_hit(self, form, start, end, last, rules, endings)
+        endings = [r.ending for r in path]
+        hit = Hit(start, end, last, form, rules, endings, self.text[start:end])
+        if form.kind != TAG:
+            return hits.fit_name_hit(self, hit)
+        if not typos and any(endings[:-1]):
+            hit.rules = ["typo" if r in ("plural", "inflected") else r for r in rules]
+            hit.endings = [*[None] * (len(endings) - 1), endings[-1]]
+        return hits.fit_tag_hit(self, hit, infix)
 
-    def find_token_after(self, place: int) -> int:
-        from bisect import bisect_left
-
+    def find_word_after(self, place: int) -> int:
+        """Return the index of the first word that does not begin before an offset."""
         return bisect_left(self.starts, place)
 
-    def _expand_at(self, word_index: int) -> None:
+    def need_text(self, end: int) -> None:
+        """Note that the text is too short for a decision that needs it up to ``end``, if more of it may follow."""
+        self.is_short = self.is_short or (not self.is_final and end > len(self.text))
+
+    def _derive_forms_at(self, word_index: int) -> None:
         """Derive the shorter forms that may begin at word ``word_index``."""
         index = self.index
         for reading, after in self._read_steps(word_index):
-            near = after >= self.count or (
-                len(self.gaps[after]) <= gaps.LONGEST_GAP and bool(index.read_word(self.words[after]))
-            )
-            index.expand_word(reading.key, near)
+            rare = after >= self.count
+            if not rare and len(self.gaps[after]) <= gaps.LONGEST_GAP:
+                rare = bool(index.read_word(self.words[after]))
+            index.derive_forms_with_word(reading.key, rare)
         word = self.words[word_index]
         if len(word) == 1 and word.isupper():
             j = word_index + 1
@@ -370,31 +343,11 @@ class Scan:
                 other = self.words[j]
                 if len(other) > 2:
                     for reading in index.read_word(other):
-                        index.expand_word(reading.key)
+                        index.derive_forms_with_word(reading.key)
                     break
-                index.expand_initials(fold(word), fold(other[0]))
+                index.derive_forms_with_initials(fold(word), fold(other[0]))
                 j += 1
             if j >= self.count:
-                self.short = True
+                self.is_short = True
         elif word.isupper() and len(word) > 2:
-            index.expand_acronym(word)
-
-    # Numbers, dates, encrypted mentions
-
-
-def _get_allowed_slips(form: Form) -> int:
-    return 8 if form.kind == TAG else 4
-
-
-def _split_tail(gap: str) -> str:
-    """Return the signs at the end of a gap that may belong to the next token."""
-    position = len(gap)
-    low = max(0, position - 16)
-    keep = position
-    while position > low:
-        position -= 1
-        if not gap[position].isspace():
-            keep = position
-        elif keep - position > 4:
-            break
-    return gap[keep:]
+            index.derive_forms_with_acronym(word)

@@ -11,6 +11,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from functools import partial
+from operator import itemgetter
 from urllib.parse import quote
 
 _INVISIBLE = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
@@ -87,7 +88,7 @@ class View:
             return self._to[i]
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
-    def find_beginning(self, start: int, end: int, text: str) -> int:
+    def skip_backslashes(self, start: int, end: int, text: str) -> int:
         """Return the start of ``text`` between two offsets, after backslashes if it follows them unescaped.
 
         Whoever escapes the bracket of a tag escapes more of it, so backslashes before an unescaped tag are not its own.
@@ -97,17 +98,18 @@ class View:
             return position
         return start
 
+    def find_in_text(self, start: int, end: int, text: str) -> tuple[int, int, tuple[tuple[str, str], ...]]:
+        """Return start and end in the text of a form of ``text`` in the view, and the escapes in it."""
+        b = self.get_text_end(end)
+        a = self.skip_backslashes(self.get_text_start(start), b, text)
+        return a, b, self.list_escapes(a, b)
+
     def list_escapes(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
         """Return the escapes (kind, as written) between two offsets of the text."""
         if not self._marks:
             return ()
-        i = bisect_left(self._marks, (start, 0, ""))
-        escapes: dict[tuple[str, str], None] = {}
-        while i < len(self._marks) and self._marks[i][0] < end:
-            a, b, kind = self._marks[i]
-            escapes[kind, self.raw[a:b]] = None
-            i += 1
-        return tuple(escapes)
+        low, high = (bisect_left(self._marks, place, key=itemgetter(0)) for place in (start, end))
+        return tuple(dict.fromkeys((kind, self.raw[a:b]) for a, b, kind in self._marks[low:high]))
 
 
 def _decode_escape(escape: str) -> tuple[str, str]:
@@ -130,18 +132,21 @@ def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
 
     Markdown also shows text without escapes, so nothing is escaped for it.
     """
-    named = {kind for kind, _ in kinds}
-    if "html" in named:
-        levels = max(written.count(";") for kind, written in kinds if kind == "html")
-        numeric = [written for kind, written in kinds if kind == "html" and "#" in written]
-        for _ in range(levels):
-            text = html.escape(text) if not numeric else _SPECIAL.sub(partial(_format_numeric_escape, numeric[0]), text)
-    if "json" in named:
-        ascii_only = any("u" in written for kind, written in kinds if kind == "json")
-        levels = max(len(written) - len(written.lstrip("\\")) for kind, written in kinds if kind == "json")
+    by_kind: dict[str, list[str]] = {}
+    for kind, written in kinds:
+        by_kind.setdefault(kind, []).append(written)
+    if escapes := by_kind.get("html"):
+        numeric = next((written for written in escapes if "#" in written), None)
+        for _ in range(max(written.count(";") for written in escapes)):
+            text = (
+                html.escape(text) if numeric is None else _SPECIAL.sub(partial(_format_numeric_escape, numeric), text)
+            )
+    if escapes := by_kind.get("json"):
+        ascii_only = any("u" in written for written in escapes)
+        levels = max(len(written) - len(written.lstrip("\\")) for written in escapes)
         for _ in range(1 if levels < 3 else 2):
             text = json.dumps(text, ensure_ascii=ascii_only or not _is_encodable(text))[1:-1]
-    if "url" in named:
+    if "url" in by_kind:
         text = quote(text.encode("utf-8", "surrogatepass"), safe="")
     return text
 

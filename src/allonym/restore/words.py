@@ -1,31 +1,35 @@
-"""Comparison of words, common words, and the endings of inflected names."""
+"""Comparison of words, common words, replacements that are ordinary words, and the endings of inflected names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from allonym.labels import TAXONOMY
+from allonym.replace.tables import find_calendar_name
 from allonym.text.fold import fold
 from allonym.text.names import has_swapped_letters, is_within_one_edit
 
+_LONGEST_ORDINARY = 60
+_MOST_DIGITS = 4
+_NUMBER = re.compile(r"['’]?[0-9]{1,4}(?:[.,][0-9]{1,3})?(?:\s?%|st|nd|rd|th|s)?")
+_WORDS = re.compile(r"[^\W\d_]+(?:[ \-\u00a0\u2010\u2011][^\W\d_]+)*")
+_BETWEEN = re.compile(r"[ \-\u00a0\u2010\u2011]")
+_COMMON_NOUNS = frozenset(
+    "AGE AWARD DATE_TIME EVENT FAMILY_RELATION GENDER IMMIGRATION_STATUS LANGUAGE LAW MARITAL_STATUS MEDICAL_TERM "
+    "NUMERIC OCCUPATION ORIGIN OTHER_IDENTIFYING_ATTRIBUTE PRODUCT PRONOUN SEXUAL_ORIENTATION TRADE_UNION".split()
+)
+"""Labels whose lower-case words are not names; those of others are names or codes, unless they are common."""
+
 LONGEST_ENDING = 6
 AFTER_APOSTROPHE = {
-    "a": 0,
-    "ego": 0,
-    "y": 0,
-    "i": 0,
-    "u": 0,
-    "owi": 1,
-    "emu": 1,
-    "ę": 2,
-    "em": 3,
-    "ym": 3,
-    "im": 3,
-    "ą": 3,
+    ending: case
+    for case, endings in enumerate(("a ego y i u ów", "owi emu om", "ę", "em ym im ą ami", "ie ach"))
+    for ending in endings.split()
 }
-AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 """Polish endings of foreign names after an apostrophe, and their cases."""
 
 
@@ -34,11 +38,62 @@ def is_one_slip(a: str, b: str) -> bool:
     return a != b and (is_within_one_edit(a, b) or has_swapped_letters(a, b, least=2))
 
 
-@lru_cache(maxsize=1)
-def common_words() -> frozenset[str]:
+def _read_lines(name: str) -> Iterator[str]:
+    """Yield the lines of a data file of this package, without comments."""
+    lines = (files("allonym.restore") / name).read_text(encoding="utf-8").splitlines()
+    return (line for line in lines if line and not line.startswith("#"))
+
+
+def _read_folded_words(name: str) -> frozenset[str]:
+    return frozenset(fold(w) for line in _read_lines(name) for w in line.split())
+
+
+@cache
+def read_common_words() -> frozenset[str]:
     """Return the words of ``common.txt``, folded."""
-    lines = (files("allonym.restore") / "common.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(fold(w) for line in lines if not line.startswith("#") for w in line.split())
+    return _read_folded_words("common.txt")
+
+
+@cache
+def read_number_words() -> frozenset[str]:
+    """Return the words of ``numbers.txt``, folded."""
+    return _read_folded_words("numbers.txt")
+
+
+def is_ordinary(replacement: str, label: str) -> bool:
+    """Tell whether any text may contain a replacement by chance.
+
+    That is a number of up to four digits, a number in words, a year, month, weekday or season alone, or one ordinary
+    lower-case word.
+    """
+    if len(replacement) > _LONGEST_ORDINARY:
+        return False
+    bare = replacement.strip().rstrip(".,;:")
+    if _NUMBER.fullmatch(bare):
+        return sum(map(str.isdigit, bare)) <= _MOST_DIGITS
+    if not _WORDS.fullmatch(bare):
+        return False
+    words = [fold(w) for w in _BETWEEN.split(bare)]
+    small, plain = bare.islower(), TAXONOMY.get_family(label) in _COMMON_NOUNS
+    if (small or plain) and read_number_words().issuperset(words):
+        return True
+    if len(words) > 1:
+        return False
+    return (plain or words[0] in read_common_words()) if small else (plain and _is_calendar_word(bare))
+
+
+def is_rare(replacement: str) -> bool:
+    """Tell whether an ordinary replacement is a word in few texts, such as an occupation.
+
+    A text derived from one with such a replacement has it from there.
+    """
+    word = fold(replacement.strip())
+    is_listed = word in read_common_words() or word in read_number_words()
+    return word.isalpha() and not is_listed and not _is_calendar_word(word)
+
+
+def _is_calendar_word(word: str) -> bool:
+    return any(find_calendar_name(kind, word) is not None for kind in ("month", "weekday", "season"))
 
 
 class Ending(NamedTuple):
@@ -60,31 +115,29 @@ class _Row(NamedTuple):
     forms: tuple[tuple[str, ...], ...]
 
 
-@lru_cache(maxsize=1)
-def _read_rows() -> tuple[_Row, ...]:
-    lines = (files("allonym.restore") / "endings.tsv").read_text(encoding="utf-8").splitlines()
+@cache
+def _read_inflection_rows() -> tuple[_Row, ...]:
     out = []
-    for line in lines:
-        if line and not line.startswith("#"):
-            language, kind, base, *forms = line.split("\t")
-            split = tuple(tuple("" if f == "-" else f for f in form.split("/")) for form in forms)
-            out.append(_Row(language, kind, "" if base == "-" else base, split))
+    for line in _read_lines("endings.tsv"):
+        language, kind, base, *forms = line.split("\t")
+        split = tuple(tuple("" if f == "-" else f for f in form.split("/")) for form in forms)
+        out.append(_Row(language, kind, "" if base == "-" else base, split))
     return tuple(out)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _group_by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
     table: dict[str, dict[str, Ending]] = {}
-    for row in _read_rows():
+    for row in _read_inflection_rows():
         for case, forms in enumerate(row.forms):
             for form in forms:
                 if form != row.base:
-                    kept_form = form if row.language == "de" else ""
-                    table.setdefault(form, {}).setdefault(row.base, Ending(row.language, row.kind, case, kept_form))
+                    suffix = form if row.language == "de" else ""
+                    table.setdefault(form, {}).setdefault(row.base, Ending(row.language, row.kind, case, suffix))
     return {form: tuple(bases.items()) for form, bases in table.items()}
 
 
-def find_bases(word: str) -> Iterator[tuple[str, Ending]]:
+def find_base_forms(word: str) -> Iterator[tuple[str, Ending]]:
     """Return the base forms of a lower-case word, each with its ending."""
     table = _group_by_ending()
     for size in range(min(LONGEST_ENDING, len(word) - 2) + 1):
@@ -109,14 +162,9 @@ def inflect_word(word: str, ending: Ending) -> str:
         if ending.kept_letters in "sS" and word[-1:].lower() in "sßxz":
             return word
         return word + ending.kept_letters
-    best: _Row | None = None
-    for row in _read_rows():
-        if row.language != ending.language or row.kind != kind or not low.endswith(row.base):
-            continue
-        if not row.base and low[-1:] in "aeiouyóąę":
-            continue
-        if best is None or len(row.base) > len(best.base):
-            best = row
+    rows = (row for row in _read_inflection_rows() if (row.language, row.kind) == (ending.language, kind))
+    fitting = (row for row in rows if (low.endswith(row.base) if row.base else low[-1:] not in "aeiouyóąę"))
+    best = max(fitting, key=lambda row: len(row.base), default=None)
     if best is None or len(low) - len(best.base) < 1 or (len(low) < 4 and low[-1] in "eiouy"):
         return word
     form = best.forms[ending.case][0]

@@ -6,28 +6,22 @@ state, so consistent pseudonyms need a key.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from allonym.lazy import load_on_use
+
 if TYPE_CHECKING:
-    from allonym.scale.dataset import anonymize_dataset
-    from allonym.scale.files import anonymize_on_ray
-    from allonym.scale.frames import anonymize_frame
-    from allonym.scale.spark import anonymize_spark
-    from allonym.scale.swap_ray import swap_workers
+    from allonym.scale.dataset import anonymize_dataset as anonymize_dataset
+    from allonym.scale.files import anonymize_on_ray as anonymize_on_ray
+    from allonym.scale.frames import anonymize_frame as anonymize_frame
+    from allonym.scale.spark import anonymize_spark as anonymize_spark
+    from allonym.scale.swap_ray import swap_workers as swap_workers
 
-__all__ = ["anonymize_dataset", "anonymize_frame", "anonymize_on_ray", "anonymize_spark", "swap_workers"]
-
-_WHERE = {
-    "anonymize_dataset": "dataset",
-    "anonymize_frame": "frames",
-    "anonymize_on_ray": "files",
-    "anonymize_spark": "spark",
-    "swap_workers": "swap_ray",
+_HOMES = {
+    "dataset": "anonymize_dataset",
+    "files": "anonymize_on_ray",
+    "frames": "anonymize_frame",
+    "spark": "anonymize_spark",
+    "swap_ray": "swap_workers",
 }
-
-
-def __getattr__(name: str) -> object:
-    if name in _WHERE:
-        return getattr(import_module(f"allonym.scale.{_WHERE[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = load_on_use(__name__, _HOMES)

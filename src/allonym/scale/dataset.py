@@ -28,7 +28,7 @@ class _Actor:
     def __call__(self, table: pa.Table) -> pa.Table:
         arrow = import_arrow()
         batches = [self.kernel(batch) for batch in table.to_batches()]
-        return arrow.Table.from_batches(batches, schema=self.kernel.schema(table.schema))
+        return arrow.Table.from_batches(batches, schema=self.kernel.make_output_schema(table.schema))
 
 
 def anonymize_dataset(
@@ -79,7 +79,7 @@ def anonymize_dataset(
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
     schema = dataset.schema(fetch_if_missing=False)
     if schema is not None:
-        kernel.check(schema.names)
+        kernel.check_columns(schema.names)
     from ray.data import ActorPoolStrategy
 
     if concurrency is None:

@@ -23,13 +23,12 @@ from typing import Any, cast
 from allonym import __version__
 from allonym.batch import Key
 from allonym.errors import AllonymError, DataError, UsageError
-from allonym.files.journal import Journal, check_head, new_head
-from allonym.files.output import Lines, PartFile
+from allonym.files.journal import Journal, check_journal_head, make_journal_head
+from allonym.files.output import Lines, write_file
 from allonym.files.record import Job, Tally
-from allonym.files.run import Advance, identity_of
+from allonym.files.run import Advance, describe_run_identity, describe_settings
 from allonym.files.runreport import RunReport, make_report
 from allonym.files.tasks import BATCH
-from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.scale.listing import Listing, check_targets, list_files
@@ -111,16 +110,11 @@ def anonymize_on_ray(
     total = sum(item.size for item in listing.items)
     if partition_size is None:
         partition_size = choose_slice_size(total)
-    first = listing.items[0].format if listing.items else None
-    if job.fields and not listing.folder and first and not first.fields:
-        raise UsageError(f"a {first.name} file has no fields to choose from; all its text is anonymised")
+    settings = describe_settings(job, listing.items, format, listing.folder)
     local = isinstance(listing.storage, Disk)
     if quarantine is None and local:
-        quarantine = listing.beside(".quarantine.jsonl")
-    settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": listing.folder}
-    if scope:
-        settings |= {"vault": False, "scoped": digest(scope)}
-    identity = identity_of(
+        quarantine = listing.append_suffix(".quarantine.jsonl")
+    identity = describe_run_identity(
         listing.items,
         job,
         settings,
@@ -138,17 +132,13 @@ def anonymize_on_ray(
         schedule = Schedule(listing.items, partition_size)
         worker = Worker(job, listing.folder, listing.storage, journal.state_of_run, partition_size, batch_size)
         keep = True
+        report_bytes = partial(_report_progress, progress, total)
         with connect_ray(workers) as ray:
-            _run_steps(
-                ray, worker, schedule, workers or count_processors(ray), partial(_report_progress, progress, total)
-            )
-        run_report = _gather_outputs(
-            listing, journal.state_of_run, schedule.count, job, quarantine, plans, settings, began
-        )
+            _run_steps(ray, worker, schedule, workers or count_processors(ray), report_bytes)
+        state = journal.state_of_run
+        run_report = _gather_outputs(listing, state, schedule.count, job, quarantine, plans, settings, began)
         if report is not None:
-            written = PartFile(Path(report))
-            written.write(run_report.to_json().encode())
-            written.finish()
+            write_file(Path(report), run_report.to_json().encode())
         keep = False
         return run_report
     except (DataError, UsageError):
@@ -179,7 +169,7 @@ class _Remembered:
             self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
             self.resumed = self._journal.resumed
             self.state_of_run = f"{self.state}/{self._journal.salt}"
-            self.storage.clear(f"{self.state_of_run}/scratch" if self.resumed else self.state)
+            self.storage.remove_folder(f"{self.state_of_run}/scratch" if self.resumed else self.state)
             for folder in (self.state, self.state_of_run):
                 Path(folder).mkdir(mode=0o700, exist_ok=True)
             self.storage.write(f"{self.state_of_run}/{OPEN}", b"1")
@@ -190,17 +180,17 @@ class _Remembered:
         self.resumed = head is not None and resume
         if head is not None and resume:
             begun = json.loads(head)
-            check_head(begun, identity, key)
+            check_journal_head(begun, identity, key)
         else:
-            begun = new_head(identity, key)
-            self.storage.clear(self.state)
+            begun = make_journal_head(identity, key)
+            self.storage.remove_folder(self.state)
             self.storage.write(f"{self.state}/run.json", json.dumps(begun).encode())
         self.state_of_run = f"{self.state}/{begun['salt']}"
         self.storage.write(f"{self.state_of_run}/{OPEN}", b"1")
 
     def close(self, *, keep: bool) -> None:
         if not keep:
-            self.storage.clear(self.state)
+            self.storage.remove_folder(self.state)
         if self._journal:
             self._journal.close(remove=not keep)
 
@@ -228,7 +218,7 @@ def _run_steps(ray: Any, worker: Worker, schedule: Schedule, workers: int, repor
     # A seat gets no step before its actor has started.
     busy: dict[Any, tuple[Any, Step | None]] = {seat.version.remote(): (seat, None) for seat in seats}
     try:
-        _hand_out(ray, busy, schedule, report)
+        _assign_steps(ray, busy, schedule, report)
     finally:
         for seat in seats:  # running steps must not outlive the state that they belong to
             ray.kill(seat)
@@ -236,7 +226,7 @@ def _run_steps(ray: Any, worker: Worker, schedule: Schedule, workers: int, repor
             ray.wait(list(busy), num_returns=len(busy), timeout=_END)
 
 
-def _hand_out(
+def _assign_steps(
     ray: Any, busy: dict[Any, tuple[Any, Step | None]], schedule: Schedule, report: Callable[[int], None]
 ) -> None:
     idle: list[Any] = []
@@ -261,9 +251,8 @@ def _hand_out(
             idle.append(seat)
             if step is None:
                 if came != __version__:
-                    raise UsageError(
-                        f"a worker has allonym {came}, this is {__version__}: install the same version everywhere"
-                    )
+                    differ = f"a worker has allonym {came}, this is {__version__}"
+                    raise UsageError(f"{differ}: install the same version everywhere")
                 continue
             working -= 1
             if came.error is not None:
@@ -289,7 +278,7 @@ def _gather_outputs(
     with ExitStack() as stack:
         aside: Path | None = None
         if quarantine is None:
-            aside = stack.enter_context(listing.storage.scratch(state)) / "quarantine"
+            aside = stack.enter_context(listing.storage.make_scratch_folder(state)) / "quarantine"
         lists = {
             "q": Lines(Path(quarantine) if quarantine else aside),
             "p": Lines(Path(plans) if plans else None, private=job.originals),
@@ -313,9 +302,9 @@ def _gather_outputs(
         for lines in lists.values():
             lines.finish()
         if aside is not None and aside.exists():
-            listing.storage.put(aside, listing.beside(".quarantine.jsonl"))
+            listing.storage.put(aside, listing.append_suffix(".quarantine.jsonl"))
         elif aside is not None:
-            listing.storage.delete([listing.beside(".quarantine.jsonl")])
+            listing.storage.delete([listing.append_suffix(".quarantine.jsonl")])
     return make_report(
         tally,
         job.policy,

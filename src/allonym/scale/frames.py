@@ -54,27 +54,27 @@ class Kernel:
             raise DataError(f"{type(error).__name__} while a batch was anonymised") from None
 
     @property
-    def read(self) -> list[str]:
+    def input_columns(self) -> list[str]:
         """The columns to read."""
         return [*self.columns, *((self.id_column,) if self.id_column and self.id_column not in self.columns else ())]
 
     @property
-    def added(self) -> list[str]:
+    def added_columns(self) -> list[str]:
         """The added columns, all of strings."""
         return [*((self.plan_column,) if self.plan_column else ()), self.error_column]
 
-    def schema(self, schema: pa.Schema) -> pa.Schema:
+    def make_output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the output schema for an input schema; raises as the kernel would."""
         return self(_make_empty_batch(schema)).schema
 
-    def check(self, names: Sequence[str]) -> None:
+    def check_columns(self, names: Sequence[str]) -> None:
         """Raise :class:`UsageError` if columns are missing or named twice, or added columns exist."""
-        for name in self.read:
+        for name in self.input_columns:
             if name not in names:
                 raise UnknownNameError("column", name, [str(n) for n in names])
             if list(names).count(name) > 1:
                 raise UsageError(f"there are several columns {name!r}")
-        for name in self.added:
+        for name in self.added_columns:
             if name in names:
                 raise UsageError(f"column {name!r} exists already; choose another name for the added column")
 
@@ -141,9 +141,9 @@ def _call_kernel(kernel: Kernel, batch: Any) -> Any:
 
 
 def _anonymize_table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
-    kernel.check(table.schema.names)
+    kernel.check_columns(table.schema.names)
     batches = list(_anonymize_batches(table.to_batches(max_chunksize=rows), kernel, workers))
-    return import_arrow().Table.from_batches(batches, schema=kernel.schema(table.schema))
+    return import_arrow().Table.from_batches(batches, schema=kernel.make_output_schema(table.schema))
 
 
 def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
@@ -153,26 +153,28 @@ def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, co
 
 
 def _anonymize_reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
-    kernel.check(reader.schema.names)
+    kernel.check_columns(reader.schema.names)
     small = (batch.slice(offset, rows) for batch in reader for offset in range(0, batch.num_rows, rows))
     batches = _anonymize_batches(small, kernel, workers)
-    return import_arrow().RecordBatchReader.from_batches(kernel.schema(reader.schema), batches)
+    return import_arrow().RecordBatchReader.from_batches(kernel.make_output_schema(reader.schema), batches)
 
 
 def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     arrow = import_arrow()
-    kernel.check(list(frame.columns))
+    kernel.check_columns(list(frame.columns))
     try:
-        table = arrow.table({name: arrow.array(frame[name], from_pandas=True) for name in kernel.read})
+        table = arrow.table({name: arrow.array(frame[name], from_pandas=True) for name in kernel.input_columns})
     except (arrow.ArrowException, TypeError):  # Arrow's message quotes the value
-        raise UsageError(f"the columns {', '.join(kernel.read)} must contain only text and missing values") from None
+        raise UsageError(
+            f"the columns {', '.join(kernel.input_columns)} must contain only text and missing values"
+        ) from None
     # A column without any value has the type null.
     for index, name in enumerate(table.schema.names):
         if arrow.types.is_null(table.schema.field(name).type):
             table = table.set_column(index, name, table.column(name).cast(arrow.string()))
     result = _anonymize_table(table, kernel, workers, rows, connection)
     out = frame.copy()
-    for name in (*kernel.columns, *kernel.added):
+    for name in (*kernel.columns, *kernel.added_columns):
         values = result.column(name).to_pylist()
         had = frame[name].dtype if name in kernel.columns else None
         kind = object if had is None or str(had) == "category" else had
@@ -183,9 +185,9 @@ def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, conne
 def _anonymize_polars(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     import polars
 
-    kernel.check(frame.columns)
-    result = _anonymize_table(frame.select(kernel.read).to_arrow(), kernel, workers, rows, connection)
-    treated: Any = polars.from_arrow(result.select([*kernel.columns, *kernel.added]))
+    kernel.check_columns(frame.columns)
+    result = _anonymize_table(frame.select(kernel.input_columns).to_arrow(), kernel, workers, rows, connection)
+    treated: Any = polars.from_arrow(result.select([*kernel.columns, *kernel.added_columns]))
     return frame.with_columns(treated.get_columns())
 
 
@@ -193,8 +195,8 @@ def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, c
     import polars
 
     schema = frame.collect_schema()
-    kernel.check(schema.names())
-    schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added), polars.String)}
+    kernel.check_columns(schema.names())
+    schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added_columns), polars.String)}
     # Filters on the result must not be pushed down to the originals.
     return frame.map_batches(
         lambda some: _anonymize_polars(some, kernel, workers, rows, connection),
@@ -207,7 +209,7 @@ def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, c
 def _anonymize_duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     import duckdb
 
-    kernel.check(relation.columns)
+    kernel.check_columns(relation.columns)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # before DuckDB 1.4
     reader = _anonymize_reader(read(rows), kernel, workers, rows, connection)
     # A relation may be read more than once, a reader may not.

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
-from allonym.files.items import Item, check_free, check_separate, list_items
+from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.record import Format
 from allonym.scale.storage import Disk, Remote, Storage, Stored, locate_storage
 
@@ -38,7 +38,7 @@ class Listing:
         path = PurePosixPath(self.target)
         return str(path.with_name(f".{path.name}.allonym-ray"))
 
-    def beside(self, suffix: str) -> str:
+    def append_suffix(self, suffix: str) -> str:
         """Return the target's path with a suffix."""
         return self.target + suffix
 
@@ -63,16 +63,15 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
     if isinstance(reads, Disk):
         items, folder = list_items(path, _NOWHERE if Path(path).is_dir() else "-", format)
     else:
-        remote_storage = cast(Remote, reads)
-        items, folder = _list_remote(remote_storage, path, format)
-        if isinstance(writes, Remote) and writes.filesystem.equals(remote_storage.filesystem):
+        items, folder = _list_remote(reads, path, format)
+        if isinstance(writes, Remote) and writes.filesystem.equals(reads.filesystem):
             if to == path:
                 raise UsageError("source and target are the same; the source is never changed")
             if folder and PurePosixPath(path) in PurePosixPath(to).parents:
                 raise UsageError("the target lies inside the source")
     if not folder and (str(target).partition("?")[0].endswith("/") or writes.is_folder(to)):
         to = str(PurePosixPath(to, items[0].name))
-    return Listing([_make_item(item, to, folder) for item in items], folder, writes, to)
+    return Listing([_set_target(item, to, folder) for item in items], folder, writes, to)
 
 
 def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
@@ -100,7 +99,7 @@ def _choose_format(name: str, format: str | None) -> tuple[Format, bool]:
     return (get_format(format), name.lower().endswith(".gz")) if format else format_of(PurePosixPath(name).name)
 
 
-def _make_item(item: Item, to: str, folder: bool) -> Item:
+def _set_target(item: Item, to: str, folder: bool) -> Item:
     target = Path(to, item.name) if folder else Path(to)
     return replace(item, target=target, pack=item.packed if folder else to.lower().endswith(".gz"))
 
@@ -116,9 +115,9 @@ def check_targets(listing: Listing, extras: list[Path], overwrite: bool, *, fres
     """
     local = isinstance(listing.storage, Disk)
     sources = [item for item in listing.items if isinstance(item.source, Path)]
-    check_separate([item if local else replace(item, target=None) for item in sources], extras)
+    check_outputs_distinct([item if local else replace(item, target=None) for item in sources], extras)
     if not fresh or overwrite:
         return
-    check_free([item.target for item in listing.items] if local else [], extras, overwrite)
-    if not local and (existing_target := listing.storage.existing(str(item.target) for item in listing.items)):
-        raise UsageError(f"{existing_target} exists; overwrite replaces it")
+    check_targets_free([item.target for item in listing.items] if local else [], extras, overwrite)
+    if not local and (existing_target := listing.storage.find_existing(str(item.target) for item in listing.items)):
+        raise UsageError(f"{existing_target} exists; --overwrite (overwrite=True in Python) replaces it")

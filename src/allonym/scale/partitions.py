@@ -139,15 +139,8 @@ class Schedule:
             waiting = self._open.setdefault(group, [0, -1])
             waiting[0] += len(outcome.slices)
             steps = [
-                Step(
-                    "slice",
-                    group,
-                    step.items,
-                    step.part + n,
-                    *slice_outcome,
-                    weight=(slice_outcome[1] or item.size) - slice_outcome[0],
-                )
-                for n, slice_outcome in enumerate(outcome.slices)
+                Step("slice", group, step.items, part, start, end, read, weight=(end or item.size) - start)
+                for part, (start, end, read) in enumerate(outcome.slices, step.part)
             ]
             parts = step.part + len(steps)
             if outcome.more is None:
@@ -159,7 +152,7 @@ class Schedule:
         if step.kind == "slice":
             waiting = self._open[group]
             waiting[0] -= 1
-            if waiting == [0, waiting[1]] and waiting[1] >= 0:
+            if not waiting[0] and waiting[1] >= 0:
                 self._ready.append(Step("join", group, step.items, self._open.pop(group)[1]))
         return max(0, step.weight)
 
@@ -198,12 +191,12 @@ class Worker:
 
     def _do_group(self, step: Step) -> Outcome:
         if not self._is_intact(step):
-            with self.storage.scratch(self.state) as scratch:
+            with self.storage.make_scratch_folder(self.state) as scratch:
                 run = self._make_run(step.items, scratch)
                 try:
                     for task in run.read_tasks(self.batch):
                         run.write_chunk(*anonymize_task(self.job, task))
-                    self._keep_outputs(step, run, scratch)
+                    self._store_outputs(step, run, scratch)
                 finally:
                     run.close(keep=False)
         return Outcome(is_done=True)
@@ -231,7 +224,7 @@ class Worker:
             if json.loads(stream.readline())["read"] == step.digest:
                 return Outcome()
         read = blake2b(digest_size=32)
-        with self.storage.scratch(self.state) as scratch:
+        with self.storage.make_scratch_folder(self.state) as scratch:
             part_file = scratch / "part"
             with part_file.open("wb") as out:
                 _write_line(out, {"read": step.digest})
@@ -252,7 +245,7 @@ class Worker:
 
     def _do_join(self, step: Step) -> Outcome:
         if not self._is_intact(step):
-            with self.storage.scratch(self.state) as scratch:
+            with self.storage.make_scratch_folder(self.state) as scratch:
                 run = self._make_run(step.items, scratch)
                 try:
                     for number in range(step.part):
@@ -261,7 +254,7 @@ class Worker:
                             stream.readline()
                             for last, treated in read_treated(stream):
                                 run.write_chunk(Place(0, last=last), treated)
-                    self._keep_outputs(step, run, scratch)
+                    self._store_outputs(step, run, scratch)
                 finally:
                     run.close(keep=False)
         self.storage.delete(self._path_of_group(step.group, f"-{number}.part") for number in range(step.part))
@@ -271,7 +264,7 @@ class Worker:
         placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(items)]
         return Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
 
-    def _keep_outputs(self, step: Step, run: Run, scratch: Path) -> None:
+    def _store_outputs(self, step: Step, run: Run, scratch: Path) -> None:
         """Store the results of a group: its files, then the records left out, then the note that it is finished."""
         run.finish()
         self._check_run_open()

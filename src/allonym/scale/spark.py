@@ -51,16 +51,15 @@ def anonymize_spark(
     except ImportError:
         raise MissingExtra("Spark", "spark") from None
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
-    kernel.check(frame.columns)
+    kernel.check_columns(frame.columns)
     fields = list(frame.schema.fields)
     for index, spark_field in enumerate(fields):
         if spark_field.name in kernel.columns:
             if not isinstance(spark_field.dataType, StringType):
-                raise UsageError(
-                    f"column {spark_field.name!r} holds {spark_field.dataType.simpleString()}, and text is required"
-                )
+                kind = spark_field.dataType.simpleString()
+                raise UsageError(f"column {spark_field.name!r} holds {kind}, and text is required")
             fields[index] = StructField(spark_field.name, spark_field.dataType, True, spark_field.metadata)
-    fields += [StructField(name, StringType(), True) for name in kernel.added]
+    fields += [StructField(name, StringType(), True) for name in kernel.added_columns]
 
     def anonymize_partition(batches: Iterator[Any]) -> Iterator[Any]:
         warnings.simplefilter("ignore")  # warnings of packages may quote their input

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 from allonym.batch import import_arrow
@@ -26,61 +26,28 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK = 1 << 20
 
 
-class Storage(Protocol):
-    """The interface of a storage."""
-
-    def open(self, path: str) -> BinaryIO:
-        """Open a file for reading, seekable. Raises :class:`OSError` if it cannot be read."""
-
-    def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes, or None if it does not exist."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return all bytes of a file, or None if it does not exist."""
-
-    def write(self, path: str, data: bytes) -> None:
-        """Write a small file in an existing folder, readable only by its owner if the storage has owners."""
-
-    def put(self, file: Path, path: str) -> None:
-        """Move a file of this machine to the storage."""
-
-    def delete(self, paths: Iterable[str]) -> None:
-        """Remove files, ignoring missing ones."""
-
-    def clear(self, folder: str) -> None:
-        """Remove a folder with all below it."""
-
-    def existing(self, paths: Iterable[str]) -> str | None:
-        """Return the first of these paths that exists."""
-
-    def is_folder(self, path: str) -> bool:
-        """Tell whether a path is a folder that is not empty."""
-
-    def scratch(self, state: str) -> Any:
-        """Return a context with an empty private folder of this machine, which is removed at the end.
-
-        Raises :class:`OSError` if the state is on a disk and has been removed.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Disk:
     """Files with the same paths on all machines of the run."""
 
     def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, seekable. Raises :class:`OSError` if it cannot be read."""
         return Path(path).open("rb")
 
     def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes, or None if it does not exist."""
         with suppress(OSError):
             return Path(path).stat().st_size
         return None
 
     def read(self, path: str) -> bytes | None:
+        """Return all bytes of a file, or None if it does not exist."""
         with suppress(FileNotFoundError):
             return Path(path).read_bytes()
         return None
 
     def write(self, path: str, data: bytes) -> None:
+        """Write a small file in an existing folder, readable only by its owner if the storage has owners."""
         file = Path(path)
         part = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
@@ -90,6 +57,7 @@ class Disk:
         os.replace(part, file)
 
     def put(self, file: Path, path: str) -> None:
+        """Move a file of this machine to the storage."""
         target = Path(path)
         if file.exists():  # otherwise the run has ended, and removed files must not be created again
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -106,30 +74,39 @@ class Disk:
             file.unlink()
 
     def delete(self, paths: Iterable[str]) -> None:
+        """Remove files, ignoring missing ones."""
         for path in paths:
             Path(path).unlink(missing_ok=True)
 
-    def clear(self, folder: str) -> None:
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder with all below it."""
         shutil.rmtree(folder, ignore_errors=True)
 
-    def existing(self, paths: Iterable[str]) -> str | None:
+    def find_existing(self, paths: Iterable[str]) -> str | None:
+        """Return the first of these paths that exists."""
         return next((path for path in paths if os.path.lexists(path)), None)
 
     def is_folder(self, path: str) -> bool:
+        """Tell whether a path is a folder that is not empty."""
         return Path(path).is_dir()
 
     @contextmanager
-    def scratch(self, state: str) -> Iterator[Path]:
-        """Return a folder in the state, so that a killed worker leaves nothing elsewhere and files are not copied."""
+    def make_scratch_folder(self, state: str) -> Iterator[Path]:
+        """Return an empty private folder of this machine, which is removed at the end. It lies in the state, so that a
+        killed worker leaves nothing elsewhere and files are not copied.
+
+        Raises :class:`OSError` if the state has been removed.
+        """
         folder = Path(state, "scratch")
         folder.mkdir(mode=0o700, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as folder_made:
-            yield Path(folder_made)
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as scratch:
+            yield Path(scratch)
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A file system of pyarrow; an object appears there when it has been sent completely."""
+    """A file system of pyarrow, with the methods of :class:`Disk`; an object appears there when it has been sent
+    completely."""
 
     filesystem: Any = field(repr=False)  # it may hold credentials
 
@@ -175,11 +152,11 @@ class Remote:
             with suppress(OSError):
                 self.filesystem.delete_file(path)
 
-    def clear(self, folder: str) -> None:
+    def remove_folder(self, folder: str) -> None:
         with suppress(OSError):
             self.filesystem.delete_dir(folder)
 
-    def existing(self, paths: Iterable[str]) -> str | None:
+    def find_existing(self, paths: Iterable[str]) -> str | None:
         listed = list(paths)
         for offset in range(0, len(listed), 1000):
             for info in self.filesystem.get_file_info(listed[offset : offset + 1000]):
@@ -192,10 +169,10 @@ class Remote:
         return not info.is_file and info.type.name != "NotFound"
 
     @contextmanager
-    def scratch(self, state: str) -> Iterator[Path]:
+    def make_scratch_folder(self, state: str) -> Iterator[Path]:
         """Return a temporary folder of this machine, since an object is sent in one piece from a file."""
-        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as folder_made:
-            yield Path(folder_made)
+        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as scratch:
+            yield Path(scratch)
 
     def files(self, folder: str) -> Iterator[tuple[str, int]]:
         """Return (path below the folder, size in bytes) of each file below a folder."""
@@ -204,6 +181,9 @@ class Remote:
         for info in self.filesystem.get_file_info(FileSelector(folder, recursive=True)):
             if info.is_file:
                 yield str(PurePosixPath(info.path).relative_to(folder)), info.size
+
+
+Storage = Disk | Remote
 
 
 @dataclass(frozen=True, slots=True)

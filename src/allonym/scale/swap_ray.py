@@ -61,7 +61,7 @@ def swap_workers(count: int | None = None) -> Iterator[Workers]:
             raise UsageError(f"the cluster has {most} processors; got {count} workers")
         pool = Workers(ray, count or most)
         try:
-            pool.check()
+            pool.compare_fingerprints()
             yield pool
         finally:
             pool.close()
@@ -78,9 +78,9 @@ class Workers:
     def __reduce__(self) -> tuple[object, ...]:
         return (ThisProcess, ())  # a worker works alone
 
-    def check(self) -> None:
+    def compare_fingerprints(self) -> None:
         """Raise :class:`UsageError` if a worker computes other bits than this process, or does not start."""
-        own_fingerprint = compute_fingerprint()
+        fingerprint = compute_fingerprint()
         answers = [a.fingerprint.remote() for a in self.actors]
         late = self.ray.wait(answers, num_returns=len(answers), timeout=WAIT)[1]
         if late:
@@ -88,12 +88,10 @@ class Workers:
                 f"{len(late)} of {len(answers)} workers did not start within {WAIT:g} s; "
                 "are the cluster's processors taken?"
             )
-        differ = [
-            i for i, worker_fingerprint in enumerate(self.get_results(answers)) if worker_fingerprint != own_fingerprint
-        ]
-        if differ:
+        differing = sum(worker_fingerprint != fingerprint for worker_fingerprint in self.get_results(answers))
+        if differing:
             raise UsageError(
-                f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind "
+                f"{differing} of {len(self.actors)} workers compute other last bits than this machine (another kind "
                 "of processor, or another NumPy), so the result would depend on the assignment"
             )
 
@@ -107,12 +105,12 @@ class Workers:
         """Put the shards in Ray's object store, those of each actor as one object. A single shard stays here."""
         return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place(shards)
 
-    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+    def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``work(common, item)`` of each item, in order, computed by whichever actor is free."""
         if not self.actors:
-            yield from ThisProcess().each(work, common, items)
+            yield from ThisProcess().map_items(work, common, items)
             return
-        box = [self.put(common)]  # inside a container it stays a reference, which an actor resolves once
+        box = [self.put_value(common)]  # inside a container it stays a reference, which an actor resolves once
         source = iter(items)
         waiting: deque[Any] = deque()
         busy: dict[Any, Any] = {}
@@ -131,7 +129,7 @@ class Workers:
             else:
                 yield self.get_results([waiting.popleft()])[0]
 
-    def put(self, value: Any) -> Any:
+    def put_value(self, value: Any) -> Any:
         """Put a value in the object store, and return its reference."""
         try:
             return self.ray.put(value)
@@ -168,17 +166,17 @@ class _OnRay:
         many = min(len(workers.actors), len(shards))
         bounds = [len(shards) * i // many for i in range(many + 1)]
         self._actors = workers.actors[:many]
-        self._groups = [(a, workers.put(shards[a:b])) for a, b in pairwise(bounds)]
+        self._groups = [(a, workers.put_value(shards[a:b])) for a, b in pairwise(bounds)]
 
-    def each(self, work: Work, *arguments: Any) -> list[Any]:
-        call = self._workers.put((work, arguments))
+    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
+        call = self._workers.put_value((work, arguments))
         references = [
             actor.each.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)
         ]
         return [value for some in self._workers.get_results(references) for value in some]
 
-    def total(self, work: Work, *arguments: Any) -> Any:
-        call = self._workers.put((work, arguments))
+    def sum_shards(self, work: Work, *arguments: Any) -> Any:
+        call = self._workers.put_value((work, arguments))
         running = [
             (actor, actor.sums.remote(self._count, first, group, call))
             for actor, (first, group) in zip(self._actors, self._groups, strict=True)
@@ -208,7 +206,7 @@ class _Worker:
 
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the sums over these shards, as nodes of the tree."""
-        return _catch_failure(
+        return _call_and_catch(
             lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_compute_results(group, call))))
         )
 
@@ -220,12 +218,12 @@ class _Worker:
 
     def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the result of the work for each of these shards."""
-        return _catch_failure(lambda: list(_compute_results(group, call)))
+        return _call_and_catch(lambda: list(_compute_results(group, call)))
 
     def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        return _catch_failure(lambda: work(self._open_value(box[0]), item))
+        return _call_and_catch(lambda: work(self._get_common_value(box[0]), item))
 
-    def _open_value(self, name: Any) -> Any:
+    def _get_common_value(self, name: Any) -> Any:
         key = name.hex()
         if key not in self._common:
             from allonym.scale.cluster import import_ray
@@ -243,7 +241,7 @@ class _Failed:
         self.error = error
 
 
-def _catch_failure(doing: Callable[[], Any]) -> Any:
+def _call_and_catch(doing: Callable[[], Any]) -> Any:
     try:
         return doing()
     except AllonymError as error:

@@ -121,7 +121,7 @@ def identify_caller(request: Request, session: str | None, key: str | None) -> C
     """
     accounts = get_services(request).accounts
     if key:
-        caller = accounts.find_key(key)
+        caller = accounts.find_caller_by_key(key)
         if caller is None:
             raise RequestError("this API key is not known, or has expired", 401, "NotSignedIn")
         return caller
@@ -143,7 +143,7 @@ def authorize_socket(socket: WebSocket, *permissions: str) -> Caller:
     accounts = get_services(socket).accounts
     scheme, _, key = socket.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key:
-        caller = accounts.find_key(key.strip())
+        caller = accounts.find_caller_by_key(key.strip())
     else:
         token = socket.cookies.get(COOKIE)
         if token and urlsplit(socket.headers.get("origin", "")).netloc != socket.headers.get("host"):

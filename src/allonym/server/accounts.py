@@ -68,7 +68,7 @@ class Accounts:
         """Whether there is no user yet."""
         return bool(self._database.fetch_value(sa.select(sa.func.count()).select_from(db.users)) == 0)
 
-    def make_link(self, role: str, hours: float = LINK_HOURS) -> tuple[str, int]:
+    def make_account_link(self, role: str, hours: float = LINK_HOURS) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
         _check_role(role)
         token, expires = secrets.token_urlsafe(32), get_unix_time() + int(hours * 3600)
@@ -77,7 +77,7 @@ class Accounts:
         self._database.write_rows(expired, sa.insert(db.links).values(**row))
         return token, expires
 
-    def remove_links(self, role: str) -> None:
+    def remove_account_links(self, role: str) -> None:
         """Invalidate all links for a role."""
         self._database.write_rows(sa.delete(db.links).where(db.links.c.role == role))
 
@@ -92,7 +92,7 @@ class Accounts:
         _check_password(password)
         hashed, created = self._hash_password(password), get_unix_time()
         where = sa.and_(db.links.c.digest == hash_token(token), db.links.c.expires > get_unix_time())
-        with self._database.writing_unique(f"there is a user {name!r} already") as connection:
+        with self._database.open_unique_write_transaction(f"there is a user {name!r} already") as connection:
             role = connection.execute(sa.select(db.links.c.role).where(where)).scalar()
             if role is None or not connection.execute(sa.delete(db.links).where(where)).rowcount:
                 raise RequestError("this link was used, has expired or is not complete", 403, "WrongLink")
@@ -253,7 +253,7 @@ class Accounts:
             "expires": expires,
         }
         owner = sa.select(db.users.c.id).where(db.users.c.id == caller.id, db.users.c.active)
-        with self._database.writing_unique(f"you have a key {name!r} already") as connection:
+        with self._database.open_unique_write_transaction(f"you have a key {name!r} already") as connection:
             if connection.execute(owner.with_for_update()).first() is None:
                 raise RequestError("there is no such user any more", 401, "NotSignedIn")
             connection.execute(sa.insert(db.keys), [row])
@@ -285,7 +285,7 @@ class Accounts:
                 raise RequestError(f"there is no key {name!r}", 404, "NotFound")
         self._clear_cache()
 
-    def find_key(self, token: str) -> Caller | None:
+    def find_caller_by_key(self, token: str) -> Caller | None:
         """Return who calls with an API key; None where there is no such key."""
         cached = self.get_cached_caller(token, key=True)
         if cached is not None:
@@ -313,13 +313,13 @@ class Accounts:
             return None  # a key in the place of a session, or the other way round
         return entry if until > time.monotonic() else None
 
-    def is_known_token(self, token: str) -> bool:
+    def is_recent_token(self, token: str) -> bool:
         """Whether the token was a valid key or session when this server last looked it up. It may have ended since."""
         return hash_token(token) in self._known_tokens
 
     def is_valid_token(self, token: str) -> bool:
         """Whether the token is a valid key or session now."""
-        return (self.find_key(token) if token.startswith(KEY_MARK) else self.find_session(token)) is not None
+        return (self.find_caller_by_key(token) if token.startswith(KEY_MARK) else self.find_session(token)) is not None
 
     # The audit log
 

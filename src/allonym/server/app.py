@@ -77,10 +77,10 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
         generate_unique_id_function=lambda route: f"{(route.tags or ['page'])[0]}_{route.name}",
     )
     app.state.services = services
-    problems.install_handlers(app)
+    problems.install_error_handlers(app)
     for name in ROUTES:
         app.include_router(import_module(f"allonym.server.routes.{name}").router)
-    _add_description(app)
+    _add_api_description(app)
     _add_pages(app)
     if settings.cors_origins:
         app.add_middleware(
@@ -93,7 +93,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     return app
 
 
-def _add_description(app: FastAPI) -> None:
+def _add_api_description(app: FastAPI) -> None:
     """Add the description of the API. It is made on the first request, in a thread, as that takes a second."""
 
     def describe_api() -> JSONResponse:

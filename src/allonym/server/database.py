@@ -7,114 +7,79 @@ Times are seconds since 1970.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 
 from allonym.errors import AllonymError, DatabaseError, RequestError
-from allonym.vault.store import Store
+from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
+from allonym.vault.keys import Secret
+from allonym.vault.store import Store, define_table
 
 _Step = Callable[[sa.Connection], None]
-
-_TYPES: dict[str, Any] = {
-    "integer": sa.Integer,
-    "float": sa.Float,
-    "flag": sa.Boolean,
-    "time": sa.BigInteger,
-    "text": sa.Text,
-    "bytes": sa.LargeBinary,
-    **{f"string{length}": sa.String(length) for length in (16, 32, 64, 160, 256)},
-}
-_MODIFIERS: dict[str, dict[str, Any]] = {
-    "counted": {"primary_key": True},
-    "key": {"primary_key": True, "autoincrement": False},
-    "unique": {"unique": True},
-    "indexed": {"index": True},
-    "optional": {"nullable": True},
-}
-
-
-def _define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, reuse_ids: bool = True) -> sa.Table:
-    """Define a table of the server, ``allonym_server_NAME``.
-
-    Args:
-        name: without the prefix.
-        tables: the part of the schema that it belongs to.
-        columns: ``name: type`` of each, separated by commas, with modifiers before the type. Only ``optional`` allows
-            NULL.
-        unique: columns whose values together occur once.
-        reuse_ids: whether the number of a removed row may be used again.
-    """
-    defined: list[Any] = [_define_column(*column.split(": ")) for column in columns.split(", ")]
-    constraints: list[Any] = [sa.UniqueConstraint(*unique)] if unique else []
-    options: dict[str, Any] = {} if reuse_ids else {"sqlite_autoincrement": True}
-    return sa.Table(f"allonym_server_{name}", tables, *defined, *constraints, **options)
-
-
-def _define_column(name: str, kind: str) -> sa.Column[Any]:
-    *modifiers, base = kind.split()
-    options: dict[str, Any] = {"nullable": False}
-    for modifier in modifiers:
-        options |= _MODIFIERS[modifier]
-    return sa.Column(name, _TYPES[base], **options)
-
 
 # Schema 1: who may do what
 
 account_tables = sa.MetaData()
-versions = _define_table("versions", account_tables, "version: key integer, applied: time")
-users = _define_table(
-    "users",
+versions = define_table("server_versions", account_tables, "version: key integer, applied: time")
+users = define_table(
+    "server_users",
     account_tables,
     "id: counted integer, name: unique string64, role: string16, password: string256, active: flag, created: time",
     reuse_ids=False,  # jobs and readings belong to somebody by this number
 )
-sessions = _define_table(
-    "sessions",
+sessions = define_table(
+    "server_sessions",
     account_tables,
     "digest: key string64, user: indexed integer, csrf: string64, created: time, seen: time, expires: indexed time",
 )
-keys = _define_table(
-    "keys",
+keys = define_table(
+    "server_keys",
     account_tables,
     "digest: key string64, user: indexed integer, name: string64, permissions: string256, created: time, "
     "expires: optional time, used: optional time",
     "user",
     "name",
 )
-links = _define_table("links", account_tables, "digest: key string64, role: string16, created: time, expires: time")
-policies = _define_table("policies", account_tables, "name: key string64, sealed: bytes, changed: time")
-audit = _define_table(
-    "audit", account_tables, "number: counted integer, time: time, actor: string160, action: string160, counts: text"
+links = define_table(
+    "server_links", account_tables, "digest: key string64, role: string16, created: time, expires: time"
+)
+policies = define_table("server_policies", account_tables, "name: key string64, sealed: bytes, changed: time")
+audit = define_table(
+    "server_audit",
+    account_tables,
+    "number: counted integer, time: time, actor: string160, action: string160, counts: text",
 )
 
 # Schema 2: reviews and intruder studies. Texts, names of documents, terms, marks and answers are sealed.
 
 review_tables = sa.MetaData()
-projects = _define_table(
-    "projects",
+projects = define_table(
+    "server_projects",
     review_tables,
     "number: counted integer, name: unique string64, sealed: bytes, owner: string64, created: time",
 )
-documents = _define_table(
-    "documents",
+documents = define_table(
+    "server_documents",
     review_tables,
     "number: counted integer, project: integer, digest: string32, head: bytes, body: bytes, risk: float, gain: float, "
     "state: string16, created: time, changed: time",
     "project",
     "digest",
 )
-readings = _define_table(  # seats 1 and 2 are the reviewers', seat 0 is the adjudicator's
-    "readings",
+readings = define_table(  # seats 1 and 2 are the reviewers', seat 0 is the adjudicator's
+    "server_readings",
     review_tables,
     "document: key integer, seat: key integer, user: integer, reader: string64, version: integer, done: flag, "
     "sealed: bytes, changed: time",
 )
-terms = _define_table(  # project 0 stands for all; the count and the highest number together identify the version
-    "terms",
+terms = define_table(  # project 0 stands for all; the count and the highest number together identify the version
+    "server_terms",
     review_tables,
     "number: counted integer, project: integer, kind: string16, digest: string32, sealed: bytes, owner: string64, "
     "created: time",
@@ -122,30 +87,32 @@ terms = _define_table(  # project 0 stands for all; the count and the highest nu
     "digest",
     reuse_ids=False,
 )
-studies = _define_table(
-    "studies",
+studies = define_table(
+    "server_studies",
     review_tables,
     "number: counted integer, name: unique string64, sealed: bytes, texts: integer, pages: integer, owner: string64, "
     "created: time",
 )
-invitations = _define_table(
-    "invitations",
+invitations = define_table(
+    "server_invitations",
     review_tables,
     "digest: key string64, study: integer, page: integer, expires: time, created: time, opened: optional time, "
     "done: optional time",
     "study",
     "page",
 )
-answers = _define_table(
-    "answers", review_tables, "study: key integer, page: key integer, item: key string16, sealed: bytes, changed: time"
+answers = define_table(
+    "server_answers",
+    review_tables,
+    "study: key integer, page: key integer, item: key string16, sealed: bytes, changed: time",
 )
 
 # Schema 3: jobs. Their specifications and endings are sealed, because names of files are among them. ``place`` is the
 # data folder that has the files, ``wish`` is cancel or remove, for the server that runs the jobs.
 
 job_tables = sa.MetaData()
-jobs = _define_table(
-    "jobs",
+jobs = define_table(
+    "server_jobs",
     job_tables,
     "number: counted integer, id: unique string32, place: indexed string32, user: integer, owner: string64, "
     "kind: string16, state: indexed string16, wish: string16, created: time, started: optional time, "
@@ -174,7 +141,7 @@ class Database(Store):
         """
         if self.file and not self.file.exists():
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.make_file()
+            self.create_file()
         try:
             self._create_first_tables()
         except DatabaseError:
@@ -204,8 +171,16 @@ class Database(Store):
                 changed = connection.execute(statement).rowcount
         return changed
 
+    def upsert_row(
+        self, connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> None:
+        """Change the row with a key, or insert one where there is none."""
+        same = [table.c[column] == value for column, value in key.items()]
+        if not connection.execute(sa.update(table).where(*same).values(**values)).rowcount:
+            connection.execute(sa.insert(table).values(**key, **values))
+
     @contextmanager
-    def writing_unique(self, conflict: str) -> Iterator[sa.Connection]:
+    def open_unique_write_transaction(self, conflict: str) -> Iterator[sa.Connection]:
         """A transaction as :meth:`open_write_transaction` makes one, for a row whose name may be taken.
 
         Raises:
@@ -228,3 +203,50 @@ class Database(Store):
 def get_unix_time() -> int:
     """Return the seconds since 1970."""
     return int(time.time())
+
+
+_PURPOSE = b"allonym server sealing 1"
+
+
+class Sealing:
+    """Seals texts for one purpose each, so that no value can be moved to another column unnoticed.
+
+    Args:
+        secret: the server's. The key is derived from it by HMAC-SHA256, from a passphrase by scrypt (RFC 7914).
+    """
+
+    def __init__(self, secret: Secret) -> None:
+        if isinstance(secret, str):
+            secret = stretch_passphrase(secret, _PURPOSE, 2**16)
+        self._key = expand_key(_PURPOSE, secret)
+        self._cipher = Cipher(self._key)
+
+    def __repr__(self) -> str:
+        return "Sealing()"
+
+    def seal(self, text: str, purpose: str = "") -> bytes:
+        """Encrypt a text with AES-256-GCM and a random nonce, bound to its purpose."""
+        return self._cipher.seal(encode_secret(text), purpose.encode())
+
+    def unseal(self, sealed: bytes, purpose: str = "") -> str:
+        """Decrypt a sealed text.
+
+        Raises:
+            DatabaseError: it was sealed with another secret or for another purpose, or was changed.
+        """
+        plain = self._cipher.unseal(bytes(sealed), purpose.encode())
+        if plain is None:
+            raise DatabaseError("a stored text does not open with this server's secret, or was changed")
+        return plain.decode("utf-8", "surrogatepass")
+
+    def seal_json(self, value: Any, purpose: str) -> bytes:
+        """Seal a value as JSON; see :meth:`seal`."""
+        return self.seal(json.dumps(value), purpose)
+
+    def unseal_json(self, sealed: bytes, purpose: str) -> Any:
+        """Return the value that :meth:`seal_json` sealed; see :meth:`unseal`."""
+        return json.loads(self.unseal(sealed, purpose))
+
+    def digest(self, *values: str) -> str:
+        """Return a keyed digest of the values, 32 hexadecimal digits, to look up a row whose content is sealed."""
+        return hashlib.blake2b("\0".join(values).encode(), key=self._key, digest_size=16).hexdigest()

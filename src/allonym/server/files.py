@@ -11,18 +11,19 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import Any
 
 from allonym.batch import RECORD_ERRORS
-from allonym.document import Document, Turn
+from allonym.document import Document, Interval
 from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy
+from allonym.server.wire import texts as wire
+from allonym.server.wire.base import Place
 
 FORMATS = ("txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt")
 """The formats that are read. All but ``pdf`` are written too."""
@@ -37,25 +38,7 @@ MEMORY = 1 << 30
 """Bytes that a worker may use for a file, beyond those that it used before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """One document of a file: its id, unique within the file, its text, and its turns where it is a conversation."""
-
-    id: str
-    text: str = field(repr=False)
-    turns: tuple[Turn, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The documents of a file, and whether the file can be saved in its own format."""
-
-    format: str
-    saveable: bool
-    documents: tuple[Text, ...]
-
-
-def read_texts(data: bytes, name: str, most: int) -> Texts:
+def read_texts(data: bytes, name: str, most: int) -> wire.FileTexts:
     """Read the texts of a file: runs in a worker.
 
     Args:
@@ -84,8 +67,17 @@ def read_texts(data: bytes, name: str, most: int) -> Texts:
     if kind == "pdf" and not any(document.text.strip() for document in documents):
         raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
     ids = _list_ids(documents)
-    texts = tuple(Text(id, document.text, document.turns) for id, document in zip(ids, documents, strict=True))
-    return Texts(kind, kind != "pdf", texts)
+    texts = [_describe_text(id, document) for id, document in zip(ids, documents, strict=True)]
+    return wire.FileTexts(name=name, format=kind, saveable=kind != "pdf", documents=texts)
+
+
+def _describe_text(id: str, document: Document) -> wire.FileText:
+    turns = [{"start": t.start, "end": t.end, "speaker": _describe_place(t.speaker)} for t in document.turns]
+    return wire.FileText.from_values({"id": id, "text": document.text, "turns": turns or None})
+
+
+def _describe_place(place: Interval | None) -> Place | None:
+    return None if place is None else Place(start=place[0], end=place[1])
 
 
 def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
@@ -134,7 +126,7 @@ def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[
     line = 0
     try:
         if kind.name == "pdf":
-            _check_pages(data)
+            _check_page_count(data)
         single = [Chunk(data, end=len(data))]
         chunks = single if kind.chunks is None else kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0)
         for chunk in chunks:
@@ -152,7 +144,7 @@ def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[
     return kind.name, parsed_chunks
 
 
-def _check_pages(data: bytes) -> None:
+def _check_page_count(data: bytes) -> None:
     from allonym.files.pdf.objects import open_pdf
 
     with open_pdf(data) as pdf:
@@ -196,7 +188,7 @@ def limit_resources(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     most = used + memory
-    before = signal.signal(signal.SIGALRM, _raise_late)
+    before = signal.signal(signal.SIGALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     try:
@@ -217,5 +209,5 @@ class _Late(BaseException):
     """The timer went off. It is no ``Exception``, so that no package catches it by accident."""
 
 
-def _raise_late(signal_number: int, frame: FrameType | None) -> Any:
+def _raise_timeout(signal_number: int, frame: FrameType | None) -> Any:
     raise _Late

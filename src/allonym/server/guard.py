@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import cookie_parser
 
 from allonym.errors import RequestError
@@ -42,15 +43,18 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
-HEADERS = (
-    (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"SAMEORIGIN"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
-)
+HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "cache-control": "no-store",
+}
+"""Headers of every response, unless its route sets them."""
+
 _CLIENTS = 10_000
 _SIGN_IN = ("/v1/session", "/v1/setup")
 _TRIES = 20  # wrong passwords, links or keys a minute from one address
@@ -74,6 +78,8 @@ class Guard:
     def __init__(self, app: App, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
         self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
         names = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
+        secure = {"strict-transport-security": "max-age=31536000"} if settings.secure else {}
+        self._headers = {**HEADERS, **secure}
         self._hosts = {"localhost", "127.0.0.1", "::1", *map(_normalise_host, names)} - {""}
         self._rate = Rate(settings.rate, max(settings.rate, 1.0) * 2)
         self._tries = Rate(_TRIES / 60, _TRIES)
@@ -128,12 +134,9 @@ class Guard:
         async def send_message(message: Message) -> None:
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
-                names = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(h for h in HEADERS if h[0] not in names)]
-                if b"cache-control" not in names:
-                    message["headers"].append((b"cache-control", b"no-store"))
-                if self._settings.secure:
-                    message["headers"].append((b"strict-transport-security", b"max-age=31536000"))
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
             elif message["type"] == "http.response.body":
                 state["bytes"] += len(message.get("body", b""))
             async with asyncio.timeout(self._settings.body_timeout):  # a client that does not read is not waited for
@@ -191,7 +194,7 @@ class Guard:
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
         address, token = _get_address(scope), _get_credential(headers)
-        is_known = token is not None and self._accounts.is_known_token(token)
+        is_known = token is not None and self._accounts.is_recent_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.acquire_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")

@@ -14,20 +14,16 @@ import pickle
 import signal
 import threading
 import warnings
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from allonym.document import Document, Span
+from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RequestError
-from allonym.link import link
-from allonym.pipeline import detect_with_key, replace_found
-from allonym.plan import Anonymized
-from allonym.replace import Book
-from allonym.server.entities import EntityNumbers, correct_entities
+from allonym.pipeline import detect_with_key
 from allonym.server.policies import load_policy
 from allonym.server.problems import HALF_SURROGATE, locate_error
 
@@ -36,37 +32,8 @@ log = logging.getLogger("allonym.server")
 _CLOSING = 5.0  # seconds that a process has to end by itself
 
 
-def detect_spans(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
-    """Return the findings by the policy that ``source`` describes. Runs in a worker."""
-    return detect_with_key(document, load_policy(source), key)
-
-
-def anonymize_document(
-    document: Document,
-    source: str,
-    key: bytes | None,
-    scope: str,
-    spans: tuple[Span, ...] | None,
-    numbers: EntityNumbers | None = None,
-    book: Book | None = None,
-) -> Anonymized:
-    """Anonymise a document. Runs in a worker, where there is no ``book``.
-
-    Args:
-        document: the text.
-        source: describes the policy.
-        key, scope, book: as for :func:`allonym.pipeline.replace_found`.
-        spans: disjoint findings; None: the policy's detectors find them.
-        numbers: of the entities of mentions, as a person corrected them.
-    """
-    policy = load_policy(source)
-    spans = detect_with_key(document, policy, key) if spans is None else spans
-    linked = correct_entities(link(document, spans, policy.taxonomy), numbers) if numbers else None
-    return replace_found(document, spans, policy, key=key, scope=scope, book=book, linked=linked)
-
-
 class Kernel:
-    """Processes, each of which works on one text at a time.
+    """Processes, each of which works on one text at a time, for callers in the order in which they ask.
 
     A process that dies takes only its own text with it. One whose caller waits no more is ended.
 
@@ -79,9 +46,9 @@ class Kernel:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._lanes = [_Lane(warm) for _ in range(self.workers)]
         self._threads = ThreadPoolExecutor(self.workers, "kernel")
-        self._lock = threading.Lock()
-        self._free = list(self._lanes)
-        self._waiting: deque[Future[_Lane]] = deque()
+        self._free = SimpleQueue[_Lane]()  # never empty for a thread, as there are as many lanes as threads
+        for lane in self._lanes:
+            self._free.put(lane)
 
     def __repr__(self) -> str:
         return f"Kernel({self.workers} workers)"
@@ -108,64 +75,27 @@ class Kernel:
             RequestError: a process ended twice while it worked on it (503).
             AllonymError: what the function raised.
         """
-        for _ in range(2):
-            lane, unwanted = await self._acquire_lane(), threading.Event()
-            try:
-                answer: T = await asyncio.get_running_loop().run_in_executor(
-                    self._threads, lane.call_in_process, function, args, unwanted
-                )
-            except _Ended as error:
-                log.error("a worker process ended while it worked, or could not begin: %s", error)
-            except WorkerError as error:
-                log.error("in a worker: %s", error)
-                raise
-            except asyncio.CancelledError:
-                lane.abandon_answer(unwanted)
-                raise
-            else:
-                return answer
-            finally:
-                self._release_lane(lane)
-        raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
-
-    async def detect(self, document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
-        """Return the findings in a document."""
-        return await self.run(detect_spans, document, source, key)
-
-    async def anonymize(
-        self,
-        document: Document,
-        source: str,
-        key: bytes | None,
-        scope: str = "",
-        spans: tuple[Span, ...] | None = None,
-        numbers: EntityNumbers | None = None,
-    ) -> Anonymized:
-        """Anonymise a document, without a vault."""
-        return await self.run(anonymize_document, document, source, key, scope, spans, numbers)
-
-    async def _acquire_lane(self) -> _Lane:
-        """Return a free process, to callers in the order in which they ask."""
-        with self._lock:
-            if self._free:
-                return self._free.pop()
-            waiting: Future[_Lane] = Future()
-            self._waiting.append(waiting)
+        call = _Call(function, args)
         try:
-            return await asyncio.wrap_future(waiting)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer_call, call)
         except asyncio.CancelledError:
-            if waiting.done() and not waiting.cancelled():  # it came just now
-                self._release_lane(waiting.result())
+            call.abandon()
             raise
 
-    def _release_lane(self, lane: _Lane) -> None:
-        with self._lock:
-            while self._waiting:
-                waiting = self._waiting.popleft()
-                if waiting.set_running_or_notify_cancel():
-                    waiting.set_result(lane)
-                    return
-            self._free.append(lane)
+    def _answer_call(self, call: _Call) -> Any:
+        lane = self._free.get()
+        try:
+            for _ in range(2):
+                try:
+                    return lane.answer_call(call)
+                except _Ended as error:
+                    log.error("a worker process ended while it worked, or could not begin: %s", error)
+        except WorkerError as error:
+            log.error("in a worker: %s", error)
+            raise
+        finally:
+            self._free.put(lane)
+        raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
 
 
 class WorkerError(Exception):
@@ -176,8 +106,32 @@ class _Ended(Exception):
     """The process ended before it answered, or none could be started."""
 
 
+class _Call:
+    """A function that a process is to call, until its caller waits no more."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.task = (function, args)
+        self.is_abandoned = False
+        self._lock = threading.Lock()
+        self._lane: _Lane | None = None
+
+    def assign_lane(self, lane: _Lane | None) -> bool:
+        """Note which process works on it, None: none any more; return whether somebody still waits for it."""
+        with self._lock:
+            self._lane = lane
+            return not self.is_abandoned
+
+    def abandon(self) -> None:
+        """Give the call up: kill a process that works on it, so that the next caller gets another. A process that is
+        still loading its detectors goes on."""
+        with self._lock:
+            self.is_abandoned = True
+            if self._lane is not None:
+                self._lane.kill()
+
+
 class _Lane:
-    """One process at a time, and the pipe to it. Only :meth:`abandon_answer` comes from other threads."""
+    """One process at a time, and the pipe to it. Only :meth:`kill` comes from other threads."""
 
     def __init__(self, warm: str) -> None:
         self._warm = warm
@@ -185,16 +139,14 @@ class _Lane:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
         self._killed = False
-        self._turn = threading.Lock()
-        self._current: threading.Event | None = None
 
     def start(self) -> None:
         """Start the process, if there is none, and wait until it has loaded its detectors."""
         with self._lock:
             self._start_process()
 
-    def call_in_process(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
-        """Return the function's result; None where it became unwanted before the process has begun.
+    def answer_call(self, call: _Call) -> Any:
+        """Return the result of a call; None where it was abandoned before the process has begun.
 
         Raises:
             _Ended: the process ended, or could not start.
@@ -202,32 +154,26 @@ class _Lane:
         with self._lock:
             try:
                 pipe = self._start_process()
-                with self._turn:
-                    if unwanted.is_set():
-                        return None
-                    self._current = unwanted
-                pipe.send((function, args))
+                if not call.assign_lane(self):
+                    return None
+                pipe.send(call.task)
                 return _receive_answer(pipe)
             except AllonymError:  # that of an endpoint is an OSError as well
                 raise
             except (EOFError, OSError) as error:
                 self._end_process()
+                if call.is_abandoned:
+                    return None
                 raise _Ended(type(error).__name__) from None
             finally:
-                with self._turn:
-                    self._current = None
+                call.assign_lane(None)
 
-    def abandon_answer(self, unwanted: threading.Event) -> None:
-        """Give up an answer: kill a process that works on it, so that the next caller gets another. A process that is
-        still loading its detectors goes on."""
-        with self._turn:
-            unwanted.set()
-            if self._current is not unwanted:
-                return
-            self._killed, process = True, self._process
-            with suppress(ValueError):  # it may just have ended
-                if process is not None:
-                    process.kill()
+    def kill(self) -> None:
+        """Kill the process, while a call keeps it busy."""
+        self._killed = True
+        with suppress(ValueError):  # it may just have ended
+            if self._process is not None:
+                self._process.kill()
 
     def close(self) -> None:
         """End the process when it has answered."""
@@ -280,12 +226,12 @@ def _serve_tasks(pipe: Connection, warm: str, parent: int) -> None:
     with suppress(EOFError, ConnectionError):
         while True:
             if task is not None:
-                pipe.send_bytes(_run_task(*task))
+                pipe.send_bytes(_run_function(*task))
             task = None
             task = pipe.recv()
 
 
-def _run_task(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+def _run_function(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
         return pickle.dumps((True, function(*args)))
     except AllonymError as error:

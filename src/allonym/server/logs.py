@@ -50,11 +50,11 @@ def configure_logs(access: bool) -> None:
         logger.addHandler(handler)
         logger.propagate = False
     warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
-    threading.excepthook = lambda args: _log_unexpected("a thread ended", args)
-    sys.unraisablehook = lambda args: _log_unexpected("ignored", args)
+    threading.excepthook = lambda args: _log_unexpected_error("a thread ended", args)
+    sys.unraisablehook = lambda args: _log_unexpected_error("ignored", args)
 
 
-def _log_unexpected(what: str, args: Any) -> None:
+def _log_unexpected_error(what: str, args: Any) -> None:
     if args.exc_value is not None:
         log.error("%s: %s", what, _describe_error(args.exc_value))
 

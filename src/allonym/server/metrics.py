@@ -35,15 +35,15 @@ class Metrics:
         for label, count in labels.items():
             self._mentions.labels(label).inc(count)
 
-    def count_restored(self, count: int) -> None:
+    def count_restored_mentions(self, count: int) -> None:
         """Count mentions that were restored."""
         self._restored.inc(count)
 
-    def set_jobs(self, states: Mapping[str, int]) -> None:
+    def set_job_counts(self, states: Mapping[str, int]) -> None:
         """Set how many jobs are in each state now."""
         for state, count in states.items():
             self._jobs.labels(state).set(count)
 
-    def format_all(self) -> bytes:
+    def format_metrics(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)

@@ -82,7 +82,7 @@ def gather_settings(
             continue
         variable = prefix + name.upper()
         if variable in environment:
-            values[name] = _parse_text(default, environment[variable], variable)
+            values[name] = _parse_setting(default, environment[variable], variable)
         if options.get(name) not in (None, ()):
             values[name] = check_type(default, options[name], f"--{name.replace('_', '-')}")
     return values
@@ -122,7 +122,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
 
 
-def _parse_text(default: Any, text: str, where: str) -> Any:
+def _parse_setting(default: Any, text: str, where: str) -> Any:
     if isinstance(default, bool):
         if text.lower() not in _WORDS:
             raise UsageError(f"{where} must be true or false, got {text!r}")

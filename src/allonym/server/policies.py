@@ -11,28 +11,23 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from allonym.errors import PolicyError, RequestError, UnknownNameError
 from allonym.policy import Policy, presets
 from allonym.server import database as db
-from allonym.server.database import Database, get_unix_time
-from allonym.server.sealing import Sealing
+from allonym.server.database import Database, Sealing, get_unix_time
+
+if TYPE_CHECKING:
+    from allonym.server.reviews import TermLists
 
 _PURPOSE = "policy"
 _REMOTE = frozenset(("llm",))
 """Detectors and operators that a request cannot choose by itself: they send text to another machine."""
 
 Lists = Mapping[str, Sequence[str]]
-
-
-class Entries(Protocol):
-    """A source of the organisation's own terms."""
-
-    def entries(self, project: str | None) -> tuple[Lists, Lists]:
-        """Return terms to find by label, and exclusions by label or ``*``, for all projects and for this one."""
 
 
 class Policies:
@@ -46,18 +41,18 @@ class Policies:
 
     def __init__(self, database: Database, sealing: Sealing, default: str) -> None:
         self._database, self._sealing, self.default = database, sealing, default
-        self.lists: Entries | None = None
-        self.toml(default)
+        self.lists: TermLists | None = None
+        self.find_toml(default)
 
     def __repr__(self) -> str:
         return "Policies()"
 
-    def names(self) -> tuple[str, ...]:
+    def list_names(self) -> tuple[str, ...]:
         """Return all names, presets first."""
         rows = self._database.fetch_rows(sa.select(db.policies.c.name).order_by(db.policies.c.name))
         return (*presets(), *(row.name for row in rows))
 
-    def toml(self, name: str) -> str | None:
+    def find_toml(self, name: str) -> str | None:
         """Return a stored policy's text; None for a preset.
 
         Raises:
@@ -67,10 +62,10 @@ class Policies:
             return None
         sealed = self._database.fetch_value(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
         if sealed is None:
-            raise UnknownNameError("policy", name, self.names())
+            raise UnknownNameError("policy", name, self.list_names())
         return self._sealing.unseal(sealed, _PURPOSE + name)
 
-    def store(self, name: str, toml: str) -> Policy:
+    def store_policy(self, name: str, toml: str) -> Policy:
         """Store a policy under a name that is no preset's.
 
         Raises:
@@ -79,15 +74,13 @@ class Policies:
         """
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
-        policy = _load_stored(toml, name)
+        policy = _load_stored_policy(toml, name)
         row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": get_unix_time()}
         with self._database.open_write_transaction() as connection:
-            update = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
-            if not update.rowcount:
-                connection.execute(sa.insert(db.policies), [{"name": name, **row}])
+            self._database.upsert_row(connection, db.policies, {"name": name}, row)
         return policy
 
-    def remove(self, name: str) -> None:
+    def remove_policy(self, name: str) -> None:
         """Remove a stored policy.
 
         Raises:
@@ -96,7 +89,7 @@ class Policies:
         if not self._database.write_rows(sa.delete(db.policies).where(db.policies.c.name == name)):
             raise RequestError(f"there is no stored policy {name!r}", 404, "NotFound")
 
-    def source(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
+    def describe_choice(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
         """Return a request's choice as JSON, from which :func:`load_policy` makes the policy, here or in a worker.
 
         Args:
@@ -108,11 +101,11 @@ class Policies:
         """
         chosen: dict[str, Any] = {"name": choice} if isinstance(choice, str) else dict(choice or {})
         name = chosen.get("name") or self.default
-        find, leave = self.lists.entries(project) if self.lists else ({}, {})
+        find, leave = self.lists.group_terms(project) if self.lists else ({}, {})
         source = json.dumps(
             {
                 "name": name,
-                "toml": self.toml(name),
+                "toml": self.find_toml(name),
                 "confidence": chosen.get("confidence"),
                 "operators": chosen.get("operators") or {},
                 "off": chosen.get("off") or [],
@@ -132,10 +125,10 @@ def _merge_term_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=64)
 def load_policy(source: str) -> Policy:
-    """Return the policy that :meth:`Policies.source` describes, the same object for the same source."""
+    """Return the policy that :meth:`Policies.describe_choice` describes, the same object for the same source."""
     choice = json.loads(source)
     toml, name = choice["toml"], choice["name"]
-    base = Policy.load(name) if toml is None else _load_stored(toml, name)
+    base = Policy.load(name) if toml is None else _load_stored_policy(toml, name)
     for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
         if chosen in _REMOTE and chosen not in base.detectors:
             raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
@@ -164,7 +157,7 @@ def load_policy(source: str) -> Policy:
     return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
-def _load_stored(toml: str, name: str) -> Policy:
+def _load_stored_policy(toml: str, name: str) -> Policy:
     where = f"policy {name}"
     try:
         raw = tomllib.loads(toml)

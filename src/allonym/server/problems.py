@@ -38,22 +38,22 @@ def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
     """Return status and body for an error. An unexpected one is shown by its type alone."""
     if isinstance(error, AllonymError):
         code = error.code if isinstance(error, RequestError) else type(error).__name__
-        return error.status, make_body(code, str(error))
+        return error.status, make_error_body(code, str(error))
     if isinstance(error, HTTPException):
         phrase = HTTPStatus(error.status_code).phrase
-        return error.status_code, make_body(phrase.replace(" ", "").replace("-", ""), phrase)
+        return error.status_code, make_error_body(phrase.replace(" ", "").replace("-", ""), phrase)
     if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):  # pydantic's own words
-        return 422, make_body("InvalidRequest", HALF_SURROGATE)
+        return 422, make_error_body("InvalidRequest", HALF_SURROGATE)
     log.error("unexpected %s at %s", type(error).__name__, locate_error(error))
-    return 500, make_body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
+    return 500, make_error_body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
 
 
-def make_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
+def make_error_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
     """Return the body of an error."""
     return {"error": {"code": code, "message": message, "where": where}}
 
 
-def describe_invalid(errors: Sequence[Mapping[str, Any]], prefix: str | None = None) -> dict[str, Any]:
+def describe_invalid_request(errors: Sequence[Mapping[str, Any]], prefix: str | None = None) -> dict[str, Any]:
     """Return the body for a request that does not fit its description: where, and what is required.
 
     Args:
@@ -61,16 +61,16 @@ def describe_invalid(errors: Sequence[Mapping[str, Any]], prefix: str | None = N
         prefix: stands before all places.
     """
     rows = [{**error, "loc": (prefix, *error["loc"])} for error in errors] if prefix else list(errors)
-    relevant = [row for row in rows if not _is_alternative(row, rows)]
-    shown = dict.fromkeys((_format_place(row), _format_message(row)) for row in relevant or rows[:1])
+    relevant = [row for row in rows if not _is_type_alternative(row, rows)]
+    shown = dict.fromkeys((_format_error_location(row), _format_message(row)) for row in relevant or rows[:1])
     (place, message), *others = shown or [(None, "not valid")]
     for where, other in others[:_MORE]:
         message += f"; {where}: {other}"
     more = f" (and {len(others) - _MORE} more)" if len(others) > _MORE else ""
-    return make_body("InvalidRequest", f"{message}{more}", place)
+    return make_error_body("InvalidRequest", f"{message}{more}", place)
 
 
-def _is_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+def _is_type_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an error says only that a value is not of one type of several, while others say what it lacks."""
     place = tuple(error.get("loc", ()))
     return str(error.get("type", "")).endswith("_type") and any(
@@ -79,17 +79,17 @@ def _is_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]
     )
 
 
-def _format_place(error: Mapping[str, Any]) -> str | None:
+def _format_error_location(error: Mapping[str, Any]) -> str | None:
     """Return where an error is, without the names of types, and without names that the client made up."""
     place = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
-    names = frozenset(place) if place and place[0] in _REQUEST_PARTS else _list_fields()
+    names = frozenset(place) if place and place[0] in _REQUEST_PARTS else _list_field_names()
     return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in place) or None
 
 
 def _format_message(error: Mapping[str, Any]) -> str:
     kind = str(error.get("type", ""))
     if kind == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), sorted(_list_fields()), n=1, cutoff=0.7)
+        near = get_close_matches(str(error["loc"][-1]), sorted(_list_field_names()), n=1, cutoff=0.7)
         return "no such field" + (f"; did you mean: {near[0]}" if near else "")
     if kind == "value_error":
         return str(error.get("ctx", {}).get("error", "not valid"))
@@ -98,7 +98,7 @@ def _format_message(error: Mapping[str, Any]) -> str:
 
 
 @cache
-def _list_fields() -> frozenset[str]:
+def _list_field_names() -> frozenset[str]:
     """Return all field names in descriptions of requests. Any other name is the client's own, and may be anything."""
     names, kinds = {"body", "message", "options", *_FORM_FIELDS}, Wire.__subclasses__()
     while kinds:
@@ -114,7 +114,7 @@ def locate_error(error: BaseException) -> str:
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
-def install_handlers(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Give all errors of an application this shape."""
 
     def answer_error(request: Request, error: Exception) -> JSONResponse:
@@ -125,7 +125,7 @@ def install_handlers(app: FastAPI) -> None:
         return JSONResponse(content, status, headers=headers)
 
     def answer_invalid(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(describe_invalid(cast(RequestValidationError, error).errors()), 422)
+        return JSONResponse(describe_invalid_request(cast(RequestValidationError, error).errors()), 422)
 
     app.add_exception_handler(AllonymError, answer_error)
     app.add_exception_handler(HTTPException, answer_error)

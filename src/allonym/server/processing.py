@@ -1,33 +1,153 @@
-"""From the text of a request to a document, and from the library's results to the response."""
+"""From the text of a request to a document, its processing in a worker, and the response from the library's results."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from allonym.document import Document, Span
+from allonym.document import Document, Entity, Span
 from allonym.errors import DataError, PlanMismatch, RequestError, UsageError
-from allonym.link import link
-from allonym.pipeline import explain
+from allonym.link import Linked, link
+from allonym.pipeline import detect_with_key, explain, replace_found
 from allonym.plan import Anonymized, Plan
-from allonym.replace import subject_of
+from allonym.policy import Policy
+from allonym.replace import Book, subject_of
 from allonym.resolve import resolve
 from allonym.restore import restore
 from allonym.server.access import Caller
-from allonym.server.entities import EntityNumbers, correct_entities
-from allonym.server.kernel import anonymize_document, detect_spans
 from allonym.server.policies import load_policy
 from allonym.server.problems import HALF_SURROGATE
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
+from allonym.vault import Vault
 
 T = TypeVar("T")
+AT_ONCE = 4
+"""Texts of one request that are processed at the same time, so that other requests get their turn."""
+
+NO_TEXT = Document("", "")
+
+EntityNumbers = Mapping[tuple[int, int], int]
+"""Start and end of a mention to the number of its entity."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TextTask:
+    """A document and how to process it. All methods run in a worker; where a vault takes part, in the server.
+
+    Attributes:
+        document: the text.
+        source: describes the policy, see :meth:`allonym.server.policies.Policies.describe_choice`.
+        key, scope: as for :func:`allonym.pipeline.replace_found`.
+        spans: disjoint findings; None: the policy's detectors find them.
+        numbers: of the entities of mentions, as a person corrected them.
+    """
+
+    document: Document
+    source: str
+    key: bytes | None = None
+    scope: str = ""
+    spans: tuple[Span, ...] | None = None
+    numbers: EntityNumbers = field(default_factory=dict)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that ``source`` describes."""
+        return load_policy(self.source)
+
+    def find_spans(self) -> tuple[Span, ...]:
+        """Return the findings."""
+        return detect_with_key(self.document, self.policy, self.key) if self.spans is None else self.spans
+
+    def detect_entities(self) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+        """Return the findings with the numbers of their entities, and the entities."""
+        return self.number_entities(self.find_spans())
+
+    def explain_candidates(self) -> list[wire.Decided]:
+        """Return every candidate and its outcome."""
+        decisions = explain(self.document, self.policy)
+        return [wire.Decided(**asdict(decision.span), outcome=decision.outcome) for decision in decisions]
+
+    def anonymize(self, book: Book | None = None) -> Anonymized:
+        """Anonymise the document; ``book``: of the scope, in a vault."""
+        spans, policy = self.find_spans(), self.policy
+        linked = self._link_entities(spans) if self.numbers else None
+        return replace_found(self.document, spans, policy, key=self.key, scope=self.scope, book=book, linked=linked)
+
+    def anonymize_in_vault(self, vault: Vault) -> Anonymized:
+        """Anonymise the document, with originals and replacements stored in the vault. Runs in the server."""
+        with vault.book(self.scope, subject_of(self.document, self.policy)) as book:
+            return self.anonymize(book)
+
+    def anonymize_and_number_entities(self) -> tuple[Anonymized, list[wire.Span]]:
+        """Anonymise the document, and return the findings with the numbers of their entities."""
+        result = self.anonymize()
+        return result, self.number_entities(result.spans)[0]
+
+    def number_entities(self, findings: Sequence[Span]) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+        """Return the findings with the numbers of their entities, and the entities."""
+        entities = list(enumerate(self._link_entities(findings).entities, 1))
+        entity_of = {(span.start, span.end): i for i, entity in entities for span in entity.spans}
+        spans = [
+            wire.Span(**{**asdict(s), "score": round(float(s.score), 4)}, entity=entity_of.get((s.start, s.end), 0))
+            for s in findings
+        ]
+        return spans, [wire.EntityOut(entity=i, label=e.label, mentions=len(e.spans)) for i, e in entities]
+
+    def _link_entities(self, spans: Sequence[Span]) -> Linked:
+        linked = link(self.document, spans, self.policy.taxonomy)
+        return correct_entities(linked, self.numbers) if self.numbers else linked
+
+
+def correct_entities(linked: Linked, numbers: EntityNumbers) -> Linked:
+    """Correct entities: mentions with the same number become one entity, those with different ones do not.
+
+    A mention without a number goes where most mentions go that it was linked with; an entity without any number stays
+    as it is. Every mention is in exactly one entity, before and after.
+
+    Args:
+        linked: disjoint mentions.
+        numbers: of mentions; those of other places have no effect.
+    """
+    groups = defaultdict[int, list[Span]](list)
+    keys = defaultdict[int, Counter[str]](Counter)
+    entities: list[Entity] = []
+    for entity in linked.entities:
+        counts = Counter(n for s in entity.spans if (n := numbers.get((s.start, s.end))) is not None)
+        if not counts:
+            entities.append(entity)
+            continue
+        most_frequent = counts.most_common(1)[0][0]
+        for span in entity.spans:
+            number = numbers.get((span.start, span.end), most_frequent)
+            groups[number].append(span)
+            keys[number][entity.key] += 1
+    used = {entity.key for entity in entities}
+    for number, spans in sorted(groups.items(), key=lambda item: min(item[1])):
+        key = _make_unique_key(keys[number].most_common(1)[0][0], used)
+        used.add(key)
+        entities.append(Entity(key, _choose_most_frequent_label(spans), tuple(sorted(spans))))
+    return Linked(tuple(sorted(entities, key=lambda e: e.spans[0].start)), linked.notes)
+
+
+def _make_unique_key(key: str, used: set[str]) -> str:
+    """Return the key, or if it is used one that ends in a number in brackets, as those of namesakes do."""
+    unique, n = key, 1
+    while unique in used:
+        n += 1
+        unique = f"{key} ({n})"
+    return unique
+
+
+def _choose_most_frequent_label(spans: Iterable[Span]) -> str:
+    """Return the most frequent label; of several the first in reading order."""
+    return Counter(s.label for s in sorted(spans)).most_common(1)[0][0]
 
 
 async def gather_results(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -40,13 +160,13 @@ async def gather_results(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-def check_length(text: str, most: int) -> None:
+def check_text_length(text: str, most: int) -> None:
     """Raise :class:`RequestError` (413) where a text is longer than ``most`` characters."""
     if len(text) > most:
         raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
 
 
-def check_surrogates(body: wire.Text | wire.Restore) -> None:
+def check_surrogate_pairs(body: wire.Text | wire.Restore) -> None:
     """Raise :class:`DataError` where a request holds half of a surrogate pair, in its text or elsewhere.
 
     No answer could hold it, and that would show only after the vault has stored names.
@@ -70,158 +190,116 @@ def parse_plan(values: Mapping[str, Any]) -> Plan:
         raise PlanMismatch("this is not a plan: it is nested too deep") from None
 
 
-def _read_request(body: wire.Text, services: Services) -> tuple[Document, str]:
-    """Return the document and the policy's source, for which the database is asked.
+def dump_choice(policy: wire.Policy) -> str | dict[str, Any] | None:
+    """Return a request's choice of a policy as plain values."""
+    return policy.model_dump() if isinstance(policy, wire.PolicyChoice) else policy
+
+
+def make_document(body: wire.TextOrTurns, id: str = "") -> Document:
+    """Return the document of a request."""
+    if body.turns is not None:
+        return Document.conversation(id, [(turn.speaker, turn.text) for turn in body.turns])
+    return Document(id, body.text or "")
+
+
+def _make_task(body: wire.Text, services: Services) -> TextTask:
+    """Return the task of a request, for which the database is asked.
 
     Raises:
         RequestError: the document is too long (413).
         DataError: the request holds half of a surrogate pair.
     """
-    check_surrogates(body)
-    if body.turns is not None:
-        document = Document.conversation("", [(turn.speaker, turn.text) for turn in body.turns])
-    else:
-        document = Document("", body.text or "")
-    check_length(document.text, services.settings.max_characters)
-    choice = body.policy.model_dump() if isinstance(body.policy, wire.PolicyChoice) else body.policy
-    return document, services.policies.source(choice)
+    check_surrogate_pairs(body)
+    document = make_document(body)
+    check_text_length(document.text, services.settings.max_characters)
+    return TextTask(document, services.policies.describe_choice(dump_choice(body.policy)), services.vault.operator_key)
 
 
 async def detect_text(body: wire.Detect, services: Services) -> wire.Detected:
     """Return the findings in the text of a request."""
     start = time.perf_counter()
-    document, source = await run_in_threadpool(_read_request, body, services)
-    decisions = await services.kernel.run(explain_findings, document, source) if body.explain else None
-    spans, entities = await services.kernel.run(detect_entities, document, source, services.vault.operator_key)
-    counts = dict(sorted(Counter(s.label for s in spans).items()))
-    services.metrics.count_text(len(document.text), counts)
+    task = await run_in_threadpool(_make_task, body, services)
+    decisions = await services.kernel.run(TextTask.explain_candidates, task) if body.explain else None
+    spans, entities, counts = await detect_and_count_labels(task, services)
     return wire.Detected(
-        text=document.text,
+        text=task.document.text,
         spans=spans,
         entities=entities,
         counts=counts,
         decisions=decisions,
-        milliseconds=_measure_since(start),
+        milliseconds=measure_elapsed_milliseconds(start),
     )
 
 
-def detect_entities(document: Document, source: str, key: bytes | None) -> tuple[list[wire.Span], list[wire.EntityOut]]:
-    """Return the findings and their entities. Runs in a worker."""
-    return number_entities(document, detect_spans(document, source, key), source)
-
-
-def explain_findings(document: Document, source: str) -> list[wire.Decided]:
-    """Return every candidate and its outcome. Runs in a worker."""
-    decisions = explain(document, load_policy(source))
-    return [wire.Decided(**asdict(decision.span), outcome=decision.outcome) for decision in decisions]
+async def detect_and_count_labels(
+    task: TextTask, services: Services
+) -> tuple[list[wire.Span], list[wire.EntityOut], dict[str, int]]:
+    """Return the findings, their entities, and how many findings have each label; the metrics count them too."""
+    spans, entities = await services.kernel.run(TextTask.detect_entities, task)
+    counts = dict(sorted(Counter(span.label for span in spans).items()))
+    services.metrics.count_text(len(task.document.text), counts)
+    return spans, entities, counts
 
 
 async def anonymize_text(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
     """Anonymise the text of a request. ``dry``: the vault does not change."""
     start = time.perf_counter()
-    document, source = await run_in_threadpool(_read_request, body, services)
-    spans = None if body.spans is None else await run_in_threadpool(_read_spans, document, body.spans, source)
-    numbers = _read_entity_numbers(body.spans or (), spans or ())
-    key = services.vault.operator_key
+    task = await run_in_threadpool(_make_anonymizing_task, body, services)
     if body.scope is None or dry:
-        scope = body.scope or ""
-        result, shown = await services.kernel.run(_anonymize_numbered, document, source, key, scope, spans, numbers)
+        result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
     else:
-        findings = await services.kernel.detect(document, source, key) if spans is None else spans
-        scope = body.scope
-        result = await run_in_threadpool(anonymize_in_scope, services, document, findings, source, scope, numbers)
-        shown, _ = await run_in_threadpool(number_entities, document, result.spans, source, numbers)
+        task = replace(task, spans=await services.kernel.run(TextTask.find_spans, task))
+        result = await run_in_threadpool(task.anonymize_in_vault, services.vault)
+        spans, _ = await run_in_threadpool(task.number_entities, result.spans)
     counts = dict(result.report.labels)
-    services.metrics.count_text(len(document.text), counts)
+    services.metrics.count_text(len(task.document.text), counts)
     return wire.Anonymized(
         text=result.text,
         parts=list(result.parts),
         plan=result.plan.to_dict(originals=body.originals),
-        spans=shown,
+        spans=spans,
         counts=counts,
-        milliseconds=_measure_since(start),
+        milliseconds=measure_elapsed_milliseconds(start),
     )
 
 
-def _anonymize_numbered(
-    document: Document,
-    source: str,
-    key: bytes | None,
-    scope: str,
-    spans: tuple[Span, ...] | None,
-    numbers: EntityNumbers,
-) -> tuple[Anonymized, list[wire.Span]]:
-    """Anonymise a document, and return the findings with the numbers of their entities. Runs in a worker."""
-    result = anonymize_document(document, source, key, scope, spans, numbers)
-    return result, number_entities(document, result.spans, source, numbers)[0]
-
-
-def anonymize_in_scope(
-    services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, numbers: EntityNumbers
-) -> Anonymized:
-    """Anonymise a document as the kernel does, with originals and replacements stored in the vault."""
-    vault = services.vault
-    with vault.book(scope, subject_of(document, load_policy(source))) as book:
-        return anonymize_document(document, source, vault.operator_key, scope, tuple(spans), numbers, book)
-
-
-def _read_spans(document: Document, mentions: Sequence[wire.Mention], source: str) -> tuple[Span, ...]:
-    """Return the spans that a caller marked, disjoint.
+def _make_anonymizing_task(body: wire.Anonymize, services: Services) -> TextTask:
+    """Return the task of a request, with the mentions that the caller marked, disjoint, and their entity numbers.
 
     Raises:
-        UsageError: one ends after the text.
+        UsageError: a mention ends after the text.
         UnknownNameError: a label is not known.
+        RequestError, DataError: see :func:`_make_task`.
     """
-    policy, size = load_policy(source), len(document.text)
-    spans = []
-    for i, mention in enumerate(mentions):
+    task = replace(_make_task(body, services), scope=body.scope or "")
+    if body.spans is None:
+        return task
+    taxonomy, size, marked = task.policy.taxonomy, len(task.document.text), []
+    for i, mention in enumerate(body.spans):
         if mention.end > size:
             raise UsageError(f"spans[{i}] ends at {mention.end}, but the text has {size} characters")
-        policy.taxonomy.get(mention.label, f"spans[{i}]")
-        spans.append(Span(mention.start, mention.end, mention.label, mention.score, mention.source or "marked"))
-    return resolve(spans, policy.taxonomy)
-
-
-def _read_entity_numbers(mentions: Sequence[wire.Mention], spans: Sequence[Span]) -> EntityNumbers:
-    """Return the entity numbers that a caller gave to the disjoint spans."""
-    numbers = {(m.start, m.end): m.entity for m in mentions if m.entity is not None}
-    return {place: number for s in spans if (number := numbers.get(place := (s.start, s.end))) is not None}
-
-
-def number_entities(
-    document: Document, findings: Sequence[Span], source: str, numbers: EntityNumbers | None = None
-) -> tuple[list[wire.Span], list[wire.EntityOut]]:
-    """Return the findings with the numbers of their entities, and the entities; ``numbers``: a person's corrections."""
-    linked = link(document, findings, load_policy(source).taxonomy)
-    entities = (correct_entities(linked, numbers) if numbers else linked).entities
-    entity_of = {(span.start, span.end): i for i, entity in enumerate(entities, 1) for span in entity.spans}
-    spans = [
-        wire.Span(
-            start=s.start,
-            end=s.end,
-            label=s.label,
-            score=round(float(s.score), 4),
-            source=s.source,
-            entity=entity_of.get((s.start, s.end), 0),
-        )
-        for s in findings
-    ]
-    return spans, [wire.EntityOut(entity=i, label=e.label, mentions=len(e.spans)) for i, e in enumerate(entities, 1)]
+        taxonomy.get(mention.label, f"spans[{i}]")
+        marked.append(Span(mention.start, mention.end, mention.label, mention.score, mention.source or "marked"))
+    spans = resolve(marked, taxonomy)
+    numbers = {(m.start, m.end): m.entity for m in body.spans if m.entity is not None}
+    places = [place for s in spans if (place := (s.start, s.end)) in numbers]
+    return replace(task, spans=spans, numbers={place: numbers[place] for place in places})
 
 
 def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire.Restored:
     """Restore the text of a request. The vault's audit log and the server's record the caller."""
-    check_length(body.text, services.settings.max_characters)
-    check_surrogates(body)
+    check_text_length(body.text, services.settings.max_characters)
+    check_surrogate_pairs(body)
     plan = None if body.plan is None else parse_plan(body.plan)
     vault = None if body.scope is None else services.vault
     result = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.actor)
-    services.metrics.count_restored(result.restored)
+    services.metrics.count_restored_mentions(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)
     mentions = [wire.FoundOut.from_object(mention) for mention in result.found]
     return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions)
 
 
-def _measure_since(start: float) -> float:
+def measure_elapsed_milliseconds(start: float) -> float:
+    """Return the milliseconds since a reading of the performance counter."""
     return round((time.perf_counter() - start) * 1000, 1)

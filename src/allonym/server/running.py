@@ -1,25 +1,99 @@
-"""Run the application: listen, print the address, and stop without losing anything."""
+"""Run the application: listen, print the address, and stop without losing anything. Slow clients are not waited for."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import socket
 import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from http import HTTPStatus
 from typing import Any, cast
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from allonym.errors import UsageError
 from allonym.server.app import create_app
-from allonym.server.connection import Connection
 from allonym.server.guard import HEAD_BYTES
 from allonym.server.listening import listen
 from allonym.server.logs import configure_logs
+from allonym.server.problems import make_error_body
 from allonym.server.services import Services
 from allonym.server.settings import MB, Settings
+
+
+class Connection(H11Protocol):
+    """uvicorn's HTTP/1.1 with limits on the number of connections and on the time for a request's head.
+
+    Args:
+        head_timeout: seconds in which the whole head of a request has to come.
+        most: connections at the same time; further ones are refused.
+    """
+
+    def __init__(self, head_timeout: float, most: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._head_timeout, self._most = head_timeout, most
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See the base class."""
+        super().connection_made(transport)
+        if len(self.connections) > self._most:
+            self.refuse_request(503, "TooMany", "more connections than this server allows; try again")
+        else:
+            self._start_head_timeout()
+
+    def data_received(self, data: bytes) -> None:
+        """See the base class."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._cancel_head_timeout()
+        elif self._waiting is None and not self.transport.is_closing():
+            self._start_head_timeout()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See the base class."""
+        self._cancel_head_timeout()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """See the base class."""
+        large = self.conn.their_state is h11.IDLE and len(self.conn.trailing_data[0]) >= HEAD_BYTES
+        if large:
+            self.refuse_request(431, "TooLarge", f"the head of a request has at most {HEAD_BYTES >> 10} KB")
+        else:
+            self.refuse_request(400, "InvalidRequest", "this is not HTTP as it is described in RFC 9112")
+
+    def refuse_request(self, status: int, code: str, message: str) -> None:
+        """Answer before there is a request, and end the connection."""
+        content = json.dumps(make_error_body(code, message)).encode()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(content)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + content)
+        self.transport.close()
+
+    def _start_head_timeout(self) -> None:
+        self._waiting = self.loop.call_later(self._head_timeout, self._refuse_slow_request)
+
+    def _cancel_head_timeout(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _refuse_slow_request(self) -> None:
+        self._waiting = None
+        if not self.transport.is_closing():
+            self.refuse_request(408, "TooSlow", "the head of the request did not come")
+
 
 GRACE = 10
 """Seconds that requests have to end after a signal."""
@@ -40,23 +114,23 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
             _check_tls(settings)
         app = create_app(settings)
         services: Services = app.state.services
-        services.url = settings.url(listener.getsockname()[1])
+        services.url = settings.get_url(listener.getsockname()[1])
         configure_logs(settings.access_log)
         lines = [f"serving at {services.url}"]
         if services.accounts.has_no_users():
-            services.accounts.remove_links("admin")
-            token, _ = services.accounts.make_link("admin")
+            services.accounts.remove_account_links("admin")
+            token, _ = services.accounts.make_account_link("admin")
             link = f"{services.url}/#/setup?token={token}"
-            lines.insert(0, f"make the first account, an admin's, within a day: {link}")
+            lines.insert(0, f"create the first account, an administrator's, within a day: {link}")
 
         def announce() -> None:
             for line in lines:
                 say(line)
 
-        _Server(_configure(settings, app), app, announce).run(sockets=[listener])
+        _Server(_make_uvicorn_config(settings, app), app, announce).run(sockets=[listener])
 
 
-def _configure(settings: Settings, app: FastAPI) -> uvicorn.Config:
+def _make_uvicorn_config(settings: Settings, app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=cast(Any, partial(Connection, settings.head_timeout, settings.connections)),

@@ -13,13 +13,12 @@ import sqlalchemy as sa
 
 from allonym.errors import UsageError
 from allonym.server.accounts import Accounts
-from allonym.server.database import Database
+from allonym.server.database import Database, Sealing
 from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
 from allonym.server.reviews import ReviewQueue, TermLists
-from allonym.server.sealing import Sealing
 from allonym.server.settings import Settings
 from allonym.server.studies import Studies
 from allonym.vault import Vault
@@ -108,13 +107,13 @@ def open_services(settings: Settings) -> Services:
         accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
         vault=vault,
         policies=policies,
-        kernel=Kernel(settings.workers, policies.source(None)),
+        kernel=Kernel(settings.workers, policies.describe_choice(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, metrics),
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,
         studies=Studies(database, sealing),
         metrics=metrics,
-        url=settings.url(settings.port),
+        url=settings.get_url(settings.port),
     )
 
 
@@ -163,5 +162,5 @@ def _open_vault(settings: Settings, secret: Secret) -> Vault:
 
 
 def _has_vault(where: str) -> bool:
-    with closing(Store(where)) as store, store.connect_alone() as connection:
+    with closing(Store(where)) as store, store.connect_outside_transaction() as connection:
         return sa.inspect(connection).has_table(meta.name)

@@ -25,11 +25,13 @@ class Settings:
         "127.0.0.1", "address to listen on; another than loopback needs TLS, a proxy or --insecure"
     )
     port: int = define_setting(8642, "port to listen on; 0: any free one", 0, 65_535)
-    hosts: tuple[str, ...] = define_setting((), "further host names under which the server is called")
+    hosts: tuple[str, ...] = define_setting((), "further host names of the server")
     public_url: str = define_setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
     tls_certificate: str = define_setting("", "PEM file with the certificate chain")
     tls_key: str = define_setting("", "PEM file with its private key")
-    behind_proxy: bool = define_setting(False, "a proxy on this machine ends TLS and says who calls (X-Forwarded-*)")
+    behind_proxy: bool = define_setting(
+        False, "a proxy on this machine ends TLS and passes the client's address on (X-Forwarded-*)"
+    )
     insecure: bool = define_setting(False, "allow other addresses than loopback without TLS")
     database_url: str = define_setting("", "database for users, jobs and reviews; by default SQLite in the data folder")
     vault_url: str = define_setting("", "the vault: a path or URL; by default beside the database")
@@ -38,16 +40,16 @@ class Settings:
     )
     workers: int = define_setting(0, "processes that detect and anonymise; 0: as many as processors", 0)
     job_workers: int = define_setting(1, "jobs that run at the same time", 1)
-    max_body_mb: float = define_setting(10.0, "largest body of a request, but for uploads", 0.001)
+    max_body_mb: float = define_setting(10.0, "largest body of a request, except for uploads", 0.001)
     max_upload_mb: float = define_setting(1024.0, "largest upload of files", 0.001)
-    max_characters: int = define_setting(1_000_000, "longest text that is treated while the client waits", 1)
-    rate: float = define_setting(200.0, "requests a second that one client may make; 0: any number", 0)
+    max_characters: int = define_setting(1_000_000, "longest text that is processed while the client waits", 1)
+    rate: float = define_setting(200.0, "requests per second that one client may make; 0: any number", 0)
     timeout: float = define_setting(60.0, "seconds that a request may take", 0.1)
     body_timeout: float = define_setting(20.0, "seconds without a byte after which an upload is ended", 0.1)
-    head_timeout: float = define_setting(10.0, "seconds in which the head of a request has to come", 0.1)
+    head_timeout: float = define_setting(10.0, "seconds in which the head of a request must arrive", 0.1)
     connections: int = define_setting(1000, "connections at the same time", 1)
-    session_hours: float = define_setting(12.0, "hours after which one has to sign in again", 0.01)
-    idle_minutes: float = define_setting(120.0, "minutes without a request after which one has to sign in again", 0.1)
+    session_hours: float = define_setting(12.0, "hours after which users must sign in again", 0.01)
+    idle_minutes: float = define_setting(120.0, "minutes without a request after which users must sign in again", 0.1)
     keep_results_hours: float = define_setting(24.0, "hours for which the results of a job are kept", 0)
     default_policy: str = define_setting("default", "policy for requests that name none")
     cors_origins: tuple[str, ...] = define_setting((), "origins whose pages may call the API; none by default")
@@ -67,7 +69,7 @@ class Settings:
         if not (self.loopback or self.tls_key or self.behind_proxy or self.insecure):
             raise UsageError(
                 f"host {self.host!r} is reached from other machines: set tls_certificate and tls_key, or behind_proxy "
-                "where a proxy on this machine ends TLS, or insecure"
+                "if a proxy on this machine ends TLS, or insecure"
             )
         if self.presidio_open and (not self.loopback or self.behind_proxy):
             raise UsageError("presidio_open is for loopback addresses only, and not behind a proxy")
@@ -82,7 +84,7 @@ class Settings:
         """Whether browsers reach the server through TLS."""
         return bool(self.tls_key) or self.public_url.startswith("https://")
 
-    def url(self, port: int) -> str:
+    def get_url(self, port: int) -> str:
         """Return the address for browsers."""
         if self.public_url:
             return self.public_url.rstrip("/")

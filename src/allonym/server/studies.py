@@ -19,8 +19,7 @@ from allonym.errors import MissingExtra, RequestError, UsageError
 from allonym.report.intruder_study import CONSENT, INSTRUCTIONS, TITLES
 from allonym.server import database as db
 from allonym.server.accounts import hash_token
-from allonym.server.database import Database, get_unix_time
-from allonym.server.sealing import Sealing
+from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.wire import studies as wire
 
 _DAY = 86_400
@@ -76,7 +75,7 @@ class Studies:
             "owner": owner,
             "created": get_unix_time(),
         }
-        with self._database.writing_unique(f"there is a study {body.name!r} already") as connection:
+        with self._database.open_unique_write_transaction(f"there is a study {body.name!r} already") as connection:
             number = connection.execute(sa.insert(db.studies).values(**row)).inserted_primary_key
         del row["sealed"]
         return wire.StudyOut(id=int(number[0]) if number else 0, invited=0, begun=0, finished=0, **row)
@@ -167,7 +166,7 @@ class Studies:
     def list_invitations(self, number: int) -> list[wire.Invited]:
         """Return how far each invited person is, by page."""
         with self._database.open_read_transaction() as connection:
-            sizes = [len(page) for page in self._get_content(connection, number)["key"]["pages"]]
+            sizes = [len(page) for page in self._get_study_content(connection, number)["key"]["pages"]]
             query = sa.select(db.invitations).where(db.invitations.c.study == number)
             rows = connection.execute(query.order_by(db.invitations.c.page)).all()
             counts = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == number)
@@ -175,7 +174,7 @@ class Studies:
         return [
             wire.Invited(
                 page=row.page,
-                state=_get_state(row),
+                state=_get_invitation_state(row),
                 answered=answered.get(row.page, 0),
                 of=sizes[row.page - 1],
                 expires=row.expires,
@@ -193,7 +192,7 @@ class Studies:
         """
         with self._database.open_read_transaction() as connection:
             row = self._get_invitation(connection, token)
-            content = self._get_content(connection, row.study)
+            content = self._get_study_content(connection, row.study)
             answers = self._get_answers(connection, row.study, row.page)
         if not row.opened:
             invitation = db.invitations.c.digest == row.digest
@@ -220,7 +219,7 @@ class Studies:
         """
         with self._database.open_write_transaction() as connection:
             row = self._get_invitation(connection, token, locked=True)
-            content = self._get_content(connection, row.study)
+            content = self._get_study_content(connection, row.study)
             tokens = content["key"]["pages"][row.page - 1]
             stored = self._get_answers(connection, row.study, row.page)
             for item, answer in answers.items():
@@ -235,11 +234,7 @@ class Studies:
                 key = {"study": row.study, "page": row.page, "item": item}
                 sealed = self._sealing.seal_json(answer, f"answer {row.study} {row.page} {item}")
                 values = {"sealed": sealed, "changed": get_unix_time()}
-                if item in stored:
-                    same = [db.answers.c[column] == value for column, value in key.items()]
-                    connection.execute(sa.update(db.answers).where(*same).values(**values))
-                else:
-                    connection.execute(sa.insert(db.answers).values(**key, **values))
+                self._database.upsert_row(connection, db.answers, key, values)
             stamps = {"opened": row.opened or get_unix_time(), "done": row.done or (get_unix_time() if done else None)}
             connection.execute(sa.update(db.invitations).where(db.invitations.c.digest == row.digest).values(**stamps))
         return wire.Received(answered=len({*stored, *new}), of=len(tokens), done=bool(row.done or done))
@@ -256,15 +251,14 @@ class Studies:
             MissingExtra: the extra ``evaluate`` is not installed.
         """
         with self._database.open_read_transaction() as connection:
-            content = self._get_content(connection, number)
+            content = self._get_study_content(connection, number)
             pages = sa.select(db.answers.c.page).where(db.answers.c.study == number).distinct()
             answers = {page: self._get_answers(connection, number, page) for page in connection.scalars(pages).all()}
         if not any(answers.values()):
             return None
         from allonym.evaluate import Judgement, Truth, people_study
-        from allonym.evaluate.people import CUT
-        from allonym.intruder.names import measure_best_likeness
         from allonym.intruder.persons import Answer
+        from allonym.intruder.scoring import CUT, measure_best_likeness
         from allonym.stats import none
         from allonym.stats.samples import average
 
@@ -286,7 +280,7 @@ class Studies:
             results[f"confidence_{word}"] = (average(values) if values else none(f"no guess was {word}")).to_dict()
         return _describe_results(results)
 
-    def _get_content(self, connection: sa.Connection, number: int) -> dict[str, Any]:
+    def _get_study_content(self, connection: sa.Connection, number: int) -> dict[str, Any]:
         """Return the name of a study and what is sealed of it."""
         row = connection.execute(sa.select(db.studies).where(db.studies.c.number == number)).first()
         if row is None:
@@ -315,7 +309,7 @@ def _describe_study(row: Any, invitations: Sequence[Any]) -> wire.StudyOut:
     return wire.StudyOut.from_values({**row._mapping, "id": row.number, **counts})
 
 
-def _get_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:
+def _get_invitation_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:
     if row.done:
         return "finished"
     if row.expires <= get_unix_time():

@@ -50,9 +50,8 @@ def mcnemar(table: tuple[int, int, int, int]) -> McNemar:
     statistic = (b - c) ** 2 / (b + c)
     corrected = max(abs(b - c) - 1, 0) ** 2 / (b + c)
     exact = min(1.0, 2 * float(bdtr(float(min(b, c)), b + c, 0.5)))
-    return McNemar(
-        statistic, corrected, _compute_chi_squared_tail(statistic), _compute_chi_squared_tail(corrected), exact
-    )
+    asymptotic, continuity = map(_compute_chi_squared_tail, (statistic, corrected))
+    return McNemar(statistic, corrected, asymptotic, continuity, exact)
 
 
 def _compute_chi_squared_tail(statistic: float) -> float:

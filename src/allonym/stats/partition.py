@@ -94,7 +94,7 @@ class Partition:
             return Estimate(0.0, 0.0, self.limit[1], self.n, "profile likelihood, 95 %")
         odds = math.log(self.alpha / (1 - self.alpha))
         far = _Z * self.se_alpha / (self.alpha * (1 - self.alpha))
-        low, high = _to_share(odds - far), _to_share(odds + far)
+        low, high = _compute_logistic(odds - far), _compute_logistic(odds + far)
         return Estimate(self.alpha, min(low, self.alpha), max(high, self.alpha), self.n, "delta method, 95 %")
 
     def estimate(self, log_value: LogValue, *, degenerate: float = math.nan) -> Estimate:
@@ -109,10 +109,8 @@ class Partition:
         if not self.fitted:
             if self.limit is None or math.isnan(degenerate):
                 return Estimate(degenerate, degenerate, degenerate, self.n, f"by definition: {self.status}")
-            low = math.exp(log_value(*self.limit)[0])
-            return Estimate(
-                degenerate, min(low, degenerate), degenerate, self.n, "by definition, 95 % likelihood interval"
-            )
+            low = min(degenerate, math.exp(log_value(*self.limit)[0]))
+            return Estimate(degenerate, low, degenerate, self.n, "by definition, 95 % likelihood interval")
         centre, (by_theta, by_alpha) = log_value(self.theta, self.alpha)
         (tt, ta), (_, aa) = self.covariance
         variance = by_theta * by_theta * tt + 2 * by_theta * by_alpha * ta + by_alpha * by_alpha * aa
@@ -184,9 +182,8 @@ def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
 
     def log_exact(theta: float, alpha: float) -> tuple[float, Gradient]:
         far, near = population + theta + alpha - 1, theta + alpha
-        value = (
-            math.log(population) + _compute_log_gamma_ratio(near, 1 - alpha) - _compute_log_gamma_ratio(far, 1 - alpha)
-        )
+        value = math.log(population) + _compute_log_gamma_ratio(near, 1 - alpha)
+        value -= _compute_log_gamma_ratio(far, 1 - alpha)
         by_theta = float(digamma(far) - digamma(population + theta) - digamma(near) + digamma(theta + 1))
         return value, (by_theta, float(digamma(far) - digamma(near)))
 
@@ -229,12 +226,12 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     """
     data = _Data(_check_frequencies(frequencies))
     if data.n < 2:
-        return _degenerate_fit(data, "empty")
+        return _make_degenerate_fit(data, "empty")
     if data.k == data.n:
         least = brentq(lambda u: data.log_likelihood(math.exp(u), 0.0) + _DROP, -20.0, 60.0, xtol=1e-12)
-        return _degenerate_fit(data, "all-singletons", (math.exp(least), 0.0))
+        return _make_degenerate_fit(data, "all-singletons", (math.exp(least), 0.0))
     if data.k == 1:
-        return _degenerate_fit(data, "one-block")
+        return _make_degenerate_fit(data, "one-block")
 
     theta = data.fit_ewens()
     top, on_boundary = data.log_likelihood(theta, 0.0), True
@@ -250,25 +247,15 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     top, limit = data.log_likelihood(theta, alpha), None
     if on_boundary:
         covariance = ((_safe_inverse(-tt), 0.0), (0.0, 0.0))
-        limit = _profile_limit(data, theta, top)
+        limit = _find_upper_alpha(data, theta, top)
     else:
         determinant = tt * aa - ta * ta
         covariance = ((math.inf, 0.0), (0.0, math.inf))
         if tt < 0 and determinant > 0:
             covariance = ((-aa / determinant, ta / determinant), (ta / determinant, -tt / determinant))
-    return Partition(
-        theta,
-        alpha,
-        top,
-        "alpha=0" if on_boundary else "interior",
-        data.n,
-        data.k,
-        data.singles,
-        covariance,
-        math.sqrt(covariance[0][0]),
-        math.sqrt(covariance[1][1]),
-        limit,
-    )
+    status = "alpha=0" if on_boundary else "interior"
+    errors = math.sqrt(covariance[0][0]), math.sqrt(covariance[1][1])
+    return Partition(theta, alpha, top, status, data.n, data.k, data.singles, covariance, *errors, limit)
 
 
 class _Data:
@@ -283,9 +270,8 @@ class _Data:
         self.slack = 1e-14 * self.n * math.log(self.n + 1)  # rounding of the likelihood
         self._blocks: Any = np.arange(1, max(self.k, 1), dtype=float)
         self._all: Any = np.arange(1, max(self.n, 1), dtype=float)
-        self._constant = float(
-            gammaln(self.n + 1) - self.times @ gammaln(self.sizes + 1) - gammaln(self.times + 1).sum()
-        )
+        arrangements = self.times @ gammaln(self.sizes + 1)
+        self._constant = float(gammaln(self.n + 1) - arrangements - gammaln(self.times + 1).sum())
 
     def log_likelihood(self, theta: float, alpha: float) -> float:
         if self.n < 2:
@@ -326,9 +312,8 @@ class _Data:
         while high - low > 1e-3:
             middle = (low + high) / 2
             theta = math.exp(middle) - alpha
-            growth = _compute_log_gamma_ratio(theta + alpha, 1 - alpha) + _compute_log_gamma_ratio(
-                theta + self.n, alpha
-            )
+            growth = _compute_log_gamma_ratio(theta + alpha, 1 - alpha)
+            growth += _compute_log_gamma_ratio(theta + self.n, alpha)
             if (math.exp(growth) - theta) / alpha < self.k:
                 low = middle
             else:
@@ -338,7 +323,7 @@ class _Data:
 
 def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, float] | None:
     """Take Newton steps from (log(theta + alpha), logit alpha) to theta, alpha, likelihood; None towards alpha = 0."""
-    theta, alpha = _to_parameters(a, b)
+    theta, alpha = _compute_parameters(a, b)
     here = data.log_likelihood(theta, alpha)
     for _ in range(100):
         (by_theta, by_alpha), ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
@@ -354,7 +339,7 @@ def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, fl
         length = float(np.sqrt(step @ step))
         step *= min(1.0, 2.0 / length) if length else 0.0
         for _ in range(40):
-            ahead = _to_parameters(a + float(step[0]), b + float(step[1]))
+            ahead = _compute_parameters(a + float(step[0]), b + float(step[1]))
             there = data.log_likelihood(*ahead)
             if there >= here - data.slack:
                 break
@@ -369,7 +354,7 @@ def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, fl
     return theta, alpha, here
 
 
-def _profile_limit(data: _Data, theta: float, top: float) -> tuple[float, float]:
+def _find_upper_alpha(data: _Data, theta: float, top: float) -> tuple[float, float]:
     """Return (theta, alpha) at the largest alpha whose profile likelihood is within 95 % of that at alpha = 0."""
     best = math.log(theta)
 
@@ -408,20 +393,20 @@ def _compute_log_gamma_ratio(x: float, step: float) -> float:
     """log Gamma(x + step) - log Gamma(x), by Stirling's series without loss for large x."""
     if x < 20:
         return float(gammaln(x + step) - gammaln(x))
-    rest = _stirling_rest(x + step) - _stirling_rest(x)
+    rest = _compute_stirling_rest(x + step) - _compute_stirling_rest(x)
     return (x - 0.5) * math.log1p(step / x) - step + step * math.log(x + step) + rest
 
 
-def _stirling_rest(x: float) -> float:
+def _compute_stirling_rest(x: float) -> float:
     return (1 - (1 / 30 - 1 / (105 * x * x)) / (x * x)) / (12 * x)
 
 
-def _to_parameters(a: float, b: float) -> tuple[float, float]:
-    alpha = _to_share(b)
+def _compute_parameters(a: float, b: float) -> tuple[float, float]:
+    alpha = _compute_logistic(b)
     return math.exp(a) - alpha, alpha
 
 
-def _to_share(odds: float) -> float:
+def _compute_logistic(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > 0 else math.exp(odds) / (1 + math.exp(odds))
 
 
@@ -433,7 +418,7 @@ def _safe_inverse(value: float) -> float:
     return 1 / value if value > 0 else math.inf
 
 
-def _degenerate_fit(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
+def _make_degenerate_fit(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
     nan = math.nan
     return Partition(nan, nan, 0.0, status, data.n, data.k, data.singles, ((nan, nan), (nan, nan)), nan, nan, limit)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from allonym.stats import Estimate, none
-from allonym.stats.samples import percentile_estimate
+from allonym.stats.samples import estimate_with_percentiles
 from allonym.stats.samples import share as wilson
 
 __all__ = ["Draws"]
@@ -66,4 +66,4 @@ class Draws:
         defined = drawn[~np.isnan(drawn)]
         if share and value in (0.0, 1.0) and len(defined) and defined.min() == defined.max():
             return wilson(round(value) * n, n, self.level)
-        return percentile_estimate(value, drawn, n, self.level, f"bootstrap over {self.n:,} documents")
+        return estimate_with_percentiles(value, drawn, n, self.level, f"bootstrap over {self.n:,} documents")

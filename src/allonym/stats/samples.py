@@ -91,10 +91,10 @@ def bootstrap(
         return none("not defined", n)
     rng = np.random.default_rng(seed)
     drawn = np.array([float(statistic(rng.integers(0, n, n))) for _ in range(draws)])
-    return percentile_estimate(value, drawn, n, level, "bootstrap")
+    return estimate_with_percentiles(value, drawn, n, level, "bootstrap")
 
 
-def percentile_estimate(value: float, drawn: Any, n: int, level: float, method: str) -> Estimate:
+def estimate_with_percentiles(value: float, drawn: Any, n: int, level: float, method: str) -> Estimate:
     """Return a value with the percentile interval of its draws, ``(draws,)``; those that are NaN are left out."""
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):

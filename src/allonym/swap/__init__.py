@@ -11,12 +11,9 @@ Needs the extra ``swap``.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-from allonym.errors import MissingExtra
+from allonym.lazy import load_on_use
 
 if TYPE_CHECKING:
     from allonym.swap.corpus import Chunk as Chunk
@@ -46,50 +43,20 @@ if TYPE_CHECKING:
     from allonym.swap.utility import task_utility as task_utility
 
 _HOMES = {
-    "corpus": ("Chunk", "Corpus", "Slot", "Value"),
-    "embedding": ("Embedder", "open_embedder"),
-    "grid": ("grid",),
-    "making": ("Made", "make"),
-    "mixture": ("SphericalMixture",),
-    "reading": ("load",),
-    "recoding": ("recoding",),
-    "releases": ("Releases",),
-    "results": ("Attack", "Cluster", "Outcome", "Release", "TableFit"),
-    "run": ("Run",),
-    "search": ("search",),
-    "settings": ("Settings", "presets"),
-    "table": ("tabulate",),
-    "utility": ("Task", "task_utility"),
+    "corpus": "Chunk Corpus Slot Value",
+    "embedding": "Embedder open_embedder",
+    "grid": "grid",
+    "making": "Made make",
+    "mixture": "SphericalMixture",
+    "reading": "load",
+    "recoding": "recoding",
+    "releases": "Releases",
+    "results": "Attack Cluster Outcome Release TableFit",
+    "run": "Run",
+    "search": "search",
+    "settings": "Settings presets",
+    "table": "tabulate",
+    "utility": "Task task_utility",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_REQUIRED = ("scipy", "sklearn", "jinja2")
 
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'allonym.swap' has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"allonym.swap.{_HOME_OF[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _REQUIRED:
-            raise MissingExtra("swapping", "swap") from None
-        raise
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-class _Package(ModuleType):
-    """Keeps the functions ``search`` and ``grid`` reachable although submodules have the same names."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = load_on_use(__name__, _HOMES, ("swapping", "swap", ("scipy", "sklearn", "jinja2")))

@@ -86,7 +86,7 @@ def can_abbreviate(acronym: str, long: str) -> bool:
     return all(letter in rest for letter in letters)
 
 
-def join_acronyms(
+def link_acronyms(
     documents: Sequence[Document], entities: Sequence[Sequence[Entity]], taxonomy: Taxonomy = TAXONOMY
 ) -> tuple[tuple[Entity, ...], ...]:
     """Link acronyms with their long forms in all documents of a corpus.
@@ -101,10 +101,8 @@ def join_acronyms(
         mentions that detectors missed (source :data:`SOURCE`): acronyms, and long forms before one.
     """
     joiner = _Joiner(taxonomy)
-    complete = [
-        joiner.add_undetected_long_forms(document, some) for document, some in zip(documents, entities, strict=True)
-    ]
-    defined = [joiner.find_definitions(document, some) for document, some in zip(documents, complete, strict=True)]
+    complete = list(map(joiner.add_undetected_long_forms, documents, entities))
+    defined = list(map(joiner.find_definitions, documents, complete))
     agreed = {acronym: long for acronym, long in _find_agreed_long_forms(defined).items() if len(acronym) > 2}
     meanings = [
         initials | agreed | {acronym: longs[0] for acronym, longs in definitions.items()}
@@ -130,7 +128,7 @@ class _Joiner:
 
     def _get_family(self, entity: Entity) -> str:
         """Return the family of an entity's label; empty for families without acronyms."""
-        family = self._taxonomy.lineage(entity.label)[-1]
+        family = self._taxonomy.get_family(entity.label)
         return "" if family in _NEVER else family
 
     def add_undetected_long_forms(self, document: Document, entities: Sequence[Entity]) -> list[Entity]:
@@ -149,7 +147,7 @@ class _Joiner:
                 for word in reversed(words[-2 * len(acronym) :]):
                     start, end = word.start(), words[-1].end()
                     if are_initials(acronym, find_words(text[start:end])):
-                        if _is_free(covered, start, end):
+                        if _is_uncovered(covered, start, end):
                             spans.append(Span(start, end, entity.label, _SCORE, SOURCE))
                             insort(covered, (start, end))
                         break
@@ -170,10 +168,8 @@ class _Joiner:
                 acronyms = [inside[2]] if inside else [after[1] or after[2]] if after else []
                 acronyms += [before[1]] if before else []
                 bare = re.sub(r"^(?:the|a|an|our|its)\s+", "", inside[1] if inside else surface, flags=re.I)
-                for acronym in acronyms:
-                    if is_acronym(acronym) and (
-                        can_abbreviate(acronym, bare) or are_initials(acronym, find_words(bare))
-                    ):
+                for acronym in filter(is_acronym, acronyms):
+                    if can_abbreviate(acronym, bare) or are_initials(acronym, find_words(bare)):
                         key = normalize_surface(bare) if inside else normalise_key(entity.key)
                         long = _LongForm(f"{family}:{key}", entity.label)
                         if long not in out.setdefault(acronym, []):
@@ -216,7 +212,7 @@ class _Joiner:
             families: dict[str, str] = {}
             for entity in some:
                 for span in entity.spans:
-                    families.setdefault(document.text[span.start : span.end], self._taxonomy.lineage(entity.label)[-1])
+                    families.setdefault(document.text[span.start : span.end], self._taxonomy.get_family(entity.label))
             meant: dict[str, _LongForm] = {}
             for acronym in sorted(tokens[number]):
                 family = families.get(acronym, "")
@@ -250,13 +246,13 @@ class _Joiner:
         covered = sorted((s.start, s.end) for entity in entities for s in entity.spans)
         for match in _TOKEN.finditer(text) if meant else ():
             long = meant.get(match[0])
-            if long is not None and _is_free(covered, match.start(), match.end()):
+            if long is not None and _is_uncovered(covered, match.start(), match.end()):
                 span = Span(match.start(), match.end(), long.label, _SCORE, SOURCE)
                 groups.setdefault(long.key, (long.label, []))[1].append(span)
         out = (Entity(key, label, tuple(sorted(spans))) for key, (label, spans) in groups.items())
         return tuple(sorted(out, key=lambda entity: entity.spans[0]))
 
 
-def _is_free(covered: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def _is_uncovered(covered: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     i = bisect_left(covered, (end, 0)) - 1
     return i < 0 or covered[i][1] <= start

@@ -87,7 +87,7 @@ def list_detector_labels(categories: Iterable[str], taxonomy: Taxonomy = TAXONOM
 def find_category(label: str, categories: Iterable[str], taxonomy: Taxonomy = TAXONOMY) -> str:
     """Return the category of a label, the narrowest of the given ones; empty if it is in none.
 
-    >>> category_of("CITY", ["Location", "Product"]), category_of("CITY", ["Location", "CITY"])
+    >>> find_category("CITY", ["Location", "Product"]), find_category("CITY", ["Location", "CITY"])
     ('Location', 'CITY')
     """
     by_label = {get_category_label(category): category for category in categories}
@@ -156,7 +156,7 @@ def group_values(
     Args:
         document: the text.
         entities: of the document, linked within it (:func:`allonym.link.link`), and across documents if acronyms are
-            to be values of their long forms (:func:`allonym.swap.acronyms.join_acronyms`).
+            to be values of their long forms (:func:`allonym.swap.acronyms.link_acronyms`).
         bounds: (start, end) of each chunk, sorted and disjoint. No mention should cross a border: one that does
             belongs to no chunk.
         categories: of the values.
@@ -182,7 +182,7 @@ def group_values(
     return [_make_values(document.text, chunk) for chunk in chunks]
 
 
-def remove_common(
+def remove_common_entities(
     chunks: Sequence[Chunk], classes: Sequence[str], states: Mapping[str, str], most: float
 ) -> tuple[Chunk, ...]:
     """Return the chunks without common entities, such as EBITDA in earnings calls, which identify nobody: to exchange

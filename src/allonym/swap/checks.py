@@ -77,14 +77,14 @@ def check_release(
 ) -> Checks:
     """Draw a release several times and let intruders guess; see :meth:`allonym.swap.releases.Releases.check`."""
     settings = releases.settings.check
+    asks_model = LANGUAGE_MODEL in settings.intruders
     secret = key or derive_fallback_key(releases.corpus, releases.seed)
-    numbers = [number for number in range(settings.runs) if made is None or number != made.draw]
-    drawn = (spread or ThisProcess()).each(_draw_changed_chunks, (releases, release, policy, secret, how), numbers)
+    ready = {} if made is None else {made.draw: _collect_changed_chunks(releases.corpus, made)}
+    numbers = [number for number in range(settings.runs) if number not in ready]
+    drawn = (spread or ThisProcess()).map_items(_draw_changed_chunks, (releases, release, policy, secret, how), numbers)
     runs = []
     for number in range(settings.runs):
-        runs.append(
-            next(drawn) if made is None or number != made.draw else _collect_changed_chunks(releases.corpus, made)
-        )
+        runs.append(ready[number] if number in ready else next(drawn))
         if progress is not None:
             progress("draws", number + 1, settings.runs)
     return check_runs(
@@ -93,9 +93,7 @@ def check_release(
         settings.intruders,
         background=background,
         options=_complete_options(releases, options or {}, secret),
-        most={LANGUAGE_MODEL: settings.llm_runs}
-        if settings.llm_runs and LANGUAGE_MODEL in settings.intruders
-        else None,
+        most={LANGUAGE_MODEL: settings.llm_runs} if settings.llm_runs and asks_model else None,
         folds=settings.folds,
         seed=releases.seed,
         progress=progress,
@@ -190,26 +188,17 @@ def check_runs(
     opened = [open_intruder(name, **options.get(name, {})) for name in intruders]
     items = [make_intruder_item(corpus, i) for i in range(len(corpus.chunks))]
     labels = [corpus.class_of(i) for i in range(len(corpus.chunks))]
-    after = [
-        {i: make_intruder_item(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text}
-        for run in runs
-    ]
+    after = []
+    for run in runs:
+        changed = [i for i in sorted(run.texts) if run.texts[i] != items[i].text]
+        after.append({i: make_intruder_item(corpus, i, run) for i in changed})
     partners = [_map_chunk_partners(run.placed) for run in runs]
+    common: dict[str, Any] = {"background": background, "folds": folds, "seed": seed}
     studies = []
     for intruder in opened:
-        count = most.get(intruder.name, len(runs))
-        result = study(
-            intruder,
-            items,
-            labels,
-            after[:count],
-            partners=partners[:count],
-            background=background,
-            folds=folds,
-            seed=seed,
-            progress=None if progress is None else partial(progress, intruder.name),
-        )
-        studies.append(result)
+        n = most.get(intruder.name, len(runs))
+        report = None if progress is None else partial(progress, intruder.name)
+        studies.append(study(intruder, items, labels, after[:n], partners=partners[:n], progress=report, **common))
     return Checks(tuple(map(_summarise_study, studies)), tuple(studies))
 
 

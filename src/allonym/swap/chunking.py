@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.document import Interval, merge_intervals
 from allonym.errors import UsageError
 
@@ -25,7 +25,7 @@ BREAKPOINT = 75.0
 MIN_CHARS, MAX_CHARS = 120, 1200
 """Least and most code points of a chunk."""
 
-_FUNCTION = word_list("function_words")
+_FUNCTION = read_word_list("function_words")
 _END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|\Z)|[。！？]+[”’」』]*|\n")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘«]+\Z")
 _NEXT = re.compile(r"[\s\"'“‘«(\[¿¡]*([^\W_]*)")
@@ -103,7 +103,7 @@ def compute_neighbour_distances(vectors: Any) -> Any:
     return 1.0 - np.einsum("ij,ij->i", rows[:-1], rows[1:])
 
 
-def check_sizes(breakpoint: float, min_chars: int, max_chars: int) -> None:
+def check_chunk_sizes(breakpoint: float, min_chars: int, max_chars: int) -> None:
     """Raise :class:`UsageError` if the percentile or the sizes are out of range."""
     if not 0 <= breakpoint <= 100:
         raise UsageError(f"breakpoint must be a percentile from 0 to 100, got {breakpoint}")
@@ -115,7 +115,6 @@ def split_chunks(
     text: str,
     tiles: Sequence[Interval],
     vectors: Any,
-    *,
     breakpoint: float = BREAKPOINT,
     min_chars: int = MIN_CHARS,
     max_chars: int = MAX_CHARS,
@@ -137,7 +136,7 @@ def split_chunks(
     Raises:
         UsageError: a percentile or a size that is out of range.
     """
-    check_sizes(breakpoint, min_chars, max_chars)
+    check_chunk_sizes(breakpoint, min_chars, max_chars)
     if len(tiles) != len(vectors):
         raise UsageError(f"{len(tiles)} sentences need as many vectors, got {len(vectors)}")
     if not tiles:
@@ -145,10 +144,10 @@ def split_chunks(
     gaps = compute_neighbour_distances(vectors)
     limit = np.percentile(gaps, breakpoint) if len(gaps) else 0.0
     borders = [0, *(int(i) + 1 for i in np.flatnonzero(gaps > limit)), len(tiles)]
-    pieces = _join_short(tiles, gaps, borders, min_chars, max_chars)
+    pieces = _join_short_pieces(tiles, gaps, borders, min_chars, max_chars)
     merged = merge_intervals(spans)
     out: list[Interval] = []
-    for first, last in _split_long(tiles, gaps, pieces, min_chars, max_chars):
+    for first, last in _split_long_pieces(tiles, gaps, pieces, min_chars, max_chars):
         a, b = tiles[first][0], tiles[last - 1][1]
         while b - a > max_chars and (stop := _find_cut_position(text, a, b, max_chars, merged)) != b:
             out.append((a, stop))
@@ -157,8 +156,8 @@ def split_chunks(
     return tuple(out)
 
 
-def _join_short(
-    tiles: Sequence[Interval], gaps: Any, borders: Sequence[int], min_chars: int, max_chars: int
+def _join_short_pieces(
+    tiles: Sequence[Interval], gaps: Any, borders: list[int], least: int, most: int
 ) -> list[Interval]:
     """Return the pieces between ``borders`` after the shortest have joined their nearer neighbours.
 
@@ -173,7 +172,7 @@ def _join_short(
     def size(i: int) -> int:
         return tiles[last[i] - 1][1] - tiles[first[i]][0]
 
-    heap = [(size(i), i) for i in range(len(first)) if size(i) < min_chars]
+    heap = [(size(i), i) for i in range(len(first)) if size(i) < least]
     heapq.heapify(heap)
     while heap:
         length, i = heapq.heappop(heap)
@@ -183,30 +182,30 @@ def _join_short(
         if not neighbours:
             continue
         # If neither has room, a piece that is too long now is cut again, elsewhere.
-        j = min([(d, j) for d, j in neighbours if size(j) + length <= max_chars] or neighbours)[1]
+        j = min([(d, j) for d, j in neighbours if size(j) + length <= most] or neighbours)[1]
         a, b = min(i, j), max(i, j)
         last[a], after[a], joined[b] = last[b], after[b], True
         if after[b] >= 0:
             before[after[b]] = a
-        if size(a) < min_chars:
+        if size(a) < least:
             heapq.heappush(heap, (size(a), a))
     return [(first[i], last[i]) for i in range(len(first)) if not joined[i]]
 
 
-def _split_long(
-    tiles: Sequence[Interval], gaps: Any, pieces: Iterable[Interval], min_chars: int, max_chars: int
+def _split_long_pieces(
+    tiles: Sequence[Interval], gaps: Any, pieces: list[Interval], least: int, most: int
 ) -> list[Interval]:
-    """Return the pieces, those over ``max_chars`` cut where neighbouring sentences differ most; as ranges of tiles."""
+    """Return the pieces, those over ``most`` cut where neighbouring sentences differ most; as ranges of tiles."""
     out: list[Interval] = []
     stack = list(pieces)[::-1]
     while stack:
         first, last = stack.pop()
         start, end = tiles[first][0], tiles[last - 1][1]
-        if end - start <= max_chars or last - first == 1:
+        if end - start <= most or last - first == 1:
             out.append((first, last))
             continue
         inner = range(first + 1, last)
-        roomy = [i for i in inner if tiles[i][0] - start >= min_chars and end - tiles[i][0] >= min_chars]
+        roomy = [i for i in inner if tiles[i][0] - start >= least and end - tiles[i][0] >= least]
         if roomy:
             border = max(roomy, key=lambda i: (float(gaps[i - 1]), -i))
         else:

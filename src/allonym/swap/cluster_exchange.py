@@ -10,7 +10,6 @@ sample in proportion to exp(score). Pairs are taken from the best on, each slot 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,10 +90,10 @@ class Standing:
 
     def is_fitting_donor(self, slot: Slot, donor: Slot) -> bool:
         """Whether the entity of ``donor`` fits the slot well enough."""
-        fit, least = self._fit, self.rules.min_fit
-        if fit is None or least == -math.inf:
+        if (fit := self._fit) is None:
             return True
-        return fit.compute_fit(fit.looks[slot.chunk][slot.value], fit.looks[donor.chunk][donor.value]) >= least
+        looks = fit.looks[slot.chunk][slot.value], fit.looks[donor.chunk][donor.value]
+        return fit.compute_fit(*looks) >= self.rules.min_fit
 
     def can_be_partners(self, i: int, j: int) -> bool:
         """Whether the chunks differ in all in which partners must."""
@@ -145,7 +144,7 @@ class Standing:
             self.free[slot.chunk][category].remove(slot.value)
             self.received.setdefault(slot.chunk, []).append(keys[donor.chunk][donor.value])
 
-    def candidates(self, bucket: Sequence[int]) -> Candidates:
+    def make_candidates(self, bucket: Sequence[int]) -> Candidates:
         """Return the candidates of the chunks of a bucket."""
         return Candidates(self.frame, bucket, self.generator)
 
@@ -154,7 +153,7 @@ class _ClusterExchange(Standing):
     """The exchange of one bucket while it is drawn."""
 
     def __init__(self, frame: Frame, task: Task) -> None:
-        super().__init__(frame, task.chunks, frame.generator(*task.number))
+        super().__init__(frame, task.chunks, frame.make_generator(*task.number))
         free = frame.list_movable_values(task.chunks) if task.free is None else task.free
         self.free = {i: {c: list(v) for c, v in f.items()} for i, f in free.items()}
         self.received = {i: list(keys) for i, keys in task.received.items()}
@@ -173,8 +172,8 @@ class _ClusterExchange(Standing):
         """Let each chunk in turn trade with partners. If several rounds go on until all entities are gone, the first
         takes only names that fit the grammar."""
         rules, bucket = self.rules, self.bucket
-        candidates = self.candidates(bucket)
-        pools = {c: candidates.pool([i for i in bucket if self.free[i].get(c)]) for c in rules.categories}
+        candidates = self.make_candidates(bucket)
+        pools = {c: candidates.make_pool([i for i in bucket if self.free[i].get(c)]) for c in rules.categories}
         together = [rules.categories] if rules.partners == "same" else [(c,) for c in rules.categories]
         careful = rules.counts == "all" and self.rounds > 1
         out: list[list[Step]] = []
@@ -311,8 +310,7 @@ class Matcher:
                 scores += cosines
             if rules.min_cosine > -1.0:
                 scores[cosines < rules.min_cosine] = -np.inf
-        if rules.min_fit > -math.inf:
-            scores[fits < rules.min_fit] = -np.inf
+        scores[fits < rules.min_fit] = -np.inf
         scores /= rules.temperature
         if rules.count_penalty:
             counts = self._counts[chunks]

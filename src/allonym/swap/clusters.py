@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,8 @@ def find_distinctive_words(corpus: Corpus, labels: Any, count: int) -> tuple[tup
     Words of entities, of placeholders, and of fewer than three documents are left out, so that none names anybody.
     """
     labels = np.asarray(labels)
-    names = {
-        word.lower()
-        for chunk in corpus.chunks
-        for value in chunk.values
-        for form in (value.key, *value.forms)
-        for word in _WORD.findall(form)
-    }
+    values = chain.from_iterable(chunk.values for chunk in corpus.chunks)
+    names = {word.lower() for v in values for form in (v.key, *v.forms) for word in _WORD.findall(form)}
     inside: list[Counter[str]] = [Counter() for _ in range(count)]
     homes: dict[str, set[int]] = {}
     total: Counter[str] = Counter()
@@ -92,9 +88,8 @@ def find_distinctive_words(corpus: Corpus, labels: Any, count: int) -> tuple[tup
     out = []
     for k in range(count):
         size = int(sizes[k])
-        scored = [
-            (_compute_log_odds(c, size, total[w] - c, n - size), w) for w, c in inside[k].items() if w in wide and c > 1
-        ]
+        counts = [(w, c) for w, c in inside[k].items() if w in wide and c > 1]
+        scored = [(_compute_log_odds(c, size, total[w] - c, n - size), w) for w, c in counts]
         best = sorted((s for s in scored if s[0] > _CLEAR), key=lambda s: (-s[0], s[1]))
         out.append(tuple(w for _, w in best[:WORDS]))
     return tuple(out)

@@ -5,6 +5,7 @@ P1 2.2.1 names external covariates and the protected metadata itself; its sectio
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
@@ -123,9 +124,8 @@ def list_donor_groups(corpus: Corpus, key: str) -> tuple[str, ...]:
         UsageError: the key is the protected one: nothing could leave its class.
     """
     if key in (PROTECTED, corpus.protect) or key == COUNTS:
-        raise UsageError(
-            f"donors cannot be restricted by {key!r}; a metadata key coarser than {corpus.protect!r} is required"
-        )
+        coarser = f"a metadata key coarser than {corpus.protect!r} is required"
+        raise UsageError(f"donors cannot be restricted by {key!r}; {coarser}")
     values = _to_strings(_read_metadata(corpus, key))
     return tuple(values[chunk.document] for chunk in corpus.chunks)
 
@@ -137,9 +137,8 @@ def _to_strings(values: Sequence[object]) -> list[str]:
 def _read_metadata(corpus: Corpus, key: str) -> list[object]:
     values = [d.meta.get(key) for d in corpus.documents]
     if all(v is None for v in values):
-        raise UnknownNameError(
-            "covariate", key, {COUNTS, PROTECTED} | {str(k) for d in corpus.documents for k in d.meta}
-        )
+        keys = {str(k) for d in corpus.documents for k in d.meta}
+        raise UnknownNameError("covariate", key, {COUNTS, PROTECTED} | keys)
     return values
 
 
@@ -192,6 +191,5 @@ def encode_one_hot(values: Sequence[str], level: float = 1.0, *, empty: bool = T
 
 def _count_entities(corpus: Corpus) -> Array:
     names = [c for c, state in corpus.categories.items() if state != "change"]
-    return np.array(
-        [[log1p(sum(v.category == name for v in chunk.values)) for name in names] for chunk in corpus.chunks]
-    )
+    counts = [Counter(v.category for v in chunk.values) for chunk in corpus.chunks]
+    return np.array([[log1p(count[name]) for name in names] for count in counts])

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.batch import format_lead_in, split_field_name
-from allonym.detect.lexicon import keep_words
-from allonym.detect.turns import with_turns
+from allonym.detect.lexicon import fold_in_place
+from allonym.detect.turns import add_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
-from allonym.files.fields import find_field
-from allonym.files.metadata import match_rows
+from allonym.files.fields import find_metadata_value
+from allonym.files.metadata import match_metadata_rows
 from allonym.swap.protected import list_core_words
 from allonym.swap.sections import everything
 
@@ -26,7 +26,6 @@ _ALIASES = ("abbreviation", "abbreviations", "alias", "aliases", "ticker", "tick
 def read_corpus_documents(
     source: str | Path,
     protect: str,
-    *,
     fields: Sequence[str] | None = None,
     beside: Sequence[str] = (),
     format: str | None = None,
@@ -44,11 +43,11 @@ def read_corpus_documents(
         DataError: a file cannot be read, or there is no document with text.
     """
     documents = [
-        with_turns(_remove_field_names(d, [protect, *beside]) if fields else d)
+        add_turns(_remove_field_names(d, [protect, *beside]) if fields else d)
         for d in read_documents(source, fields=fields, format=format)
     ]
     if metadata is not None:
-        rows = match_rows(metadata, [document.id for document in documents])
+        rows = match_metadata_rows(metadata, [document.id for document in documents])
         documents = [replace(d, meta={**d.meta, **row}) for d, row in zip(documents, rows, strict=True)]
     if not any(everything(d) for d in documents):
         raise DataError(f"{source}: there is no text in it" + (f" in {', '.join(fields)}" if fields else ""))
@@ -77,9 +76,8 @@ def list_fields(
         nested = ((f"{outer}.", document.meta.get(outer)) for outer in ("meta", "metadata"))
         for outer, record in (("", document.meta), *nested):
             if isinstance(record, Mapping):
-                paths.update(
-                    (f"{outer}{k}", None) for k, value in record.items() if value and split_field_name(str(k)) in names
-                )
+                more = [k for k, value in record.items() if value and split_field_name(str(k)) in names]
+                paths.update((f"{outer}{key}", None) for key in more)
     return tuple(dict.fromkeys((*fields, *(path for path in paths if _has_text_field(source, format, path)))))
 
 
@@ -96,7 +94,7 @@ def is_named_in_unread_text(document: Document, value: str) -> bool:
     """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
     words = " ".join(list_core_words(value))
     return len(words) > 2 and any(
-        f" {words} " in f" {' '.join(keep_words(string).split())} " and string.strip() not in document.text
+        f" {words} " in f" {' '.join(fold_in_place(string).split())} " and string.strip() not in document.text
         for string in _iterate_strings(document.meta)
     )
 
@@ -139,28 +137,26 @@ def list_protected_values(documents: Sequence[Document], protect: str) -> tuple[
     if not any(values):
         keys = sorted({str(k) for d in documents for k, v in d.meta.items() if isinstance(v, (str, int))})
         if not keys:
-            raise UsageError(
-                f"protect: {protect!r} is required, and the documents have no metadata; a table may give it"
-            )
+            required = f"protect: {protect!r} is required"
+            raise UsageError(f"{required}, and the documents have no metadata; a table may give it")
         raise UnknownNameError("metadata key", protect, keys, "protect")
-    lacking = [i for i, v in enumerate(values, 1) if not v]
-    if lacking:
+    count = len(documents)
+    if lacking := [i for i, v in enumerate(values, 1) if not v]:
         raise DataError(
-            f"{len(lacking)} of {len(documents)} documents have no {protect!r}, the first is number {lacking[0]}; "
+            f"{len(lacking)} of {count} documents have no {protect!r}, the first is number {lacking[0]}; "
             "every document needs the metadata that is protected"
         )
-    if len(documents) < 2:
-        raise DataError(
-            f"one document has nobody to exchange with; two at least are required, with two values of {protect!r}"
-        )
+    if count < 2:
+        required = f"two at least are required, with two values of {protect!r}"
+        raise DataError(f"one document has nobody to exchange with; {required}")
     if len(set(values)) < 2:
-        raise DataError(f"all {len(documents)} documents have the same {protect!r}; two values at least are required")
+        raise DataError(f"all {count} documents have the same {protect!r}; two values at least are required")
     return tuple(values)
 
 
 def get_metadata(document: Document, key: str) -> str:
     """Return a document's metadata, by key, by key in ``lower_case_words``, or by dotted path; empty if it has none."""
-    value = find_field(document.meta, key)
+    value = find_metadata_value(document.meta, key)
     if value is None and "." in key:
         value = document.meta.get(key.rpartition(".")[2])
     if isinstance(value, (list, tuple)) and len(value) == 1:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from allonym.swap.density import Array, get_exponents
+from allonym.swap.density import Array, Exponents, get_exponents
 from allonym.swap.rows import Rows, Shard, iterate_blocks
 
 LEAST = 1e-3
@@ -80,14 +80,14 @@ class Sums:
         return Sums(self.log_likelihood, *totals)
 
 
-def _compute_scale(parameters: Parameters, exponent: tuple[float, float]) -> Array:
+def _compute_scale(parameters: Parameters, exponent: Exponents) -> Array:
     # s_k with log pi_k + log f_k = -b log(s_k w_k): the constants go into the matrix product.
     a, b = exponent
     rho = parameters.rhos
     return np.asarray(np.exp(-(np.log(parameters.weights) + a * (np.log1p(-rho) + np.log1p(rho))) / b))
 
 
-def _iterate_scaled(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array, Array]]:
+def _iterate_scaled_distances(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array, Array]]:
     # Per block s_k w_ik and its logarithm, (K, rows) each; the next block overwrites both.
     n, d = X.shape
     rho = parameters.rhos
@@ -122,26 +122,24 @@ def _iterate_scaled(X: Array, parameters: Parameters, family: str) -> Iterator[t
 def iterate_log_joint(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array]]:
     """Yield per block of rows its slice and log pi_k + log f_k(x_i) as ``(K, rows)``, overwritten by the next block."""
     b = get_exponents(family, X.shape[1])[1]
-    for block, _, log in _iterate_scaled(X, parameters, family):
+    for block, _, log in _iterate_scaled_distances(X, parameters, family):
         log *= X.dtype.type(-b)
         yield block, log
 
 
-def compute_sums(
-    X: Array, parameters: Parameters, family: str, weight: Array | None = None, labels: Array | None = None
-) -> Sums:
-    """Run one expectation step over all rows of ``X`` (n, d), as one shard. Posteriors are never stored.
+def compute_sums(shard: Shard, parameters: Parameters, family: str, labels: Array | None = None) -> Sums:
+    """Run one expectation step over a shard. Posteriors are never stored.
 
-    ``weight`` (n,) is how much each row counts; None: 1. ``labels`` replaces the posteriors by .9 on each row's label
-    and .1 spread over the others (a start). Products are in the data's precision, sums over blocks in float64.
+    ``labels``, those of all rows, replace the posteriors by .9 on each row's label and .1 spread over the others (a
+    start). Products are in the data's precision, sums over blocks in float64.
     """
-    k, d = parameters.means.shape
+    X, (k, d) = shard.X, parameters.means.shape
     exponent = get_exponents(family, d)
     minus = X.dtype.type(-exponent[1])
     size, shrunk, pull = np.zeros(k), np.zeros(k), np.zeros((k, d))
     total = 0.0
-    for block, w, log in _iterate_scaled(X, parameters, family):
-        counts = None if weight is None else weight[block]
+    for block, w, log in _iterate_scaled_distances(X, parameters, family):
+        counts = None if shard.weight is None else shard.weight[block]
         if labels is None:
             low = log.min(axis=0)
             log -= low
@@ -156,7 +154,7 @@ def compute_sums(
             np.divide(share, w, out=w)
             w *= factor
         else:
-            fill_soft_labels(labels[block], log, counts)
+            _fill_soft_labels(labels[shard.rows][block], log, counts)
             size += log.sum(axis=1)
             np.divide(log, w, out=w)
         shrunk += w.sum(axis=1)
@@ -165,7 +163,7 @@ def compute_sums(
     return Sums(total, size, shrunk * scale, pull * scale[:, None])
 
 
-def fill_soft_labels(labels: Array, out: Array, weight: Array | None = None) -> None:
+def _fill_soft_labels(labels: Array, out: Array, weight: Array | None) -> None:
     """Fill ``out`` (K, rows): .9 on each row's label, .1 / (K - 1) elsewhere, 1 where K = 1; times ``weight``."""
     k = len(out)
     out.fill(0.1 / (k - 1) if k > 1 else 1)
@@ -174,9 +172,7 @@ def fill_soft_labels(labels: Array, out: Array, weight: Array | None = None) -> 
         out *= weight.astype(out.dtype)
 
 
-def solve_concentration(
-    size: Array, shrunk: Array, length: Array, exponent: tuple[float, float], max_rho: float
-) -> Array:
+def solve_concentration(size: Array, shrunk: Array, length: Array, exponent: Exponents, max_rho: float) -> Array:
     """Return the MM step's rho, at most ``max_rho``: the root of a B rho / (1 - rho^2) + b (C rho - |r|), by Newton.
 
     The function is convex and rises, and |r| / C lies right of its root, so Newton's steps from there cannot overshoot.
@@ -194,7 +190,7 @@ def solve_concentration(
     return np.asarray(new)
 
 
-def _split_directions(pull: Array) -> tuple[Array, Array]:
+def _split_lengths_and_directions(pull: Array) -> tuple[Array, Array]:
     # Lengths (K,) and unit directions (K, d). Without a direction rho is 0, and any will do.
     length = np.linalg.norm(pull, axis=1)
     means = pull / np.where(length > 0, length, 1)[:, None]
@@ -204,38 +200,26 @@ def _split_directions(pull: Array) -> tuple[Array, Array]:
 
 def maximise_parameters(sums: Sums, family: str, max_rho: float) -> Parameters:
     """Return the parameters of one MM step."""
-    length, means = _split_directions(sums.pull)
+    length, means = _split_lengths_and_directions(sums.pull)
     rhos = solve_concentration(sums.size, sums.shrunk, length, get_exponents(family, means.shape[1]), max_rho)
     return Parameters(sums.size / sums.size.sum(), means, rhos)
 
 
-def start_from_labels(
-    X: Array | Rows, labels: Array, k: int, family: str, max_rho: float, weight: Array | None = None
-) -> Parameters:
+def start_from_labels(rows: Rows, labels: Array, k: int, family: str, max_rho: float) -> Parameters:
     """Return parameters for labels 0..k-1: weighted mean directions, rho = min(|mean|, .95), then one MM step."""
-    rows = _as_rows(X, weight)
-    sums = rows.total(_sum_labels, labels, k)
-    length, means = _split_directions(sums.pull)
+    sums = rows.sum_shards(_sum_soft_labels, labels, k)
+    length, means = _split_lengths_and_directions(sums.pull)
     rough = Parameters(sums.size / sums.size.sum(), means, np.minimum(length / sums.size, min(0.95, max_rho)))
-    return maximise_parameters(rows.total(compute_shard_sums, rough, family, labels), family, max_rho)
+    return maximise_parameters(rows.sum_shards(compute_sums, rough, family, labels), family, max_rho)
 
 
-def _as_rows(X: Array | Rows, weight: Array | None) -> Rows:
-    return X if isinstance(X, Rows) else Rows(X, weight)
-
-
-def compute_shard_sums(shard: Shard, parameters: Parameters, family: str, labels: Array | None = None) -> Sums:
-    """Run an expectation step over a shard; ``labels`` are those of all rows."""
-    return compute_sums(shard.X, parameters, family, shard.weight, None if labels is None else labels[shard.rows])
-
-
-def _sum_labels(shard: Shard, labels: Array, k: int) -> Sums:
+def _sum_soft_labels(shard: Shard, labels: Array, k: int) -> Sums:
     """Return B and r of soft labels, without the shrinking that parameters bring."""
     X, shard_labels = shard.X, labels[shard.rows]
     size, pull = np.zeros(k), np.zeros((k, X.shape[1]))
     for block in iterate_blocks(len(X), X.shape[1], k):
         soft = np.empty((k, block.stop - block.start), X.dtype)
-        fill_soft_labels(shard_labels[block], soft, None if shard.weight is None else shard.weight[block])
+        _fill_soft_labels(shard_labels[block], soft, None if shard.weight is None else shard.weight[block])
         size += soft.sum(axis=1)
         pull += soft @ X[block]
     return Sums(0.0, size, np.zeros(k), pull)
@@ -278,7 +262,7 @@ def select_large_components(size: Array, smallest: float) -> Array:
     return keep
 
 
-def _drop_small(sums: Sums, smallest: float, scale: float = 1.0) -> tuple[Sums, int]:
+def _drop_small_components(sums: Sums, smallest: float, scale: float = 1.0) -> tuple[Sums, int]:
     # The sums of the components that stay, and how many go; ``scale`` turns mean sizes into sizes.
     keep = select_large_components(sums.size * scale, smallest)
     return (sums, 0) if keep.all() else (sums.select_components(keep), int((~keep).sum()))
@@ -325,24 +309,22 @@ class EmRun:
     merged: int = 0
 
 
-def run_em(X: Array | Rows, start: Parameters, family: str, limits: Limits, weight: Array | None = None) -> EmRun:
+def run_em(rows: Rows, start: Parameters, family: str, limits: Limits) -> EmRun:
     """Run EM over all rows, at most ``max_iter`` steps, until a step changes the log-likelihood by less than ``tol`` of
     itself and a nat per row together.
 
     Components of an effective size below ``smallest`` are dropped; at convergence equal ones are merged.
     """
-    parameters = start
-    rows = _as_rows(X, weight)
-    total_weight = rows.total_weight
+    parameters, total_weight = start, rows.total_weight
     trace: list[float] = []
     dropped = merged = 0
     previous: float | None = None
     for _ in range(limits.max_iter):
-        sums = rows.total(compute_shard_sums, parameters, family)
+        sums = rows.sum_shards(compute_sums, parameters, family)
         trace.append(sums.log_likelihood)
         converged = previous is not None and abs(trace[-1] - previous) <= limits.tol * (abs(previous) + total_weight)
         previous = trace[-1]
-        sums, gone = _drop_small(sums, limits.smallest)
+        sums, gone = _drop_small_components(sums, limits.smallest)
         if gone:
             dropped, previous = dropped + gone, None
         elif converged:
@@ -356,13 +338,7 @@ def run_em(X: Array | Rows, start: Parameters, family: str, limits: Limits, weig
 
 
 def run_stepwise_em(
-    X: Array | Rows,
-    start: Parameters,
-    family: str,
-    limits: Limits,
-    rng: np.random.Generator,
-    batch: int,
-    weight: Array | None = None,
+    rows: Rows, start: Parameters, family: str, limits: Limits, rng: np.random.Generator, batch: int
 ) -> EmRun:
     """Run stepwise EM (Cappe and Moulines 2009, doi:10.1111/j.1467-9868.2009.00698.x) on random batches of rows.
 
@@ -371,9 +347,7 @@ def run_stepwise_em(
     those of the end. The sums begin with the larger of a batch and 50 rows per component, so that none is lost by
     chance.
     """
-    rows = _as_rows(X, weight)
-    n, total_weight = len(rows), rows.total_weight
-    parameters = start
+    parameters, n, total_weight = start, len(rows), rows.total_weight
     sample = np.sort(rng.choice(n, min(n, max(batch, 50 * len(start.rhos))), replace=False))
     mean = _compute_mean_sums(rows.select_rows(sample), start, family)
     trace: list[float] = []
@@ -387,10 +361,10 @@ def run_stepwise_em(
             total += sums.log_likelihood
             mean = mean.blend(sums, (step + 2) ** -0.6)
             step += 1
-            mean, gone = _drop_small(mean, LEAST, total_weight)
+            mean, gone = _drop_small_components(mean, LEAST, total_weight)
             dropped += gone
             parameters = maximise_parameters(mean, family, limits.max_rho)
-        mean, gone = _drop_small(mean, limits.smallest, total_weight)
+        mean, gone = _drop_small_components(mean, limits.smallest, total_weight)
         first = find_duplicate_components(parameters) if not gone else np.arange(len(mean.size))
         same = len(first) - len(np.unique(first))
         dropped, merged = dropped + gone, merged + same
@@ -407,5 +381,5 @@ def run_stepwise_em(
 
 
 def _compute_mean_sums(rows: Rows, parameters: Parameters, family: str) -> Sums:
-    sums: Sums = rows.total(compute_shard_sums, parameters, family)
+    sums: Sums = rows.sum_shards(compute_sums, parameters, family)
     return sums.divide(max(rows.total_weight, 1e-300))

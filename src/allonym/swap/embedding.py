@@ -86,11 +86,9 @@ class VectorCache:
 
     def put(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Write vectors, all or none of them; those that are there already stay."""
+        rows = [(name, row.astype("<f4").tobytes()) for name, row in vectors.items()]
         with self._connect() as db:
-            db.executemany(
-                "insert or ignore into vectors values (?, ?)",
-                [(name, row.astype("<f4").tobytes()) for name, row in vectors.items()],
-            )
+            db.executemany("insert or ignore into vectors values (?, ?)", rows)
 
 
 class Method(Protocol):
@@ -187,7 +185,7 @@ class Embedder:
         missing = [i for i in range(len(distinct)) if i not in rows]
         batches = [missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)]
         spread = self._spread or ThisProcess()
-        arrays = spread.each(_encode_texts, self._method, ([distinct[i] for i in batch] for batch in batches))
+        arrays = spread.map_items(_encode_texts, self._method, ([distinct[i] for i in batch] for batch in batches))
         for batch, array in zip(batches, arrays, strict=True):
             vectors = self._to_unit_vectors(array, len(batch))
             if self._cache is not None:
@@ -288,7 +286,7 @@ class SentenceTransformers:
     def __init__(
         self, model: str | Path = "", device: str = "cpu", batch_size: int = 32, allow_download: bool = False
     ) -> None:
-        from allonym.detect.adapters.offline import load_offline
+        from allonym.detect.adapters.offline import block_model_hubs
 
         if not model:
             raise UsageError("embedder 'sentence-transformers': model is required, a folder or a name")
@@ -296,7 +294,7 @@ class SentenceTransformers:
             from sentence_transformers import SentenceTransformer
         except ImportError:
             raise MissingExtra("the embedder sentence-transformers", "sentence-transformers") from None
-        with load_offline("sentence-transformers", str(model), allow_download=allow_download, floor="embed"):
+        with block_model_hubs("sentence-transformers", str(model), allow_download=allow_download, floor="embed"):
             self._model = SentenceTransformer(str(model), device=device, local_files_only=not allow_download)
         self._batch = max(1, batch_size)
         self.identity = f"sentence-transformers {model}"
@@ -305,14 +303,8 @@ class SentenceTransformers:
         return self
 
     def encode(self, texts: Sequence[str]) -> Any:
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=self._batch,
-            convert_to_numpy=True,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-        )
-        table = np.array(vectors, np.float32)
+        how = {"convert_to_numpy": True, "normalize_embeddings": True, "show_progress_bar": False}
+        table = np.array(self._model.encode(list(texts), batch_size=self._batch, **how), np.float32)
         table[[not any(c.isalnum() for c in text) for text in texts]] = 0
         return table
 

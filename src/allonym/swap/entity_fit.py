@@ -105,7 +105,7 @@ def _get_look(value: Value) -> tuple[str, str, str, str]:
 def _describe_look(category: str, form: str, label: str, key: str, classes: Recoding) -> dict[str, Any]:
     bare = DETERMINER.sub("", form) or form
     letters = [c for c in bare if c.isalpha()]
-    family = TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
+    family = TAXONOMY.get_family(label)
     finer = label if label != get_category_label(category) else ""
     class_ = classes(category, key) if category != "Term" else key
     features: dict[str, Any] = {
@@ -120,12 +120,8 @@ def _describe_look(category: str, form: str, label: str, key: str, classes: Reco
         "several": " " in bare,
     }
     if family == "LOCATION":
-        features |= {
-            "kind": _PLACES.get(label) or features["class"] or finer,
-            "class": "",
-            "acronym": False,
-            "words": 1,
-        }
+        kind = _PLACES.get(label) or features["class"] or finer
+        features |= {"kind": kind, "class": "", "acronym": False, "words": 1}
     if family == "PERSON":
         names = [p.text for p in parse_name(bare) if p.kind in ("name", "initial", "particle")]
         features |= {"words": 1, "several": len(names) > 1, "plural": False, "kind": "", "class": ""}
@@ -146,7 +142,7 @@ def _load_embeddings() -> Embeddings:
 
 
 @cache
-def _compute_common_part() -> Any:
+def _compute_mean_vector() -> Any:
     """Return the mean of the vectors of every sixteenth word, which carries no meaning."""
     rows = _load_embeddings()(range(_FIRST, _LAST, 16))[0].astype(np.float64)
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
@@ -171,7 +167,7 @@ def _compute_meanings(forms: Sequence[str]) -> Any:
             positions = [position[p] for p in pieces]
             rows[i] = weights[positions] @ table[positions]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
-    rows -= _compute_common_part()
+    rows -= _compute_mean_vector()
     _, axes = np.linalg.eigh(rows.T @ rows)
     rows = rows @ axes[:, ::-1][:, :WIDTH]
     return rows / (np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12)

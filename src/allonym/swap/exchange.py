@@ -21,26 +21,11 @@ from allonym.swap.cluster_exchange import Standing, Step, Task, draw_task_steps
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.partners import TRIES, Candidates, Frame, Pairs
 from allonym.swap.rows import Spread, ThisProcess
-from allonym.swap.validity import (
-    Ground,
-    Rules,
-    check_rules,
-    combine_codes,
-    encode_categories,
-    group_into_buckets,
-    list_valid_pairs,
-    number_sets,
-)
+from allonym.swap.validity import Ground, Rules, check_rules, group_into_buckets, list_pair_codes, number_sets
 
-__all__ = ["Ground", "Rules", "Sequence", "Swap", "exchange", "list_valid_pairs"]
-
-REASONS = (
-    "cluster not allowed",
-    "lacks a category",
-    "no other class in its cluster",
-    "nothing that may move",
-    "not reached",
-)
+OTHER_CLUSTER, NO_CATEGORY, NO_CLASS = "cluster not allowed", "lacks a category", "no other class in its cluster"
+NO_MOVE, NOT_REACHED = "nothing that may move", "not reached"
+REASONS = (OTHER_CLUSTER, NO_CATEGORY, NO_CLASS, NO_MOVE, NOT_REACHED)
 """Why a chunk with a swappable entity was left as it is."""
 SAMPLE = 4 * TRIES
 """Most slots among which a partner in a rotation is looked for."""
@@ -157,7 +142,7 @@ class _Run(Standing):
 
     def __init__(self, frame: Frame, buckets: list[list[int]]) -> None:
         n = len(frame.ground.keys)
-        super().__init__(frame, range(n), frame.generator())
+        super().__init__(frame, range(n), frame.make_generator())
         self.buckets = buckets
         self.bucket_of = {i: b for b, bucket in enumerate(buckets) for i in bucket}
         self.free = frame.list_movable_values(range(n))
@@ -181,7 +166,9 @@ class _Run(Standing):
     def run_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """Draw and note the steps of all tasks, mixed round by round. The largest tasks go to the workers first."""
         order = sorted(range(len(tasks)), key=lambda n: -len(tasks[n].chunks))
-        results = (spread or ThisProcess()).each(draw_task_steps, self.frame.without_texts(), (tasks[n] for n in order))
+        results = (spread or ThisProcess()).map_items(
+            draw_task_steps, self.frame.without_texts(), (tasks[n] for n in order)
+        )
         rounds_of = dict(zip(order, results, strict=True))
         corpus = self.ground.corpus
         out: list[Step] = []
@@ -203,8 +190,7 @@ class _Run(Standing):
         for _ in range(rules.rounds):
             cells = [self._number_cells(c) for c in rules.categories]
             members = [[i for i in m if test(self.free[i].get(c) for c in rules.categories)] for m in self.buckets]
-            codes = [*self.frame.codes, combine_codes(cells, n)]
-            pairs = Pairs(members, codes, encode_categories(cells, n), self.traded)
+            pairs = Pairs(members, *list_pair_codes(self.frame.codes, cells, n), self.traded)
             before = len(out)
             while not self._stop_at_limit(len(out)) and (pair := pairs.draw(self.dice)) is not None:
                 cycles = self.exchange_entities(*pair, rules.categories)
@@ -246,31 +232,34 @@ class _Run(Standing):
                 slots = [Slot(i, v) for i in bucket for v in self.free[i].get(c, ())]
                 if not slots:
                     continue
-                candidates = candidates or self.candidates(bucket)
+                candidates = candidates or self.make_candidates(bucket)
                 pairs = traded.get((b, c), [])
                 for slot in self.dice.shuffle(slots):
-                    if slot.value not in self.free[slot.chunk][c] or self._try_joining_pair(slot, c, pairs, candidates):
+                    if slot.value not in self.free[slot.chunk][c] or self._insert_into_pair(slot, c, pairs, candidates):
                         continue
                     if cycle := self._rotate_three(slot, c, slots, candidates):
                         new.append([cycle])
         steps += self.dice.shuffle(new)
 
-    def _are_near_partners(self, i: int, j: int, candidates: Candidates) -> bool:
-        return self.can_be_partners(i, j) and candidates.are_near(i, j)
+    def _are_near(self, a: Slot, b: Slot, candidates: Candidates) -> bool:
+        return self.can_be_partners(a.chunk, b.chunk) and candidates.are_near(a.chunk, b.chunk)
 
-    def _try_joining_pair(
+    def _can_take(self, slot: Slot, donor: Slot) -> bool:
+        """Whether the entity of ``donor`` may come to the slot, and fits it."""
+        key = self.ground.keys[donor.chunk][donor.value]
+        return self.can_receive_entity(slot.chunk, key) and self.is_fitting_donor(slot, donor)
+
+    def _insert_into_pair(
         self, slot: Slot, category: str, pairs: list[tuple[Step, int]], candidates: Candidates
     ) -> bool:
-        """Put the slot into a pair: p takes from q, q from the slot, the slot from p."""
+        """Put the slot into a pair, if possible: p takes from q, q from the slot, the slot from p."""
         keys, i = self.ground.keys, slot.chunk
         key = keys[i][slot.value]
         for _ in range(min(TRIES, 2 * len(pairs))):
             n = self.dice.draw_below(len(pairs))
             step, k = pairs[n]
             p, q = step[k] if self.dice.draw_below(2) else step[k][::-1]
-            if not (
-                self._are_near_partners(i, p.chunk, candidates) and self._are_near_partners(i, q.chunk, candidates)
-            ):
+            if not (self._are_near(slot, p, candidates) and self._are_near(slot, q, candidates)):
                 continue
             if not (self.is_fitting_donor(slot, p) and self.is_fitting_donor(q, slot)):
                 continue
@@ -291,32 +280,16 @@ class _Run(Standing):
 
     def _rotate_three(self, slot: Slot, category: str, slots: list[Slot], candidates: Candidates) -> tuple[Slot, ...]:
         """Return a rotation of the slot and two others that did not move; empty if there is none."""
-        keys, i = self.ground.keys, slot.chunk
         # a sample of many: if one document owns most of the slots, trying all would take the square of them
         if len(slots) > SAMPLE:
             slots = [slots[self.dice.draw_below(len(slots))] for _ in range(SAMPLE)]
-        others = [
-            s
-            for s in slots
-            if s.value in self.free[s.chunk][category] and self._are_near_partners(i, s.chunk, candidates)
-        ]
-        others = self.dice.shuffle(list(dict.fromkeys(others)))[:TRIES]
-        takes = [
-            s for s in others if self.can_receive_entity(i, keys[s.chunk][s.value]) and self.is_fitting_donor(slot, s)
-        ]
-        gives = [
-            s
-            for s in others
-            if self.can_receive_entity(s.chunk, keys[i][slot.value]) and self.is_fitting_donor(s, slot)
-        ]
-        for j in takes:
-            for k in gives:
-                if (
-                    j.chunk != k.chunk
-                    and self._are_near_partners(j.chunk, k.chunk, candidates)
-                    and self.can_receive_entity(j.chunk, keys[k.chunk][k.value])
-                    and self.is_fitting_donor(j, k)
-                ):
+        free = [s for s in slots if s.value in self.free[s.chunk][category]]
+        others = dict.fromkeys(s for s in free if self._are_near(slot, s, candidates))
+        some = self.dice.shuffle(others)[:TRIES]
+        givers = [s for s in some if self._can_take(s, slot)]
+        for j in [s for s in some if self._can_take(slot, s)]:
+            for k in givers:
+                if j.chunk != k.chunk and self._are_near(j, k, candidates) and self._can_take(j, k):
                     self.record_move(category, slot, j, k)
                     return (slot, j, k)
         return ()
@@ -334,31 +307,27 @@ class _Run(Standing):
                 break
             swaps.append(_make_swap(step))
             changed.update(swaps[-1].chunks)
-        classes = [
-            {c: {self.classes[i] for i in bucket if ground.slots[c][i]} for c in rules.categories}
-            for bucket in self.buckets
-        ]
+        slots = ground.slots
+        classes = [{c: {self.classes[i] for i in b if slots[c][i]} for c in rules.categories} for b in self.buckets]
         open_clusters = {int(a) for a in allowed or ()}
 
         def find_reason(i: int, categories: list[str]) -> str:
             b = self.bucket_of.get(i)
             if allowed is not None and int(labels[i]) not in open_clusters:
-                return "cluster not allowed"
+                return OTHER_CLUSTER
             if b is None:
-                return "lacks a category"
-            if i in self.changed:
-                return "not reached"
-            if not any(classes[b][c] - {self.classes[i]} for c in categories):
-                return "no other class in its cluster"
-            return "not reached" if self.is_cut else "nothing that may move"
+                return NO_CATEGORY
+            if i not in self.changed and not any(classes[b][c] - {self.classes[i]} for c in categories):
+                return NO_CLASS
+            return NOT_REACHED if self.is_cut or i in self.changed else NO_MOVE
 
         reasons: Counter[str] = Counter()
         for i in range(len(ground.keys)):
-            categories = [c for c in rules.categories if ground.slots[c][i]]
+            categories = [c for c in rules.categories if slots[c][i]]
             if categories and i not in changed:
                 reasons[find_reason(i, categories)] += 1
         moved = Counter(ground.corpus.value_at(slot).category for swap in swaps for slot, _ in swap.moves)
-        total = {c: sum(len(ground.slots[c][i]) for i in self.bucket_of) for c in rules.categories}
+        total = {c: sum(len(slots[c][i]) for i in self.bucket_of) for c in rules.categories}
         return Sequence(
             rules.categories,
             tuple(swaps),

@@ -80,7 +80,7 @@ def embed_corpus(
     return Embedded(embedder, raw, residual(raw), residual)
 
 
-def _group_chunks(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
+def _list_chunk_groups(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
     """Return per chunk the group in which its donors must be; None where the settings ask for none."""
     if not settings.embed.covariates or settings.embed.use != "donors":
         return None
@@ -103,22 +103,12 @@ def fit_mixtures(
     """
     numbers = (settings.clusters,) if settings.clusters else settings.candidates
     if numbers and max(numbers) > len(vectors):
-        raise UsageError(
-            f"mixture.clusters: {max(numbers)} components need as many chunks at least; there are {len(vectors)}"
-        )
-    return fit_all(
-        vectors,
-        numbers,
-        FAMILIES if settings.family == AUTO else (settings.family,),
-        advance=partial(advance, "mixture"),
-        spread=spread,
-        batch_size=settings.batch_size or None,
-        seed=seed,
-        **{
-            name: getattr(settings, name)
-            for name in ("min_weight", "start", "restarts", "max_iter", "tol", "shard_size")
-        },
-    )
+        need = f"{max(numbers)} components need as many chunks at least"
+        raise UsageError(f"mixture.clusters: {need}; there are {len(vectors)}")
+    families = FAMILIES if settings.family == AUTO else (settings.family,)
+    names = ("min_weight", "start", "restarts", "max_iter", "tol", "shard_size")
+    options = {name: getattr(settings, name) for name in names} | {"batch_size": settings.batch_size or None}
+    return fit_all(vectors, numbers, families, advance=partial(advance, "mixture"), spread=spread, seed=seed, **options)
 
 
 def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, settings: Settings) -> Space:
@@ -137,13 +127,11 @@ def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, se
         total=float(before.sum()),
         rules=make_rules(settings.exchange, corpus.swapped),
         ground=Ground.of(corpus),
-        groups=_group_chunks(corpus, settings),
+        groups=_list_chunk_groups(corpus, settings),
         allowed=None if least <= 0 else frozenset(int(k) for k in np.flatnonzero(mixture.cosines_ >= least)),
     )
 
 
 def make_rules(settings: Exchange, categories: Sequence[str]) -> Rules:
-    """Return the rules of the exchange: the settings of the same names."""
-    shared = {f.name for f in fields(Rules)} & {f.name for f in fields(Exchange)}
-    values = {name: getattr(settings, name) for name in shared}
-    return Rules(categories=tuple(categories), max_swaps=settings.swaps or None, **values)
+    """Return the rules of an exchange of these categories by the settings."""
+    return Rules(**{f.name: getattr(settings, f.name) for f in fields(settings)}, categories=tuple(categories))

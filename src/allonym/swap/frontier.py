@@ -57,9 +57,8 @@ class Rule:
     def limits(self) -> str:
         """The limits in words; empty if there are none."""
         out = [] if self.risk_cap is None else [f"a risk of at most {self.risk_cap:g}"]
-        return " and ".join(
-            [*out, *([] if self.utility_floor is None else [f"a utility of at least {self.utility_floor:g}"])]
-        )
+        out += [] if self.utility_floor is None else [f"a utility of at least {self.utility_floor:g}"]
+        return " and ".join(out)
 
     def allows(self, point: Point) -> bool:
         """Whether a point is within the limits."""
@@ -90,7 +89,7 @@ def find_frontier(points: Sequence[Point]) -> list[int]:
     """
     out: list[int] = []
     least: Point | None = None
-    usable = _select_usable(points)
+    usable = _select_usable_points(points)
     for i in sorted(usable, key=lambda i: (-usable[i][0], usable[i][1], i)):
         if least is None or usable[i][1] < least[1] or usable[i] == least:
             out.append(i)
@@ -111,7 +110,7 @@ def best(points: Sequence[Point], **rule: float | None) -> int:
         UsageError: as :class:`Rule`.
         DataError: no release is within the limits.
     """
-    return _rank(points, Rule(**rule))[0]
+    return _rank_points(points, Rule(**rule))[0]
 
 
 def explain(
@@ -134,42 +133,36 @@ def explain(
         UsageError, DataError: as :func:`best`.
     """
     choice = Rule(**rule)
-    ranked = _rank(points, choice)
+    ranked = _rank_points(points, choice)
     names = [f"release {i + 1}" for i in range(len(points))] if names is None else names
-    usable = _select_usable(points)
+    usable = _select_usable_points(points)
     winner = ranked[0]
     utility, risk = usable[winner]
     outside = [i for i in usable if not choice.allows(usable[i])]
     limits, within = choice.limits, _format_release_count(len(usable) - len(outside))
     out = [f"The choice is {names[winner]}: utility {utility:.4f}, risk {risk:.4f}."]
-    out.append(
-        _explain_rule(usable[winner], choice, f"of the {within} with {limits}" if limits else f"of all {within}")
-    )
+    among = f"of the {within} with {limits}" if limits else f"of all {within}"
+    out.append(_explain_rule(usable[winner], choice, among))
     if limits:
         out += _explain_limits(usable, winner, names, outside, choice)
     beaten = sum(p != usable[winner] and utility >= p[0] and risk <= p[1] for p in usable.values())
     count = len(find_frontier(points))
-    beats = (
-        f"It beats {_format_release_count(beaten)}, in utility, risk or both"
-        if beaten
-        else "It beats no other outright"
-    )
-    out.append(
-        f"{beats}; {_format_release_count(count)} {'is' if count == 1 else 'are'} beaten by none, this one among them."
-    )
+    beats = f"{_format_release_count(beaten)}, in utility, risk or both" if beaten else "no other outright"
+    unbeaten = f"{_format_release_count(count)} {'is' if count == 1 else 'are'} beaten by none"
+    out.append(f"It beats {beats}; {unbeaten}, this one among them.")
     if len(ranked) > 1:
         out.append(_explain_runner_up(usable, winner, ranked[1], names, spreads))
     return tuple(out)
 
 
-def _select_usable(points: Sequence[Point]) -> dict[int, Point]:
+def _select_usable_points(points: Sequence[Point]) -> dict[int, Point]:
     """Return the points without a NaN, by index, utilities capped at 1."""
     return {i: (min(u, 1.0), risk) for i, (u, risk) in enumerate(points) if u == u and risk == risk}
 
 
-def _rank(points: Sequence[Point], rule: Rule) -> list[int]:
+def _rank_points(points: Sequence[Point], rule: Rule) -> list[int]:
     """Return the frontier within the limits, the rule's choice first."""
-    usable = _select_usable(points)
+    usable = _select_usable_points(points)
     if not usable:
         raise DataError("best: there is no release to choose from")
     within = [i for i in find_frontier(points) if rule.allows(usable[i])]

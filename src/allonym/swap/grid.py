@@ -126,10 +126,8 @@ def grid(
 def _choose_release(point: Setting, releases: Sequence[Release], population: float, *, bounded: bool) -> Setting:
     if not releases:
         return replace(point, population=population, reason="no two chunks are a valid pair")
-    placed = [
-        PlacedRelease(r.categories, r.swaps, r.utility.value, (r.bounded if bounded else r.risk)[population].value)
-        for r in releases
-    ]
+    risks = [(r.bounded if bounded else r.risk)[population].value for r in releases]
+    placed = [PlacedRelease(r.categories, r.swaps, r.utility.value, p) for r, p in zip(releases, risks, strict=True)]
     points = [(min(r.utility, 1.0), r.risk) for r in placed]
     front = find_frontier(points)
     names = [placed[k].categories for k in front]

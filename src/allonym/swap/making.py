@@ -112,7 +112,7 @@ def make(
     vectors = np.array(releases.space.raw)
     vectors[moved.chunks] = moved.raw
     outcomes = _list_outcomes(releases, drawn, moved)
-    numbers = _collect_numbers(releases, release, drawn, texts, moved)
+    numbers = _collect_measures(releases, release, drawn, texts, moved)
     return Made(release, draw, drawn.swaps, drawn.sequence, drawn.placed, drawn.written, vectors, outcomes, numbers)
 
 
@@ -137,9 +137,8 @@ def write_draw(
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
     secret = key or derive_fallback_key(corpus, releases.seed)
-    return WrittenDraw(
-        swaps, sequence, placed, write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
-    )
+    written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
+    return WrittenDraw(swaps, sequence, placed, written)
 
 
 def derive_fallback_key(corpus: Corpus, seed: int) -> bytes:
@@ -153,7 +152,7 @@ def draw_release(releases: Releases, release: Release, number: int, spread: Spre
 
     settings, categories = releases.settings, release.categories
     sequence = draw_sequence(releases.space, categories, derive_seed(releases.seed, categories, number), spread)
-    prefixes = Grid(settings.exchange.swaps, settings.search.points).prefixes(len(sequence.swaps))
+    prefixes = Grid(settings.exchange.swaps, settings.search.points).list_prefixes(len(sequence.swaps))
     step = min(releases.places[release.index].step, len(prefixes) - 1)
     return (prefixes[step] if prefixes else 0), sequence
 
@@ -183,7 +182,7 @@ def _list_outcomes(releases: Releases, drawn: WrittenDraw, moved: Moved) -> tupl
     return tuple(out)
 
 
-def _collect_numbers(
+def _collect_measures(
     releases: Releases, release: Release, drawn: WrittenDraw, texts: Mapping[int, str], moved: Moved
 ) -> dict[str, Any]:
     corpus, categories = releases.corpus, release.categories

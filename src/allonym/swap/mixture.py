@@ -6,7 +6,7 @@ The class follows scikit-learn: parameters in the constructor, results in attrib
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain, groupby, islice
 from typing import Any
 
@@ -41,6 +41,7 @@ NEAR_ONE = {"float64": 1 - 1e-6, "float32": 1 - 3e-4}
 """The cap of rho: nearer to 1, points of that precision cannot be told apart."""
 
 
+@dataclass(eq=False, repr=False)
 class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """A mixture of spherical Cauchy or Poisson-kernel-based distributions on the unit sphere, fitted by EM.
 
@@ -78,38 +79,21 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         warnings_: remarks as sentences.
     """
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        family: str = "spcauchy",
-        min_weight: float = 0.0,
-        min_size: float = 2.0,
-        start: str = "both",
-        restarts: int = 6,
-        max_iter: int = 300,
-        tol: float = 1e-7,
-        max_rho: float | None = None,
-        seed: int = 0,
-        copies: str = "once",
-        dtype: str | None = None,
-        batch_size: int | None = None,
-        shard_size: int = SIZE,
-    ) -> None:
-        self.n_components = n_components
-        self.family = family
-        self.min_weight = min_weight
-        self.min_size = min_size
-        self.start = start
-        self.restarts = restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_rho = max_rho
-        self.seed = seed
-        self.copies = copies
-        self.dtype = dtype
-        self.batch_size = batch_size
-        self.shard_size = shard_size
+    n_components: int = 10
+    _: KW_ONLY
+    family: str = "spcauchy"
+    min_weight: float = 0.0
+    min_size: float = 2.0
+    start: str = "both"
+    restarts: int = 6
+    max_iter: int = 300
+    tol: float = 1e-7
+    max_rho: float | None = None
+    seed: int = 0
+    copies: str = "once"
+    dtype: str | None = None
+    batch_size: int | None = None
+    shard_size: int = SIZE
 
     def fit(self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None) -> SphericalMixture:
         """Fit to the rows of ``X`` (n, d), which are scaled to unit length if necessary; ``y`` is ignored.
@@ -159,10 +143,10 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.trace_ = np.array(run.trace)
         self.n_iter_ = len(run.trace)
         self.converged_ = run.converged
-        self.degenerate_ = self._mark_capped_components(parameters, self._get_max_rho(rows.X.dtype))
+        self.degenerate_ = _mark_capped_components(parameters, self._get_max_rho(rows.X.dtype))
         self.cosines_ = compute_mean_cosine(parameters.rhos, d, self.family)
         with limit_to_one_thread():
-            shards = rows.each(_label_shard, parameters, self.family)
+            shards = rows.map_shards(_label_shard, parameters, self.family)
         self.labels_ = np.concatenate([labels for labels, _ in shards])
         self.log_likelihood_ = float(add_along_tree((total for _, total in shards), len(shards)))
         self.warnings_ = tuple(self._list_warnings(run, rows))
@@ -200,9 +184,8 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         for block in iterate_blocks(*data.shape):
             rows = data[block].astype(np.float64)
             length = np.linalg.norm(rows, axis=1)
-            cosine[block] = np.einsum("ij,ij->i", rows, self.means_[components[block]]) / np.where(
-                length > 0, length, 1
-            )
+            product = np.einsum("ij,ij->i", rows, self.means_[components[block]])
+            cosine[block] = product / np.where(length > 0, length, 1)
         return log_density(cosine, self.rhos_[components], data.shape[1], self.family)
 
     def _map_log_joint(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
@@ -261,9 +244,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             start = start_from_labels(rows, labels, self.n_components, self.family, cap)
             return self._run_em(rows, start, final=True)
         started = islice(run_starts(rows, [self]) if runs is None else runs, self.restarts)
-        best = min(
-            started, key=lambda run: (int(self._mark_capped_components(run.parameters, cap).sum()), -run.trace[-1])
-        )
+        best = min(started, key=lambda run: (_mark_capped_components(run.parameters, cap).sum(), -run.trace[-1]))
         if len(rows) <= self._sample_size and not self._is_batched(len(rows)):
             return best
         last = self._run_em(rows, best.parameters, final=True)
@@ -288,7 +269,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         limits = Limits(
             max_iter=self.max_iter,
             tol=max(self.tol, 5e-7) if single else self.tol,
-            smallest=self._get_smallest(rows),
+            smallest=self._get_smallest_size(rows),
             max_rho=self._get_max_rho(rows.X.dtype),
         )
         if final and self.batch_size is not None and self._is_batched(len(rows)):
@@ -296,14 +277,11 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return em.run_stepwise_em(rows, start, self.family, limits, rng, self.batch_size)
         return em.run_em(rows, start, self.family, limits)
 
-    def _get_smallest(self, rows: Rows) -> float:
+    def _get_smallest_size(self, rows: Rows) -> float:
         return max(self.min_weight * rows.total_weight, self.min_size, LEAST)
 
     def _is_batched(self, n: int) -> bool:
         return self.batch_size is not None and self.batch_size < n
-
-    def _mark_capped_components(self, parameters: Parameters, cap: float) -> Array:
-        return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
 
     def _list_warnings(self, run: EmRun, rows: Rows) -> Iterator[str]:
         k, d = self.means_.shape
@@ -316,7 +294,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not run.converged:
             yield f"EM did not converge in {self.max_iter} iterations"
         if run.dropped:
-            smallest = self._get_smallest(rows)
+            smallest = self._get_smallest_size(rows)
             yield f"{run.dropped} components were dropped: their effective size fell below {smallest:g}"
         if run.merged:
             yield f"{run.merged} components were the same as others and were merged"
@@ -345,6 +323,10 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return data, zeros
 
 
+def _mark_capped_components(parameters: Parameters, cap: float) -> Array:
+    return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
+
+
 def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmRun]:
     """Run EM from all starts of mixtures of one seed, mixture by mixture; see :meth:`SphericalMixture.fit_rows`.
 
@@ -357,11 +339,11 @@ def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmR
             rng = np.random.default_rng([same_size[0].seed, 0])
             sample = rows.select_rows(np.sort(rng.choice(len(rows), size, replace=False))).without_workers()
         items = [(mixture, i) for mixture in same_size for i in range(mixture.restarts)]
-        runs.append(rows.spread.each(_run_start_of, sample, items))
+        runs.append(rows.spread.map_items(_run_numbered_start, sample, items))
     return chain.from_iterable(runs)
 
 
-def _run_start_of(sample: Rows, item: tuple[SphericalMixture, int]) -> EmRun:
+def _run_numbered_start(sample: Rows, item: tuple[SphericalMixture, int]) -> EmRun:
     mixture, number = item
     return mixture._run_em_from_start(sample, number)
 
@@ -372,7 +354,7 @@ def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[fl
         data, zeros = mixture._prepare_rows(X)
         X = Rows(data, mixture._weigh_rows(data, zeros), mixture.shard_size)
     with limit_to_one_thread():
-        total, entropy = X.total(_score_shard, mixture._parameters, mixture.family).tolist()
+        total, entropy = X.sum_shards(_score_shard, mixture._parameters, mixture.family).tolist()
     bic = -2 * total + mixture.n_parameters * float(np.log(X.total_weight))
     return total, bic, bic + 2 * max(entropy, 0.0)
 

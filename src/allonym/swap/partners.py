@@ -23,6 +23,8 @@ SAMPLE = 2048
 """Most candidates that are weighed for one chunk; of more, this many are drawn."""
 TRIES = 64
 """Most candidates that are tried for a chunk, best first."""
+Pair = tuple[int, int]
+"""Two chunks."""
 Free = dict[int, dict[str, list[int]]]
 """Per chunk and category, the values that have not moved."""
 
@@ -49,10 +51,8 @@ class Frame:
         """Return the frame of an exchange by these rules."""
         if rules.matches_slots:
             ground.entity_fit()  # computed once, here, for all processes
-        counts = sum(
-            (np.array([len(s) for s in ground.slots[c]], np.int64) for c in rules.categories),
-            np.zeros(len(ground.keys), np.int64),
-        )
+        slots = [ground.slots[c] for c in rules.categories]
+        counts = np.array([sum(map(len, values)) for values in zip(*slots, strict=True)], np.int64)
         vectors = vectors if rules.uses_vectors else None
         return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
 
@@ -66,7 +66,7 @@ class Frame:
         empty = replace(self.ground.corpus, documents=(), sections=(), chunks=(), entities=(), plans=())
         return replace(self, ground=replace(self.ground, corpus=empty))
 
-    def generator(self, *task: int) -> np.random.Generator:
+    def make_generator(self, *task: int) -> np.random.Generator:
         """Return the random numbers of a task; without one, those of the exchange."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=task))
 
@@ -223,21 +223,17 @@ class Pairs:
     """Draws pairs over several buckets, each valid pair with the same probability.
 
     Args:
-        members: the chunks of each bucket.
+        buckets: the chunks of each.
         codes: (n,) each; partners must differ in all of them.
         shared: (n,) bits; partners must have one in common.
         forbidden: pairs that are excluded.
     """
 
     def __init__(
-        self,
-        members: Sequence[Sequence[int]],
-        codes: Sequence[Any],
-        shared: Any,
-        forbidden: Collection[tuple[int, int]] = (),
+        self, buckets: Sequence[Sequence[int]], codes: Sequence[Any], shared: Any, forbidden: Collection[Pair] = ()
     ) -> None:
-        self._buckets = [_Bucket(m, codes, shared) for m in members]
-        self._bucket_of = {i: b for b, m in enumerate(members) for i in m}
+        self._buckets = [_Bucket(members, codes, shared) for members in buckets]
+        self._bucket_of = {i: b for b, members in enumerate(buckets) for i in members}
         for i, j in sorted(forbidden):
             b = self._bucket_of.get(i)
             if b is not None and b == self._bucket_of.get(j):
@@ -310,7 +306,7 @@ class Candidates:
         self._generator = generator
         self._cached: tuple[int, Any] = (-1, None)  # a chunk and its cosines with all members
 
-    def pool(self, items: Collection[int]) -> Pool:
+    def make_pool(self, items: Collection[int]) -> Pool:
         """Return a pool of chunks of the bucket, to draw from."""
         return Pool(items, self._position)
 

@@ -18,10 +18,10 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from allonym.batch import split_field_name
-from allonym.detect.lexicon import keep_words, list_person_forms
+from allonym.detect.lexicon import fold_in_place, list_person_forms
 from allonym.detect.scan import compile_pattern, find_matches
-from allonym.detect.words import word_list
-from allonym.document import Document, Interval, Span, subtract_intervals
+from allonym.detect.words import read_word_list
+from allonym.document import Document, Interval, Reach, Span, subtract_intervals
 from allonym.labels import TAXONOMY, Label, Taxonomy
 from allonym.policy import Policy, Rule
 from allonym.text.names import is_within_one_edit, make_sound_key
@@ -39,7 +39,7 @@ _MARK = re.compile(r"\A['’]s|<\w+>")
 _EDGE = re.compile(r"\A(?:['’]s\b|[\s,&'’-]|(?:and|or|with|of|from|at|the)\b)+")
 _EDGE_AFTER = re.compile(r"(?:[\s,&'’-]|\b(?:and|or|with|of|from|at|the))+\Z")
 _APART = re.compile(r",| (?:and|or|with|of|from|at) |\n")
-_LEGAL = word_list("legal_forms")
+_LEGAL = read_word_list("legal_forms")
 _NAMED = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", OTHER)
 _SMALL = frozenset("of and the for in on de del la le du et y e und da do".split())
 _TAILS = ("SA", "SAB", "AG", "HG", "NV", "SE", "CO", "PLC", "LLC", "INC", "C", "I")
@@ -68,8 +68,8 @@ def _load_ranks() -> dict[str, int]:
 def find_protected_label(protect: str) -> str:
     """Return the label of a metadata key: ``COMPANY``, ``PERSON`` ...; ``OTHER_IDENTIFYING_ATTRIBUTE`` if none fits.
 
-    >>> get_kind("company"), get_kind("hospital"), get_kind("author_name"), get_kind("verdict")
-    ('COMPANY', 'ORGANIZATION', 'PERSON', 'OTHER_IDENTIFYING_ATTRIBUTE')
+    >>> [find_protected_label(name) for name in ("company", "hospital", "author_name", "verdict")]
+    ['COMPANY', 'ORGANIZATION', 'PERSON', 'OTHER_IDENTIFYING_ATTRIBUTE']
     """
     words = split_field_name(protect).split()
     for name in ("_".join(words), *(word for word in reversed(words) if word != "name")):
@@ -116,18 +116,18 @@ def find_protected_spans(
     if kind == "PERSON":
         for name in names:
             for form, capital in [(name, False), *((f, c) for f, _, c in list_person_forms(name))]:
-                intervals.update(text.find_phrase(keep_words(form).split(), capital))
+                intervals.update(text.find_phrase(fold_in_place(form).split(), capital))
     elif kind in ("COMPANY", "ORGANIZATION"):
         if kind == "COMPANY":
-            names += text.find_introduced(value)
+            names += text.find_introduced_names(value)
         for name in dict.fromkeys(names):
-            if name.isupper() and len(name) < (4 if name == value else 6) and _get_rank(name.lower()) < _RARE:
+            if name.isupper() and len(name) < (4 if name == value else 6) and _get_word_rank(name.lower()) < _RARE:
                 intervals.update(m.span() for m in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text.text))
             else:
                 intervals.update(text.find_organization(name))
     else:
         for name in names:
-            intervals.update(text.find_phrase(keep_words(name).split(), any(c.isupper() for c in name)))
+            intervals.update(text.find_phrase(fold_in_place(name).split(), any(c.isupper() for c in name)))
     spans: list[Span] = []
     for a, b in sorted(intervals, key=lambda interval: (interval[0], -interval[1])):
         if not spans or a >= spans[-1].end:
@@ -137,7 +137,7 @@ def find_protected_spans(
 
 def list_core_words(name: str) -> list[str]:
     """Return the words of an organisation's name, folded, without articles and legal forms at its ends."""
-    words = keep_words(name.replace(".", "")).split()
+    words = fold_in_place(name.replace(".", "")).split()
     while len(words) > 1 and words[0] == "the":
         words.pop(0)
     for endings in (_LEGAL, _LEGAL | _load_words("endings")):
@@ -146,7 +146,7 @@ def list_core_words(name: str) -> list[str]:
     return words
 
 
-def _get_rank(word: str) -> int:
+def _get_word_rank(word: str) -> int:
     return _load_ranks().get(word, 1 << 20)
 
 
@@ -169,11 +169,10 @@ class _Text:
 
     @classmethod
     def of(cls, text: str) -> _Text:
-        plain = keep_words(text)
+        plain = fold_in_place(text)
         words = tuple((m.start(), m.end(), m.group()) for m in WORD.finditer(plain))
-        small = frozenset(
-            w for a, b, w in words if text[a].islower() and not _ADDRESS.search(text, max(0, a - 1), b + 2)
-        )
+        low = [word for word in words if text[word[0]].islower()]
+        small = frozenset(w for a, b, w in low if not _ADDRESS.search(text, max(0, a - 1), b + 2))
         cased = 50 * sum(1 for a, _, _ in words if text[a].isupper()) >= len(words)
         return cls(text, plain, words, small if cased else frozenset(), cased)
 
@@ -195,17 +194,14 @@ class _Text:
 
     def find_organization(self, name: str) -> Iterator[Interval]:
         """Yield the mentions of an organisation by its name, parts of it, misspellings and acronyms."""
-        full = keep_words(name.replace(".", "")).split()
+        full = fold_in_place(name.replace(".", "")).split()
         words = list_core_words(name)
         if not words:
             return
         heads = [w for i, w in enumerate(words) if self._is_identifying_word(w, i, len(words))]
-        is_rare = any(_get_rank(w) >= _RARE for w in heads)
-        phrases = {
-            tuple(full),
-            tuple(words),
-            *(tuple(words[:n]) for n in range(2, len(words)) if words[n - 1] not in _SMALL),
-        }
+        is_rare = any(_get_word_rank(w) >= _RARE for w in heads)
+        phrases = {tuple(words[:n]) for n in range(2, len(words)) if words[n - 1] not in _SMALL}
+        phrases |= {tuple(full), tuple(words)}
         intervals = {i for phrase in phrases for i in self.find_phrase(phrase, not is_rare)}
         intervals.update(i for head in heads for i in self.find_phrase([head], True))
         intervals.update(self._find_misspelt_heads([w for w in heads if len(w) > 4]))
@@ -219,9 +215,9 @@ class _Text:
             return len(word) > 1
         if len(word) < 3 or word.isdigit() or word in _SMALL or word in self.common or word in _load_words("generic"):
             return False
-        if word.upper() in word_list("acronyms") or word in _load_words("persons"):
+        if word.upper() in read_word_list("acronyms") or word in _load_words("persons"):
             return False
-        rank = _get_rank(word)
+        rank = _get_word_rank(word)
         if rank >= _RARE:
             return position == 0 or len(word) > 4
         return position == 0 and rank >= _COMMON and sum(w == word for _, _, w in self.words) > 1
@@ -233,12 +229,16 @@ class _Text:
 
         @cache
         def is_alike(word: str) -> bool:
-            return word not in self.common and _get_rank(word) >= _RARE and any(_is_alike(word, h) for h in heads)
+            return (
+                word not in self.common
+                and _get_word_rank(word) >= _RARE
+                and any(_is_misspelling(word, h) for h in heads)
+            )
 
         for i, (a, b, word) in enumerate(self.words):
             holds_head = any(h in word for h in heads)
             if self.cased and self.text[a].islower():
-                is_plural = word[-1] == "s" and word[:-1] in heads and _get_rank(word[:-1]) >= _RARE
+                is_plural = word[-1] == "s" and word[:-1] in heads and _get_word_rank(word[:-1]) >= _RARE
                 if is_plural or (holds_head and any(c.isupper() for c in self.text[a:b])):
                     yield a, b
             elif holds_head or is_alike(word):
@@ -246,7 +246,7 @@ class _Text:
             elif i + 1 < len(self.words):
                 c, d, after = self.words[i + 1]
                 is_joined = c - b == 1 and self.text[b] in " -" and len(after) > 2
-                if is_joined and any(_is_alike(word + after, h) for h in heads):
+                if is_joined and any(_is_misspelling(word + after, h) for h in heads):
                     yield a, d
 
     def _find_acronyms(self, words: Sequence[str], full: Sequence[str], name: str) -> Iterator[Interval]:
@@ -254,7 +254,7 @@ class _Text:
         its own."""
         lists = [some for w in (words, full) for some in (w, [x for x in w if x not in _SMALL])]
         acronyms = {"".join(w[0] for w in some).upper() for some in lists}
-        acronyms = {a for a in acronyms if len(a) > 2 and a not in word_list("acronyms")}
+        acronyms = {a for a in acronyms if len(a) > 2 and a not in read_word_list("acronyms")}
         capitals = {w.upper() for w in words if len(w) > 2 and w.upper() in name}
         names = acronyms | {a + tail for a in acronyms for tail in _TAILS}
         names |= {c + tail for c in capitals for tail in ("", *_TAILS)}
@@ -275,7 +275,7 @@ class _Text:
                 return end
             end = match.end()
 
-    def find_introduced(self, value: str) -> list[str]:
+    def find_introduced_names(self, value: str) -> list[str]:
         """Return the names by which the opening of a call introduces its company."""
         opening = self.text[:OPENING]
         counts = Counter(w for _, _, w in self.words)
@@ -286,33 +286,32 @@ class _Text:
             for pattern in patterns:
                 for ((_, start),) in find_matches(compile_pattern(f"(?i){pattern}"), opening):
                     match = _NAME.match(opening, start)
-                    name, occasion = _split_occasion(match.group(), opening[match.end() :]) if match else ("", 0)
+                    name, occasion = _split_event_words(match.group(), opening[match.end() :]) if match else ("", 0)
                     words = list_core_words(name) if name else []
                     if not words or _load_words("persons") & set(words) or not _can_be_name(words):
                         continue
                     repeated = min(counts[w] for w in words) > 1
-                    is_introduced = (sureness == "sure" and occasion + repeated > 1) or (
-                        sureness == "likely" and occasion > 2 and repeated
-                    )
+                    tests = {"sure": occasion + repeated > 1, "likely": occasion > 2 and repeated}
+                    is_introduced = tests.get(sureness, False)
                     if value_words & set(words) or (is_introduced and self._is_rare_name(words)):
                         out[name] = None
         return list(out)
 
     def _is_rare_name(self, words: Sequence[str]) -> bool:
-        return len(words) > 1 or (words[0] not in self.common and _get_rank(words[0]) >= _FREQUENT)
+        return len(words) > 1 or (words[0] not in self.common and _get_word_rank(words[0]) >= _FREQUENT)
 
 
-def _is_alike(word: str, head: str) -> bool:
+def _is_misspelling(word: str, head: str) -> bool:
     if word[0] != head[0] or abs(len(word) - len(head)) > 2:
         return False
     if is_within_one_edit(word, head):
         return True
-    return len(head) > 6 and (
-        make_sound_key(word) == make_sound_key(head) or (word[:3] == head[:3] and _has_two_slips(word, head))
-    )
+    if len(head) <= 6:
+        return False
+    return make_sound_key(word) == make_sound_key(head) or (word[:3] == head[:3] and _is_within_two_edits(word, head))
 
 
-def _has_two_slips(a: str, b: str) -> bool:
+def _is_within_two_edits(a: str, b: str) -> bool:
     """Whether two long words differ in at most two insertions, deletions or substitutions."""
     if len(a) < 9 or len(b) < 9:
         return False
@@ -331,8 +330,8 @@ def _can_be_name(words: Sequence[str]) -> bool:
     return len(words) > 1 or words[0] not in _load_words("generic") | _load_words("occasion")
 
 
-def _split_occasion(name: str, after: str) -> tuple[str, int]:
-    """Return a name without the occasion that follows it, and how sure that occasion is: 3 the name's own, 2 at once,
+def _split_event_words(name: str, after: str) -> tuple[str, int]:
+    """Return a name without the event that follows it, and how sure that event is: 3 the name's own, 2 at once,
     1 within a few words, 0 none.
 
     ``FEMSA's Second Quarter`` is ``FEMSA``, surely.
@@ -344,31 +343,32 @@ def _split_occasion(name: str, after: str) -> tuple[str, int]:
     if possessive:
         name, after = name[: possessive.start()], name[possessive.end() :] + after
     words = list(re.finditer(r"[^\s-]+", name))
-    cut = next((i for i in range(len(words)) if _begins_occasion([w.group() for w in words[i : i + 2]])), len(words))
+    cut = next((i for i in range(len(words)) if _begins_event_words([w.group() for w in words[i : i + 2]])), len(words))
     following = [word.group() for word in words[cut:]]
     following += [m.group() for m in WORD.finditer(_MARK.sub("", after[:48]).partition(".")[0])]
     if following and following[0] in ("and", "&"):
         following = following[2:]
-    sure = 2 * bool(following and _is_occasion(following[0])) or int(any(map(_is_occasion, following)))
+    sure = 2 * bool(following and _is_event_word(following[0])) or int(any(map(_is_event_word, following)))
     name = name[: words[cut].start()] if cut < len(words) else name
     return name.strip(" ,.-&"), sure + (possessive is not None and sure > 1)
 
 
-def _begins_occasion(words: Sequence[str]) -> bool:
-    """Whether the first of one or two words is an occasion, or joins one, or a generic word, to a name."""
-    if _is_occasion(words[0]):
+def _begins_event_words(words: Sequence[str]) -> bool:
+    """Whether the first of one or two words names an event, or joins such a word, or a generic one, to a name."""
+    if _is_event_word(words[0]):
         return True
     if words[0] not in ("and", "&") or len(words) < 2:
         return False
-    return _is_occasion(words[1]) or keep_words(words[1]).strip() in _load_words("generic")
+    return _is_event_word(words[1]) or fold_in_place(words[1]).strip() in _load_words("generic")
 
 
-def _is_occasion(surface: str) -> bool:
-    word = keep_words(surface).strip()
+def _is_event_word(surface: str) -> bool:
+    """Whether a word belongs to the name of a call or its period, such as ``Quarter`` or ``2020``."""
+    word = fold_in_place(surface).strip()
     return word in _load_words("occasion") or re.fullmatch(r"(?:19|20)\d\d|(?:fy|q|h)\d{1,4}|\d[qhm]", word) is not None
 
 
-def insert_protected(
+def insert_protected_spans(
     text: str, spans: Sequence[Span], protected: Sequence[Span], taxonomy: Taxonomy = TAXONOMY
 ) -> tuple[Span, ...]:
     """Return the findings with those of the protected value first: others that they overlap are clipped.
@@ -382,9 +382,8 @@ def insert_protected(
         protected: disjoint spans of the protected value, sorted.
         taxonomy: the labels.
     """
-    codes = [(s.start, s.end) for s in spans if _is_code(s.label, taxonomy)]
-    starts = [a for a, _ in codes]
-    protected = [p for p in protected if not ((i := bisect_right(starts, p.start) - 1) >= 0 and codes[i][1] >= p.end)]
+    codes = Reach((s.start, s.end) for s in spans if _is_code_label(s.label, taxonomy))
+    protected = [p for p in protected if not codes.contains(p.start, p.end)]
     if not protected:
         return tuple(spans)
     rest: list[Span] = []
@@ -396,7 +395,7 @@ def insert_protected(
         if first > last:
             rest.append(span)
             continue
-        families = {taxonomy.lineage(s.label)[-1] for s in (span, protected[first])}
+        families = {taxonomy.get_family(s.label) for s in (span, protected[first])}
         if families == {"ORGANIZATION"} and not _APART.search(text, span.start, span.end):
             bounds[first] = (min(bounds[first][0], span.start), bounds[first][1])
             bounds[last] = (bounds[last][0], max(bounds[last][1], span.end))
@@ -417,5 +416,5 @@ def insert_protected(
     return tuple(sorted((*rest, *grown)))
 
 
-def _is_code(label: str, taxonomy: Taxonomy) -> bool:
-    return taxonomy.get(label).kind == "direct" and taxonomy.lineage(label)[-1] not in _NAMED
+def _is_code_label(label: str, taxonomy: Taxonomy) -> bool:
+    return taxonomy.get(label).kind == "direct" and taxonomy.get_family(label) not in _NAMED

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,16 @@ from allonym.pipeline import anonymize, detect_with_key
 from allonym.plan import Plan, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
 from allonym.replace import make_plan
-from allonym.swap.acronyms import join_acronyms
+from allonym.swap.acronyms import link_acronyms
 from allonym.swap.categories import (
     find_category,
     get_category_label,
     group_values,
     list_detector_labels,
     parse_categories,
-    remove_common,
+    remove_common_entities,
 )
-from allonym.swap.chunking import check_sizes, join_cut_tiles, split_chunks, split_sentences
+from allonym.swap.chunking import check_chunk_sizes, join_cut_tiles, split_chunks, split_sentences
 from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
 from allonym.swap.documents import (
     is_named_in_unread_text,
@@ -40,11 +40,17 @@ from allonym.swap.documents import (
     list_protected_values,
     read_corpus_documents,
 )
-from allonym.swap.protected import add_protected_rule, find_protected_label, find_protected_spans, insert_protected
+from allonym.swap.protected import (
+    OTHER,
+    add_protected_rule,
+    find_protected_label,
+    find_protected_spans,
+    insert_protected_spans,
+)
 from allonym.swap.rows import Spread
 from allonym.swap.sections import Sectioner, check_section, everything, open_section
 from allonym.swap.settings import Settings
-from allonym.swap.terms import Phrases, TermOptions, choose_terms, find_phrases
+from allonym.swap.terms import Phrases, TermOptions, find_phrases, select_terms
 
 REST = ("drop", "anonymize")
 TERM = "TERM"
@@ -82,34 +88,29 @@ class _Job:
         return self.is_direct(label) or self.states.get(category) == "change"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Item:
+    """A document with its protected value, further names of it, and its section."""
+
     document: Document
-    value: str = field(repr=False)
-    aliases: tuple[str, ...] = field(repr=False)
+    class_: str
+    aliases: tuple[str, ...]
     section: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A document that was read: its findings, section and sentences, its chunks if they are known already, and its
-    noun phrases if terms are wanted."""
+    """What was read in a document: its findings, section and sentences, the borders of its chunks if they are known
+    already, and its noun phrases if terms are wanted."""
 
     spans: tuple[Span, ...]
     section: tuple[Interval, ...]
     tiles: tuple[tuple[Interval, ...], ...]
-    chunks: tuple[Interval, ...] | None = None
+    bounds: tuple[Interval, ...] = ()
     phrases: Phrases | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Document:
-    """A document with its protected value, the result of reading it, and the borders of its chunks."""
-
-    document: Document
-    class_: str
-    result: _Result
-    bounds: tuple[Interval, ...]
+_Read = Sequence[tuple[_Item, _Result]]
 
 
 def load(
@@ -179,14 +180,12 @@ def load(
         read.min_size if min_chars is None else min_chars,
         read.max_size if max_chars is None else max_chars,
     )
-    check_sizes(*sizes)
+    check_chunk_sizes(*sizes)
     base = Policy.load(policy or read.policy or "swap")
     loaded, label = add_protected_rule(_extend_labels(base, states), protect)
     all_fields = list_fields(source, protect, fields, format, loaded.metadata)
     beside = [f for f in all_fields or () if f not in (fields or ())]
-    documents = read_corpus_documents(
-        source, protect, fields=all_fields, beside=beside, format=format, metadata=metadata
-    )
+    documents = read_corpus_documents(source, protect, all_fields, beside, format, metadata)
     classes = list_protected_values(documents, protect)
     sections = [find_section(document) for document in documents]
     job = _Job(loaded, states, protect, label, rest, key, sizes, embedder is None)
@@ -194,29 +193,25 @@ def load(
         _Item(d, c, list_aliases(d, c, job.kind, aliases or {}), check_section(d, everything(d) if s is None else s))
         for d, c, s in zip(documents, classes, sections, strict=True)
     ]
-    results: list[_Result] = []
-    for result in (
-        run_ordered(_detect_and_split, items, job, workers)
-        if spread is None
-        else spread.each(_detect_and_split, job, items)
-    ):
-        results.append(result)
-        advance("read", len(results), len(items))
-    read_documents = [
-        _Document(d, c, r, _split_into_chunks(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks)
-        for d, c, r in zip(documents, classes, results, strict=True)
-    ]
-    entities, term_warnings = _link_corpus(read_documents, job, terms or TermOptions(share=read.terms))
-    chunks, plans = _make_chunks(read_documents, entities, job)
+    if spread is None:
+        results = run_ordered(_detect_and_split, items, job, workers)
+    else:
+        results = spread.map_items(_detect_and_split, job, items)
+    pairs: list[tuple[_Item, _Result]] = []
+    for item, result in zip(items, results, strict=True):
+        pairs.append((item, result))
+        advance("read", len(pairs), len(items))
+    if not job.encode:
+        pairs = [(item, _split_into_chunks(item.document.text, r, embedder.encode, job)) for item, r in pairs]
+    entities, term_warnings = _link_corpus(pairs, job, terms or TermOptions(share=read.terms))
+    chunks, plans = _make_chunks(pairs, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
-    warnings = [*_list_warnings(read_documents, job, missing), *term_warnings]
+    warnings = [*_list_warnings(pairs, job, missing), *term_warnings]
     about: dict[str, object] = {
         "protect": protect,
         "label": label,
         "rest": rest,
-        "breakpoint": sizes[0],
-        "min_chars": sizes[1],
-        "max_chars": sizes[2],
+        **dict(zip(("breakpoint", "min_chars", "max_chars"), sizes, strict=True)),
         "policy": loaded.name,
         "fields": list(all_fields or ()),
         "format": format or "",
@@ -225,20 +220,21 @@ def load(
     }
     if metadata is None:
         of_all = f"of {len(documents)} documents"
-        about["shown"] = sum(c not in map(str.strip, d.part_texts()) for d, c in zip(documents, classes, strict=True))
-        if about["shown"]:
+        shown = sum(item.class_ not in map(str.strip, item.document.part_texts()) for item in items)
+        about["shown"] = shown
+        if shown:
             warnings.append(
-                f"{about['shown']} {of_all} have their {protect} in a field that is no text and cannot be written again"
+                f"{shown} {of_all} have their {protect} in a field that is no text and cannot be written again"
             )
-        if named := sum(is_named_in_unread_text(d, c) for d, c in zip(documents, classes, strict=True)):
+        if named := sum(is_named_in_unread_text(item.document, item.class_) for item in items):
             warnings.append(f"{named} {of_all} name their {protect} in a field that is not read and stays as it is")
     return Corpus(
         documents,
         protect,
         classes,
         dict(states),
-        tuple(r.section for r in results),
-        remove_common(chunks, classes, states, read.common),
+        tuple(result.section for _, result in pairs),
+        remove_common_entities(chunks, classes, states, read.common),
         entities,
         plans,
         about,
@@ -260,15 +256,17 @@ def _extend_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
 def _detect_and_split(job: _Job, item: _Item) -> _Result:
     """Find and chunk in one document: the function that the workers run."""
     document, policy = item.document, job.policy
-    protected = find_protected_spans(document, item.value, job.kind, job.label, item.aliases)
-    spans = insert_protected(document.text, detect_with_key(document, policy, job.key), protected, policy.taxonomy)
+    protected = find_protected_spans(document, item.class_, job.kind, job.label, item.aliases)
+    spans = insert_protected_spans(
+        document.text, detect_with_key(document, policy, job.key), protected, policy.taxonomy
+    )
     covered = [(s.start, s.end) for s in spans]
     section = tuple(_grow_section(item.section, covered))
     tiles = tuple(join_cut_tiles(_split_into_sentences(document, a, b), covered) for a, b in section)
     result = _Result(spans, section, tiles)
     if find_category(TERM, job.states):
         result = replace(result, phrases=find_phrases(document, spans, language=policy.language))
-    return replace(result, chunks=_split_into_chunks(document.text, result, encode, job)) if job.encode else result
+    return _split_into_chunks(document.text, result, encode, job) if job.encode else result
 
 
 def _grow_section(section: Sequence[Interval], covered: Sequence[Interval]) -> Iterator[Interval]:
@@ -301,64 +299,51 @@ def _split_into_sentences(document: Document, start: int, end: int) -> tuple[Int
     return tuple(out)
 
 
-def _split_into_chunks(
-    text: str, result: _Result, encode: Callable[[Sequence[str]], Any], job: _Job
-) -> tuple[Interval, ...]:
-    breakpoint, min_chars, max_chars = job.sizes
+def _split_into_chunks(text: str, result: _Result, encode: Callable[[list[str]], Any], job: _Job) -> _Result:
+    """Return the result with the borders of chunks."""
     spans = [(s.start, s.end) for s in result.spans]
-    stretches = (
-        split_chunks(
-            text,
-            tiles,
-            encode([text[a:b].strip() for a, b in tiles]),
-            breakpoint=breakpoint,
-            min_chars=min_chars,
-            max_chars=max_chars,
-            spans=spans,
-        )
-        for tiles in result.tiles
-    )
-    return tuple(chain.from_iterable(stretches))
+    bounds: list[Interval] = []
+    for tiles in result.tiles:
+        vectors = encode([text[a:b].strip() for a, b in tiles])
+        bounds += split_chunks(text, tiles, vectors, *job.sizes, spans)
+    return replace(result, bounds=tuple(bounds))
 
 
 # The corpus
 
 
 def _link_corpus(
-    documents: Sequence[_Document], job: _Job, terms: TermOptions
+    pairs: _Read, job: _Job, limits: TermOptions
 ) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
     """Return the entities of each document, terms among them, and warnings."""
-    taxonomy, texts = job.policy.taxonomy, [d.document for d in documents]
-    entities = join_acronyms(texts, [link(d.document, d.result.spans, taxonomy).entities for d in documents], taxonomy)
-    phrases = [d.result.phrases for d in documents if d.result.phrases is not None]
-    if len(phrases) < len(documents):
+    taxonomy, documents = job.policy.taxonomy, [item.document for item, _ in pairs]
+    linked = [link(item.document, result.spans, taxonomy).entities for item, result in pairs]
+    entities = link_acronyms(documents, linked, taxonomy)
+    phrases = [result.phrases for _, result in pairs if result.phrases is not None]
+    if len(phrases) < len(pairs):
         return entities, ()
-    chosen = choose_terms(phrases, [d.class_ for d in documents], [d.bounds for d in documents], terms)
+    terms = select_terms(phrases, [item.class_ for item, _ in pairs], [result.bounds for _, result in pairs], limits)
     out = []
-    for document, linked_entities, spans in zip(texts, entities, chosen.spans, strict=True):
+    for document, linked_entities, spans in zip(documents, entities, terms.spans, strict=True):
         covered = merge_intervals((s.start, s.end) for e in linked_entities for s in e.spans)
-        more = link(document, [s for s in spans if not _touches(covered, s)], taxonomy).entities
+        more = link(document, [s for s in spans if not _overlaps_any(covered, s)], taxonomy).entities
         out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
-    return tuple(out), chosen.warnings
+    return tuple(out), terms.warnings
 
 
-def _make_chunks(
-    documents: Sequence[_Document], entities: Sequence[Sequence[Entity]], job: _Job
-) -> tuple[list[Chunk], tuple[Plan, ...]]:
+def _make_chunks(pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job) -> tuple[list[Chunk], tuple[Plan, ...]]:
     """Return the chunks of all documents, and per document the plan of the edits that are made in any case."""
     counted = [c for c, state in job.states.items() if state != "change"]
     chunks: list[Chunk] = []
     plans: list[Plan] = []
-    for i, (read, linked) in enumerate(zip(documents, entities, strict=True)):
-        document, section = read.document, read.result.section
-        plan = _make_base_plan(document, linked, section, job)
+    for i, ((item, result), linked) in enumerate(zip(pairs, entities, strict=True)):
+        document = item.document
+        plan = _make_base_plan(document, linked, result.section, job)
         edits = plan.edits
         covered = [(s.start, s.end) for e in linked for s in e.spans] + [(e.start, e.end) for e in edits]
-        tiles = [
-            tile
-            for start, end in section
-            for tile in _move_borders([b for b in read.bounds if start <= b[0] and b[1] <= end], covered)
-        ]
+        tiles: list[Interval] = []
+        for start, end in result.section:
+            tiles += _move_borders([b for b in result.bounds if start <= b[0] and b[1] <= end], covered)
         quasi = [e for e in linked if not job.is_direct(e.label)]
         values = group_values(document, quasi, tiles, counted, job.policy.taxonomy)
         starts = [e.start for e in edits]
@@ -392,48 +377,48 @@ def _make_base_plan(document: Document, entities: Sequence[Entity], section: Seq
     inside = merge_intervals(section)
     dropped: list[Interval] = []
     if job.rest == "drop":
-        dropped = merge_intervals(
-            gap for stretch in everything(document) for gap in subtract_intervals(stretch, inside)
-        )
+        dropped = merge_intervals(gap for text in everything(document) for gap in subtract_intervals(text, inside))
     edited: list[Entity] = []
     for entity in entities:
         always = job.is_edited(entity.label)
-        spans = tuple(s for s in entity.spans if (always if _touches(inside, s) else not _touches(dropped, s)))
+        spans = tuple(
+            s for s in entity.spans if (always if _overlaps_any(inside, s) else not _overlaps_any(dropped, s))
+        )
         if spans:
             edited.append(replace(entity, spans=spans))
     return make_plan(document, edited, job.policy, key=job.key)
 
 
-def _touches(intervals: Sequence[Interval], span: Span) -> bool:
+def _overlaps_any(intervals: Sequence[Interval], span: Span) -> bool:
     """Whether a span overlaps any of the sorted, disjoint intervals."""
     i = bisect_left(intervals, (span.end, 0)) - 1
     return i >= 0 and intervals[i][1] > span.start
 
 
-def _list_warnings(documents: Sequence[_Document], job: _Job, missing: Sequence[int]) -> Iterator[str]:
-    count, protect, results = len(documents), job.protect, [d.result for d in documents]
+def _list_warnings(pairs: _Read, job: _Job, missing: Sequence[int]) -> Iterator[str]:
+    protect, of_all = job.protect, f"of {len(pairs)} documents"
     if missing:
         yield (
-            f"the section was not found in {len(missing)} of {count} documents, of which all text is taken; "
+            f"the section was not found in {len(missing)} {of_all}, of which all text is taken; "
             f"the first is number {missing[0]}"
         )
-    if empty := sum(not r.section for r in results):
-        yield f"{empty} of {count} documents have no text in the section"
-    if silent := sum(
-        not any(s.label == job.label and _touches(merge_intervals(r.section), s) for s in r.spans) for r in results
-    ):
-        yield f"{silent} of {count} documents never name their {protect}, as far as it was recognised"
+    if empty := sum(not result.section for _, result in pairs):
+        yield f"{empty} {of_all} have no text in the section"
+    naming = [
+        any(s.label == job.label and _overlaps_any(merge_intervals(result.section), s) for s in result.spans)
+        for _, result in pairs
+    ]
+    if silent := naming.count(False):
+        yield f"{silent} {of_all} never name their {protect}, as far as it was recognised"
     telling = 0
-    for d in documents:
-        names = (d.class_, *list_aliases(d.document, d.class_, job.kind, {}))
-        id_words = split_field_name(d.document.id)
+    for item, _ in pairs:
+        names = (item.class_, *list_aliases(item.document, item.class_, job.kind, {}))
+        id_words = split_field_name(item.document.id)
         telling += any(word in id_words for name in names for word in split_field_name(name).split() if len(word) > 3)
     if telling:
-        yield (
-            f"{telling} of {count} documents have an id that holds a word of their {protect}; "
-            "rename them before they are released"
-        )
-    if len({d.class_ for d in documents}) == count and job.kind == "OTHER_IDENTIFYING_ATTRIBUTE":
+        word = f"a word of their {protect}"
+        yield f"{telling} {of_all} have an id that holds {word}; rename them before they are released"
+    if len({item.class_ for item, _ in pairs}) == len(pairs) and job.kind == OTHER:
         yield f"every document has its own {protect}: is it a value, or an id?"
 
 

@@ -61,9 +61,8 @@ class Recoding:
         return self._look_up_fact(category, key) or key
 
     def _look_up_fact(self, category: str, key: str) -> str:
-        kinds = next(
-            (_KINDS[name] for name in self.taxonomy.lineage(get_category_label(category)) if name in _KINDS), ()
-        )
+        lineage = self.taxonomy.lineage(get_category_label(category))
+        kinds = next((_KINDS[name] for name in lineage if name in _KINDS), ())
         items = self.knowledge.find(key, kinds) if self.knowledge is not None and kinds else ()
         return next(filter(None, (self._get_fact(items[0], fact) for fact in self.facts)), "") if items else ""
 
@@ -99,7 +98,7 @@ def recoding(
         UnknownNameError: a row's category, or a fact, is unknown.
     """
     where = str(source) if isinstance(source, str | Path) else "the recoding"
-    rows = _read_rows(Path(source)) if isinstance(source, str | Path) else _flatten(source or {}, where)
+    rows = _read_rows(Path(source)) if isinstance(source, str | Path) else _flatten_table(source or {}, where)
     table: dict[tuple[str, str], str] = {}
     for category, value, class_ in rows:
         # A value without a category may be any: it is known by each of its normal forms.
@@ -119,7 +118,7 @@ def _read_rows(path: Path) -> list[tuple[str, str, str]]:
     try:
         text = path.read_text("utf-8-sig")
         if suffix in (".toml", ".json"):
-            return _flatten(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
+            return _flatten_table(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
         delimiter = "\t" if suffix == ".tsv" else ","
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except DataError:
@@ -136,7 +135,7 @@ def _read_rows(path: Path) -> list[tuple[str, str, str]]:
     return [(row.get("category") or "", row["value"], row["class"]) for row in rows]
 
 
-def _flatten(data: object, where: str) -> list[tuple[str, str, str]]:
+def _flatten_table(data: object, where: str) -> list[tuple[str, str, str]]:
     out: list[tuple[str, str, str]] = []
     for key, value in data.items() if isinstance(data, Mapping) else ():
         if isinstance(value, Mapping):

@@ -152,12 +152,11 @@ class Releases:
             return self.explain(chosen, population=population)
         size = self.population if population is None else population
         several = self.settings.search.draws > 1  # else there is no spread
+        spreads = [(_get_estimate_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
         sentences = plane.explain(
             self.points(size),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
-            spreads=[(_get_estimate_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
-            if several
-            else None,
+            spreads=spreads if several else None,
             **rule,
         )
         return " ".join((self._describe_effect(chosen), *sentences))
@@ -178,9 +177,9 @@ class Releases:
             useful = [r for r in front if points[r.index][0] > utility]  # both by falling utility and risk
             safe = [r for r in front if points[r.index][1] < risk]
             for other, word in ((useful[-1:], "More useful is"), (safe[:1], "Less risky is")):
-                out += [f"{word} {self._describe_point(r, points)}." for r in other]
+                out += [f"{word} {self._describe_risk_and_utility(r, points)}." for r in other]
         elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
-            out.append(f"It is not on the frontier, for there is {self._describe_point(better[0], points)}.")
+            out.append(f"It is not on the frontier, for there is {self._describe_risk_and_utility(better[0], points)}.")
         if chosen == self._choose_default(points):
             out.append(self._describe_default_rule(chosen))
         return " ".join(out)
@@ -200,7 +199,7 @@ class Releases:
             f"{release.cosine.value:.3f} and {'loses' if nats <= 0 else 'gains'} {abs(nats):.2f} nats."
         )
 
-    def _describe_point(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
+    def _describe_risk_and_utility(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
         utility, risk = points[release.index]
         name = " + ".join(release.categories)
         return f"{name} in {release.swaps:,} swaps, with risk {risk:.4f} and utility {utility:.4f}"

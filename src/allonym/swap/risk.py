@@ -198,7 +198,7 @@ def compute_rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estim
     for size in populations:
         estimates = {key: usable[key][size] for key in keys}
         orders.append(tuple(sorted(keys, key=lambda key: (-estimates[key].value, key))))
-        settled.append(_average_or_one([_is_settled(estimates[a], estimates[b]) for a, b in pairs]))
+        settled.append(_average_or_one([_is_difference_certain(estimates[a], estimates[b]) for a, b in pairs]))
         gaps = [estimates[a].value - estimates[b].value for a, b in pairs]
         signs.append([(gap > 0) - (gap < 0) for gap in gaps])
     # Kendall's tau-a from the signs of all pairs
@@ -207,7 +207,7 @@ def compute_rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estim
     return RankStability(populations, tuple(orders), tuple(settled), tau, agree)
 
 
-def _is_settled(a: Estimate, b: Estimate) -> bool:
+def _is_difference_certain(a: Estimate, b: Estimate) -> bool:
     high, low = (a, b) if a.value >= b.value else (b, a)
     return high.value - low.value > math.hypot(high.value - high.low, low.high - low.value)
 

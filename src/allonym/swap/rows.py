@@ -120,11 +120,11 @@ Work = Callable[..., Any]
 class PlacedShards(Protocol):
     """Shards at the place where they are worked on."""
 
-    def each(self, work: Work, *arguments: Any) -> list[Any]:
+    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
         """Return the results of ``work`` for each shard, in their order."""
         ...
 
-    def total(self, work: Work, *arguments: Any) -> Any:
+    def sum_shards(self, work: Work, *arguments: Any) -> Any:
         """Return the same results added with ``+`` along the tree."""
         ...
 
@@ -136,7 +136,7 @@ class Spread(Protocol):
         """Bring shards to where they are worked on."""
         ...
 
-    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+    def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``work(common, item)`` for each item, in their order. ``common`` goes to every worker once."""
         ...
 
@@ -197,7 +197,7 @@ class ThisProcess:
         """Leave the shards where they are."""
         return _LocalShards(shards, self._pool)
 
-    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+    def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """See :class:`Spread`."""
         call = partial(work, common)
         return map(call, items) if self._pool is None else self._pool.map(call, items)
@@ -208,10 +208,10 @@ class _LocalShards:
         self._shards = shards
         self._map: Callable[..., Iterator[Any]] = pool.map if pool is not None and len(shards) > 1 else map
 
-    def each(self, work: Work, *arguments: Any) -> list[Any]:
+    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
         return list(self._map(lambda shard: work(shard, *arguments), self._shards))
 
-    def total(self, work: Work, *arguments: Any) -> Any:
+    def sum_shards(self, work: Work, *arguments: Any) -> Any:
         return add_along_tree(self._map(lambda shard: work(shard, *arguments), self._shards), len(self._shards))
 
 
@@ -249,13 +249,13 @@ class Rows:
         parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
         return [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
 
-    def each(self, work: Work, *arguments: Any) -> list[Any]:
+    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
         """Return ``work(shard, *arguments)`` for each shard, in their order."""
-        return self._place_shards().each(work, *arguments)
+        return self._place_shards().map_shards(work, *arguments)
 
-    def total(self, work: Work, *arguments: Any) -> Any:
+    def sum_shards(self, work: Work, *arguments: Any) -> Any:
         """Return the same results added along the tree."""
-        return self._place_shards().total(work, *arguments)
+        return self._place_shards().sum_shards(work, *arguments)
 
     def without_workers(self) -> Rows:
         """Return the same rows, for one thread."""
@@ -283,7 +283,7 @@ class _Pin:
 
 
 @cache
-def _get_controller() -> Any:
+def _get_thread_controller() -> Any:
     from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
     return ThreadpoolController()
@@ -296,7 +296,7 @@ def count_threads() -> int:
 
 
 def _count_blas_threads() -> int:
-    counts = [m["num_threads"] for m in _get_controller().info() if m["user_api"] == "blas"]
+    counts = [m["num_threads"] for m in _get_thread_controller().info() if m["user_api"] == "blas"]
     return max(counts, default=0) or len(os.sched_getaffinity(0))
 
 
@@ -309,7 +309,7 @@ def limit_to_one_thread() -> Iterator[None]:
     with _Pin.lock:
         if not _Pin.depth:
             _Pin.threads = _count_blas_threads()
-            _Pin.before = _get_controller().limit(limits=1, user_api="blas")
+            _Pin.before = _get_thread_controller().limit(limits=1, user_api="blas")
         _Pin.depth += 1
     try:
         yield

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from allonym.swap.corpus import Corpus, Slot
-from allonym.swap.exchange import Ground, Rules, exchange
 from allonym.swap.exchange import Sequence as Swaps
+from allonym.swap.exchange import exchange
 from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Spread, limit_to_one_thread
 from allonym.swap.utility import Utility, compute_utility
+from allonym.swap.validity import Ground, Rules
 from allonym.swap.writing import write_chunk
 
 Texts = Mapping[int, str]
@@ -60,7 +61,7 @@ class Grid:
     swaps: int
     points: int
 
-    def prefixes(self, length: int) -> tuple[int, ...]:
+    def list_prefixes(self, length: int) -> tuple[int, ...]:
         """Return numbers of swaps. Up to ``swaps``: those of the grid that the sequence reaches. To its end: always
         ``points`` of them, from its first part to all of it; two may be equal in a short sequence."""
         if length <= 0:
@@ -149,9 +150,9 @@ def measure_prefixes(
             recorded prefix adds, and represent them: D and cosine are stratified estimates then, counts exact.
 
     Returns:
-        As many as ``grid.prefixes`` names, in order.
+        As many as ``grid.list_prefixes`` returns, in order.
     """
-    prefixes = grid.prefixes(len(sequence.swaps))
+    prefixes = grid.list_prefixes(len(sequence.swaps))
     if not prefixes:
         return ()
     added = _list_added_chunks(sequence, prefixes)

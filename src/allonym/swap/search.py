@@ -31,7 +31,7 @@ from allonym.swap.sampling import Grid, Point, Space, draw_sequence, measure_pre
 from allonym.swap.selection import Fit, choose_fit
 from allonym.swap.settings import Settings
 from allonym.swap.table import Table, tabulate
-from allonym.swap.utility import STAND_IN, compute_kept_share
+from allonym.swap.utility import STAND_IN, compute_distance_utility
 
 Categories = tuple[str, ...]
 Draws = Mapping[Categories, Sequence[tuple[Point, ...]]]
@@ -109,9 +109,8 @@ def search(
             f"utility and cosine of releases are estimated from {settings.search.sample} of their changed chunks; "
             "those of the released corpus are exact"
         )
-    releases, places = collect_releases(
-        candidates, unify_utility_scale(draws, *space.vectors.shape), len(corpus.chunks)
-    )
+    scaled = unify_utility_scale(draws, *space.vectors.shape)
+    releases, places = collect_releases(candidates, scaled, len(corpus.chunks))
     for reason in dict.fromkeys(dropped.values()):
         sets = [" + ".join(c) for c, other in dropped.items() if other == reason]
         warnings.append(f"{', '.join(sets)}: no candidate{'s' * (len(sets) > 1)}, since {reason}")
@@ -204,30 +203,23 @@ def draw_candidates(
         Per set of categories the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
     grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    draws = [
-        _Draw(
-            c.categories,
-            number,
-            derive_seed(seed, c.categories, number),
-            tuple(sorted(c.table.uniques())),
-            grid,
-            sample,
-        )
-        for c in candidates
-        for number in range(settings.search.draws)
-    ]
+    draws: list[_Draw] = []
+    for c in candidates:
+        uniques = tuple(sorted(c.table.uniques()))
+        for n in range(settings.search.draws):
+            draws.append(_Draw(c.categories, n, derive_seed(seed, c.categories, n), uniques, grid, sample))
     names = [""] * len(draws)
     if state is not None:
         name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
         for i, d in enumerate(draws):
             parts = (list(d.categories), d.number, grid.swaps, grid.points, sample, list(d.uniques))
             names[i] = f"sequence-{digest_values(name, seed, *parts)}"
-    stored = [None if state is None else state.find(name) for name in names]
+    stored = [None if state is None else state.load_value(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
     drawn: Iterator[list[list[object]]] = (
         (_draw_points(space, draw, spread) for draw in missing)
         if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
-        else spread.each(_draw_points, space, missing)
+        else spread.map_items(_draw_points, space, missing)
     )
     out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
     for i, (draw, name, rows) in enumerate(zip(draws, names, stored, strict=True)):
@@ -235,7 +227,7 @@ def draw_candidates(
         if rows is None:
             rows = next(drawn)
             if state is not None:
-                rows = state.keep(name, rows)
+                rows = state.store_value(name, rows)
         out[draw.categories].append(tuple(Point.from_row(row) for row in rows))
     advance("sequences", len(draws), len(draws))
     dropped = {c: "no two chunks are a valid pair" for c, points in out.items() if not any(points)}
@@ -272,7 +264,7 @@ def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
     def rescale(p: Point) -> Point:
         if p.misleading:
             return p
-        return replace(p, utility=compute_kept_share(p.distance, n, d), flags=(*p.flags, remark))
+        return replace(p, utility=compute_distance_utility(p.distance, n, d), flags=(*p.flags, remark))
 
     return {c: [tuple(map(rescale, row)) for row in rows] for c, rows in draws.items()}
 
@@ -367,19 +359,14 @@ def _check_corpus(corpus: Corpus, settings: Settings) -> Iterator[str]:
     if not corpus.swapped:
         raise UsageError("no category has the state swap; one at least is required")
     sizes, choose_at = settings.search.population, settings.search.choose_at
-    too_small = [size for size in sizes if size < len(corpus.chunks)]
-    if too_small:
-        raise UsageError(
-            f"search.population: a population of {min(too_small):g} is smaller than the corpus, "
-            f"{len(corpus.chunks)} chunks"
-        )
     if not sizes:
         raise UsageError("search.population: one population size at least is required, got none")
+    if min(sizes) < (n := len(corpus.chunks)):
+        small = f"a population of {min(sizes):g} is smaller than the corpus"
+        raise UsageError(f"search.population: {small}, {n} chunks")
     if choose_at and choose_at not in sizes:
-        raise UsageError(
-            f"search.choose_at must be one of search.population ({', '.join(f'{n:g}' for n in sizes)}), "
-            f"got {choose_at:g}"
-        )
+        allowed = ", ".join(f"{n:g}" for n in sizes)
+        raise UsageError(f"search.choose_at must be one of search.population ({allowed}), got {choose_at:g}")
     if len(set(corpus.classes)) == 1:
         yield f"all documents have the same {corpus.protect}: there is nothing that an exchange could hide"
     if len(corpus.swapped) < settings.search.size:

@@ -115,7 +115,7 @@ def everything(document: Document) -> tuple[Interval, ...]:
     if document.turns:
         turns = (min(map(_get_turn_start, document.turns)), max(t.end for t in document.turns))
     others = [p for p in parts if not (turns[0] <= p[0] and p[1] <= turns[1])]
-    running = [p for p in others if is_running(document, p)]
+    running = [p for p in others if is_running_text(document, p)]
     if len(others) < len(parts):
         running.append(turns)
     running = running or [max(others, key=lambda p: (p[1] - p[0], -p[0]))]
@@ -126,7 +126,7 @@ def _get_turn_start(turn: Turn) -> int:
     return min(turn.start, turn.speaker[0]) if turn.speaker else turn.start
 
 
-def is_running(document: Document, part: Interval) -> bool:
+def is_running_text(document: Document, part: Interval) -> bool:
     """Whether a part is text, not a field such as a name or a category: it is long, or has no field name before it."""
     (a, b), text = part, document.text
     return b - a > MAX_NAMED or "\n" in text[a:b] or text[max(0, a - 2) : a] != ": "
@@ -175,7 +175,7 @@ def _load_patterns() -> Mapping[str, Any]:
     return {name: compile_pattern("(?i)" + "|".join(f"(?:{p})" for p in patterns)) for name, patterns in rows.items()}
 
 
-def _has_sign(name: str, text: str) -> bool:
+def _has_pattern_match(name: str, text: str) -> bool:
     return next(find_matches(_load_patterns()[name], text), None) is not None
 
 
@@ -191,13 +191,13 @@ def presentation(document: Document) -> tuple[Interval, ...] | None:
 
 def _find_questions_start(text: str, speeches: Sequence[Speech]) -> int | None:
     """Return where the questions begin."""
-    operators = [bool(s.speaker) and _has_sign("operators", s.speaker) for s in speeches]
+    operators = [bool(s.speaker) and _has_pattern_match("operators", s.speaker) for s in speeches]
     for i, speech in enumerate(speeches):
-        if speech.speaker and i and _has_sign("analysts", speech.speaker):
+        if speech.speaker and i and _has_pattern_match("analysts", speech.speaker):
             while i > 1 and operators[i - 1]:
                 i -= 1
             return speeches[i].start
-    for i, position in _find_signs(text, speeches):
+    for i, position in _find_question_signs(text, speeches):
         speech = speeches[i]
         if position < 0:
             return speeches[i + 1].start if i + 1 < len(speeches) else speech.end
@@ -205,22 +205,22 @@ def _find_questions_start(text: str, speeches: Sequence[Speech]) -> int | None:
     return None
 
 
-def _find_signs(text: str, speeches: Sequence[Speech]) -> Iterator[tuple[int, int]]:
+def _find_question_signs(text: str, speeches: Sequence[Speech]) -> Iterator[tuple[int, int]]:
     """Yield (speech, position in the text) of each sign that the questions begin; -1: with the next speech."""
     for i, speech in enumerate(speeches):
         tiles = split_sentences(text, speech.start, speech.end)
         for n, (a, b) in enumerate(tiles):
             sentence = text[a:b]
-            if not _has_sign("about", sentence) or _has_sign("later", sentence):
+            if not _has_pattern_match("about", sentence) or _has_pattern_match("later", sentence):
                 continue
             if a - speeches[0].start < _REMARKS:
-                if _has_sign("first", sentence):
+                if _has_pattern_match("first", sentence):
                     yield i, a
                 continue
             is_instruction = a - speech.start < _INSTRUCTIONS and i > 0
-            if _has_sign("begins", sentence) or (is_instruction and _has_sign("asks", sentence)):
+            if _has_pattern_match("begins", sentence) or (is_instruction and _has_pattern_match("asks", sentence)):
                 yield i, a
-            elif n >= len(tiles) - _LAST and _has_sign("opens", sentence):
+            elif n >= len(tiles) - _LAST and _has_pattern_match("opens", sentence):
                 following = text[speech.end : speech.end + _SOON]
-                if not following.strip() or _has_sign("about", following):
+                if not following.strip() or _has_pattern_match("about", following):
                     yield i, -1

@@ -25,174 +25,179 @@ FALLBACKS = ("pseudonym", "generalise", "suppress", "tag", "summarise", "keep")
 AUTO = "auto"
 
 
-def _declare_setting(
-    default: Any,
-    says: str,
-    *,
-    one_of: tuple[str, ...] = (),
-    low: float | None = None,
-    high: float | None = None,
-) -> Any:
-    """Declare a setting: its default, its meaning, and the values that are allowed (of each item, if it is a list)."""
-    return field(default=default, metadata={"says": says, "one_of": one_of, "low": low, "high": high})
+def declare_setting(default: Any, says: str, **limits: Any) -> Any:
+    """Declare a setting: its default, its meaning, and the values that are allowed (of each item, if it is a list):
+    ``one_of`` some strings, or numbers from ``low`` to ``high``."""
+    return field(default=default, metadata={"says": says, "one_of": (), "low": None, "high": None, **limits})
+
+
+class Table:
+    """A table of settings, which checks its values. Raises UsageError or UnknownNameError."""
+
+    __slots__ = ()
+
+    def __post_init__(self: Any) -> None:
+        hints = get_type_hints(type(self))
+        for f in fields(self):
+            _check_value(getattr(self, f.name), hints[f.name], f.metadata, f"{type(self).__name__.lower()}.{f.name}")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Read(Table):
     """How documents become chunks."""
 
-    section: str = _declare_setting(
+    section: str = declare_setting(
         "all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO"
     )
-    threshold: float = _declare_setting(
+    threshold: float = declare_setting(
         75.0, "percentile of the distance between sentences above which a chunk ends", low=0, high=100
     )
-    min_size: int = _declare_setting(120, "least characters of a chunk", low=0)
-    max_size: int = _declare_setting(1200, "most characters of a chunk", low=1)
-    policy: str = _declare_setting(
+    min_size: int = declare_setting(120, "least characters of a chunk", low=0)
+    max_size: int = declare_setting(1200, "most characters of a chunk", low=1)
+    policy: str = declare_setting(
         "", "policy that finds direct identifiers and entities; empty: the one that comes with swapping"
     )
-    common: float = _declare_setting(
+    common: float = declare_setting(
         0.3,
         "an entity of more than this share of the protected values, and of more than four, identifies none: it stays",
         low=0,
         high=1,
     )
-    terms: float = _declare_setting(
+    terms: float = declare_setting(
         0.015, "share of the words that may be terms, the most identifying first", low=0, high=1
     )
-    recode: str = _declare_setting(
+    recode: str = declare_setting(
         "", "file that merges values before they are counted; kb: the knowledge base; empty: none"
     )
-    empty_cells: str = _declare_setting(
+    empty_cells: str = declare_setting(
         "drop", "chunks without any entity of the counted categories", one_of=("drop", "keep")
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class Embed(Table):
     """How texts become unit vectors, and which covariates are removed."""
 
-    name: str = _declare_setting("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
-    model: str = _declare_setting("", "model of the embedder, where it has several")
-    url: str = _declare_setting("", "address of an OpenAI-compatible endpoint, up to /v1")
-    key_env: str = _declare_setting("", "environment variable with the endpoint's key")
-    covariates: tuple[str, ...] = _declare_setting(
+    name: str = declare_setting("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
+    model: str = declare_setting("", "model of the embedder, where it has several")
+    url: str = declare_setting("", "address of an OpenAI-compatible endpoint, up to /v1")
+    key_env: str = declare_setting("", "environment variable with the endpoint's key")
+    covariates: tuple[str, ...] = declare_setting(
         (), "metadata keys, entity counts or protected: information that clusters must not show"
     )
-    use: str = _declare_setting(
+    use: str = declare_setting(
         "residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors")
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class Mixture(Table):
     """Which mixture is fitted to the vectors (P1 2.2)."""
 
-    family: str = _declare_setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
-    clusters: int = _declare_setting(0, "components to start from; 0: chosen by the criterion", low=0)
-    candidates: tuple[int, ...] = _declare_setting((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
-    criterion: str = _declare_setting("bic", "criterion that chooses family and number", one_of=("bic", "icl"))
-    min_weight: float = _declare_setting(0.0, "components below this weight are dropped", low=0, high=1)
-    start: str = _declare_setting("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
-    restarts: int = _declare_setting(4, "starts, of which the best counts", low=1)
-    max_iter: int = _declare_setting(200, "most iterations", low=1)
-    tol: float = _declare_setting(1e-7, "relative gain of the log-likelihood that ends them", low=0)
-    batch_size: int = _declare_setting(
+    family: str = declare_setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
+    clusters: int = declare_setting(0, "components to start from; 0: chosen by the criterion", low=0)
+    candidates: tuple[int, ...] = declare_setting((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
+    criterion: str = declare_setting("bic", "criterion that chooses family and number", one_of=("bic", "icl"))
+    min_weight: float = declare_setting(0.0, "components below this weight are dropped", low=0, high=1)
+    start: str = declare_setting("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
+    restarts: int = declare_setting(4, "starts, of which the best counts", low=1)
+    max_iter: int = declare_setting(200, "most iterations", low=1)
+    tol: float = declare_setting(1e-7, "relative gain of the log-likelihood that ends them", low=0)
+    batch_size: int = declare_setting(
         0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0
     )
-    shard_size: int = _declare_setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
+    shard_size: int = declare_setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Table):
     """The conditions of a valid exchange (P1 2.3), and its limits."""
 
-    need: str = _declare_setting(
+    need: str = declare_setting(
         "any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any")
     )
-    partners: str = _declare_setting(
+    partners: str = declare_setting(
         "per-category", "one partner for all categories, or one for each", one_of=("same", "per-category")
     )
-    counts: str = _declare_setting(
+    counts: str = declare_setting(
         "all", "unequal counts: exchange the smaller number, or all by one to many", one_of=("min", "all")
     )
-    unswapped_differ: bool = _declare_setting(False, "chunks must differ in a category that is not exchanged")
-    agree: tuple[str, ...] = _declare_setting((), "categories in which partners must agree")
-    differ: tuple[str, ...] = _declare_setting((), "categories in which partners must differ")
-    returns: bool = _declare_setting(False, "an entity may come to a class that knows it already, as in the paper")
-    weights: str = _declare_setting("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
-    temperature: float = _declare_setting(
+    unswapped_differ: bool = declare_setting(False, "chunks must differ in a category that is not exchanged")
+    agree: tuple[str, ...] = declare_setting((), "categories in which partners must agree")
+    differ: tuple[str, ...] = declare_setting((), "categories in which partners must differ")
+    returns: bool = declare_setting(False, "an entity may come to a class that knows it already, as in the paper")
+    weights: str = declare_setting("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
+    temperature: float = declare_setting(
         0.02, "of the cosine weights: a smaller one prefers more similar chunks", low=1e-6
     )
-    fit: float = _declare_setting(
+    fit: float = declare_setting(
         0.5, "weight of how well an entity fits the other's place, beside the chunks' cosine", low=0
     )
-    min_fit: float = _declare_setting(
+    min_fit: float = declare_setting(
         -0.3, "least fit, 1 for equals; entities without a match fall back", low=-100, high=1
     )
-    min_cosine: float = _declare_setting(-1.0, "least cosine between partners", low=-1, high=1)
-    count_penalty: float = _declare_setting(
+    min_cosine: float = declare_setting(-1.0, "least cosine between partners", low=-1, high=1)
+    count_penalty: float = declare_setting(
         0.05, "subtracted from cosine over temperature per entity that a partner has more", low=0
     )
-    min_concentration: float = _declare_setting(
+    min_concentration: float = declare_setting(
         0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1
     )
-    rounds: int = _declare_setting(4, "passes, each with new partners", low=1)
-    target_share: float = _declare_setting(1.0, "share of the chunks that ends the exchange", low=0, high=1)
-    cycles: bool = _declare_setting(True, "rotations of three where no pair is valid")
-    beyond: bool = _declare_setting(False, "chunks without a partner in their cluster may look in all clusters")
-    swaps: int = _declare_setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
+    rounds: int = declare_setting(4, "passes, each with new partners", low=1)
+    target_share: float = declare_setting(1.0, "share of the chunks that ends the exchange", low=0, high=1)
+    cycles: bool = declare_setting(True, "rotations of three where no pair is valid")
+    beyond: bool = declare_setting(False, "chunks without a partner in their cluster may look in all clusters")
+    swaps: int = declare_setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Search(Table):
     """Which releases are compared (P1 2.3), and how one is chosen."""
 
-    size: int = _declare_setting(2, "categories that are exchanged together: all subsets of this size", low=1)
-    full: bool = _declare_setting(True, "all swapped categories at once are a candidate too")
-    draws: int = _declare_setting(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
-    sample: int = _declare_setting(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
-    points: int = _declare_setting(30, "releases recorded per sequence", low=1)
-    population: tuple[float, ...] = _declare_setting((1e6, 1e12, 1e18), "population sizes N", low=1)
-    choose_at: float = _declare_setting(0.0, "population size for the choice; 0: the middle one", low=0)
-    risk: str = _declare_setting(
+    size: int = declare_setting(2, "categories that are exchanged together: all subsets of this size", low=1)
+    full: bool = declare_setting(True, "all swapped categories at once are a candidate too")
+    draws: int = declare_setting(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
+    sample: int = declare_setting(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
+    points: int = declare_setting(30, "releases recorded per sequence", low=1)
+    population: tuple[float, ...] = declare_setting((1e6, 1e12, 1e18), "population sizes N", low=1)
+    choose_at: float = declare_setting(0.0, "population size for the choice; 0: the middle one", low=0)
+    risk: str = declare_setting(
         "bounded", "p of (2.15), or the bounded p*, which stays within (0, 1]", one_of=("paper", "bounded")
     )
-    choose: str = _declare_setting(
+    choose: str = declare_setting(
         "moved", "if the user gives no constraint: most entities moved, or lowest risk", one_of=("moved", "risk")
     )
-    min_cosine: float = _declare_setting(
+    min_cosine: float = declare_setting(
         -1.0, "if the user gives no constraint: least mean cosine of changed chunks", low=-1, high=1
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(Table):
     """Predictive checks (P1 3.2.2)."""
 
-    intruders: tuple[str, ...] = _declare_setting(("entities", "words"), "registered intruders; empty: none")
-    runs: int = _declare_setting(5, "releases drawn", low=1)
-    folds: int = _declare_setting(
+    intruders: tuple[str, ...] = declare_setting(("entities", "words"), "registered intruders; empty: none")
+    runs: int = declare_setting(5, "releases drawn", low=1)
+    folds: int = declare_setting(
         10, "parts of the chunks; each is judged by a model that learnt from the others", low=2
     )
-    llm_runs: int = _declare_setting(0, "how many of the draws a language model judges; 0: all", low=0)
-    llm_kind: str = _declare_setting("text", "kind of document in its prompt, such as earnings call transcript")
-    llm_reply: str = _declare_setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
-    llm_aliases: tuple[str, ...] = _declare_setting(
+    llm_runs: int = declare_setting(0, "how many of the draws a language model judges; 0: all", low=0)
+    llm_kind: str = declare_setting("text", "kind of document in its prompt, such as earnings call transcript")
+    llm_reply: str = declare_setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
+    llm_aliases: tuple[str, ...] = declare_setting(
         (), "metadata keys whose values count as the protected one, such as ticker"
     )
-    llm_listed: bool = _declare_setting(False, "it may choose from the protected values, unlike in the paper")
+    llm_listed: bool = declare_setting(False, "it may choose from the protected values, unlike in the paper")
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class Axes(Table):
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 
-    threshold: tuple[float, ...] = _declare_setting((75.0,), "values of read.threshold", low=0, high=100)
-    family: tuple[str, ...] = _declare_setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
-    clusters: tuple[int, ...] = _declare_setting((10, 20), "components", low=1)
-    min_weight: tuple[float, ...] = _declare_setting((0.005, 0.01), "least weights", low=0, high=1)
+    threshold: tuple[float, ...] = declare_setting((75.0,), "values of read.threshold", low=0, high=100)
+    family: tuple[str, ...] = declare_setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
+    clusters: tuple[int, ...] = declare_setting((10, 20), "components", low=1)
+    min_weight: tuple[float, ...] = declare_setting((0.005, 0.01), "least weights", low=0, high=1)
 
 
 CATEGORIES: Mapping[str, str] = MappingProxyType(
@@ -251,7 +256,7 @@ class Settings:
             data = path.read_bytes()
         except OSError as error:
             raise UsageError(f"cannot read settings {path}: {error.strerror}") from None
-        return _parse(data, str(path), path.parent)
+        return _parse_settings(data, str(path), path.parent)
 
     def with_(self, changes: Mapping[str, object]) -> Settings:
         """Return a copy with some values changed.
@@ -267,7 +272,7 @@ class Settings:
             table, _, key = name.partition(".")
             if table not in _TABLES or not key:
                 raise UnknownNameError("setting", name, [setting for setting, _, _ in describe_settings()])
-            raw.setdefault(table, {})[key] = list(value) if isinstance(value, tuple) else value
+            raw.setdefault(table, {})[key] = value
         return _change_settings(self, raw, "")
 
     def fallback_for(self, category: str) -> str:
@@ -305,7 +310,7 @@ def describe_settings() -> list[tuple[str, object, str]]:
 @cache
 def _load_preset(name: str) -> Settings:
     data = files("allonym.swap").joinpath("presets", f"{name}.toml").read_bytes()
-    return _parse(data, f"preset {name}", None)
+    return _parse_settings(data, f"preset {name}", None)
 
 
 def _restore_settings(values: dict[str, Any], description: str) -> Settings:
@@ -313,7 +318,7 @@ def _restore_settings(values: dict[str, Any], description: str) -> Settings:
     return _change_settings(empty, {table: values[table] for table in _TABLES}, "")
 
 
-def _parse(data: bytes, where: str, folder: Path | None) -> Settings:
+def _parse_settings(data: bytes, where: str, folder: Path | None) -> Settings:
     try:
         raw = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -367,7 +372,7 @@ def _change_group(base: Any, values: Mapping[str, object], where: str) -> Any:
 
 def _check_value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
     if get_origin(kind) is tuple:
-        if not isinstance(value, list):
+        if not isinstance(value, (list, tuple)):
             raise UsageError(f"{where} must be a list, got {type(value).__name__}")
         return tuple(_check_value(v, get_args(kind)[0], about, where) for v in value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

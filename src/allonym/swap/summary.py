@@ -14,7 +14,7 @@ from math import log
 
 from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request
-from allonym.llm.templates import build_messages
+from allonym.llm.templates import TEXT, build_messages, make_object_schema
 from allonym.text.names import normalize_surface
 from allonym.text.words import compile_words, find_words
 
@@ -22,12 +22,7 @@ SHARE = 0.5
 """Most of a chunk's sentences that a summary keeps, as a share; one at least."""
 
 _WORD = compile_words(digits=False, least=3)
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"summary": {"type": "string"}},
-    "required": ["summary"],
-    "additionalProperties": False,
-}
+_SCHEMA = make_object_schema({"summary": TEXT})
 
 
 @dataclass(frozen=True, slots=True)

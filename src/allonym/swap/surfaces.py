@@ -19,12 +19,12 @@ from importlib.resources import files
 from allonym.errors import UsageError
 from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
-from allonym.replace.context import find_article, find_core, fit_article, grow_span, is_attached
 from allonym.replace.naming import Piece, parse_name, pluralise_name
+from allonym.replace.wording import change_article, fit_article, grow_span, is_word_character, trim_mention
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
 from allonym.swap.recoding import Recoding, recoding
-from allonym.swap.terms import stem
+from allonym.swap.terms import stem_word
 from allonym.text.names import normalize_organization, normalize_surface
 
 _DETERMINED = re.compile(
@@ -48,7 +48,7 @@ Change = tuple[int, int, str]
 def get_top_label(label: str, category: str) -> str:
     """Return the topmost label above a mention's, by which the sentence around it is read."""
     label = label if label in TAXONOMY else get_category_label(category)
-    return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
+    return TAXONOMY.get_family(label)
 
 
 def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") -> list[Change]:
@@ -67,14 +67,14 @@ def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") ->
     out = []
     is_person = get_top_label(get_category_label(value.category), value.category) == "PERSON"
     for span in value.spans:
-        a, b = find_core(text, span.start, span.end, get_top_label(span.label, value.category))
+        a, b = trim_mention(text, span.start, span.end, get_top_label(span.label, value.category))
         mention = text[a:b]
         if is_person:
             new = _fit_person(mention, value.forms, donor.forms)
         else:
             new = _fit_name(mention, value.forms, donor.forms, classify_position(text, a) if language == "en" else "")
             if value.category == donor.category == "Term" and language == "en":
-                new = _inflect(mention, new)
+                new = _inflect_noun(mention, new)
         if new == mention:
             new = next((f for f in donor.forms if f != mention), new)
         out.append((a, b, new))
@@ -90,15 +90,12 @@ def adjust_articles(text: str, changes: list[Change], low: int = 0) -> list[Chan
         limit = changes[n + 1][0] if n + 1 < len(changes) else len(text)
         a, b = grow_span(text, first, last, end, limit)
         before = text[a - 1 : a] if a > end else last_char
-        if new and before and is_attached(before) and is_attached(new[0]):
+        if new and before and is_word_character(before) and is_word_character(new[0]):
             new = " " + new
-        if new and b < limit and is_attached(new[-1]) and is_attached(text[b]):
+        if new and b < limit and is_word_character(new[-1]) and is_word_character(text[b]):
             new += " "
-        if new and a > 1 and text[a - 2] in "anAN" and (place := find_article(text, a, end)) is not None:
-            old_article = text[place[0] : place[1]]
-            new_article = fit_article(old_article, new)
-            if new_article is not None and new_article != old_article:
-                out.append((*place, new_article))
+        if new and a > 1 and text[a - 2] in "anAN" and (article := change_article(text, a, end, new)) is not None:
+            out.append(article)
         out.append((a, b, new))
         end, last_char = b, new[-1:] or before
     return out
@@ -183,14 +180,14 @@ def _adjust_plural(surface: str, forms: tuple[str, ...], new: str, donor: tuple[
     return new
 
 
-def _inflect(surface: str, new: str) -> str:
+def _inflect_noun(surface: str, new: str) -> str:
     """Return a common noun in the number of the mention; names and acronyms stay."""
     if not (surface[-1:].islower() and new[-1:].islower()):
         return new
     noun, new_noun = surface.split()[-1].lower(), new.split()[-1]
     if not (noun.isalpha() and new_noun.isalpha()):
         return new
-    many, base = stem(noun) != noun, stem(new_noun)
+    many, base = stem_word(noun) != noun, stem_word(new_noun)
     if many == (base != new_noun.lower()):
         return new
     if many:
@@ -253,14 +250,10 @@ def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) ->
     lead = surface[: surface.find(names[0])] if titles and names else ""
     if len(titles) == 1 and title and normalize_surface(title) != normalize_surface(titles[0]):
         lead = title + lead[len(titles[0]) :]
+    old_first = normalize_surface(old_given.split()[0] if old_given else "")
     if sum(map(_is_name_or_initial, pieces)) > 1:
         new = f"{family}, {given_name}" if "," in surface and given_name and "," not in lead else full
-    elif (
-        not titles
-        and names
-        and given_name
-        and normalize_surface(names[0]) == normalize_surface(old_given.split()[0] if old_given else "")
-    ):
+    elif not titles and names and given_name and normalize_surface(names[0]) == old_first:
         new = given_name.split()[0]
     elif determiner and names and normalize_surface(names[-1]) == normalize_surface(pluralise_name(old_family)):
         return determiner + pluralise_name(family)
@@ -297,7 +290,7 @@ class GeneralNouns:
         self._recode = recode
         self._knowledge: Recoding | None = None
 
-    def noun(self, category: str, key: str) -> str:
+    def get_noun(self, category: str, key: str) -> str:
         """Return a noun such as ``bank`` for an entity; empty for categories that have none."""
         if self._recode is not None and (name := self._recode(category, key)) != key:
             return name
@@ -310,10 +303,10 @@ class GeneralNouns:
 
     def list_changes(self, text: str, value: Value) -> list[Change]:
         """Return the replacement of each mention, as :func:`fit_donor`; empty if there is no noun."""
-        noun = self.noun(value.category, value.key)
+        noun = self.get_noun(value.category, value.key)
         out = []
         for span in value.spans if noun else ():
-            a, b = find_core(text, span.start, span.end, get_top_label(span.label, value.category))
+            a, b = trim_mention(text, span.start, span.end, get_top_label(span.label, value.category))
             place = classify_position(text, a)
             first, space, _ = text[a:b].partition(" ")
             if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):

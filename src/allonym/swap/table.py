@@ -64,15 +64,14 @@ class Table:
             corpus: if given, only pairs within one document, which betray it as a unique chunk does.
         """
         pairs = ((c[0], c[1]) for c in self.cells.values() if len(c) == 2)
-        return tuple(
-            (a, b) for a, b in pairs if corpus is None or corpus.chunks[a].document == corpus.chunks[b].document
-        )
+        if corpus is None:
+            return tuple(pairs)
+        chunks = corpus.chunks
+        return tuple((a, b) for a, b in pairs if chunks[a].document == chunks[b].document)
 
     def list_class_uniques(self, corpus: Corpus) -> tuple[Cell, ...]:
         """Return the cells all of whose chunks have one protected value, to which their entities therefore point."""
-        return tuple(
-            cell for cell, chunks in self.cells.items() if len({corpus.class_of(chunk) for chunk in chunks}) == 1
-        )
+        return tuple(cell for cell, chunks in self.cells.items() if len(set(map(corpus.class_of, chunks))) == 1)
 
     def marginal(self, categories: Sequence[str]) -> Table:
         """Return the table of some of the categories, in the order given.

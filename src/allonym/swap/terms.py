@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from allonym.document import Document, Interval, Span, merge_intervals
@@ -115,10 +116,10 @@ class Terms:
         return f"Terms({sum(map(len, self.spans))} mentions, {self.share:.1%} of the words)"
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return a word in lower case without a plural's ending, so that *homes* and *home* count as one.
 
-    >>> stem("Homes"), stem("companies"), stem("losses"), stem("gas"), stem("business")
+    >>> tuple(map(stem_word, ("Homes", "companies", "losses", "gas", "business")))
     ('home', 'company', 'loss', 'gas', 'business')
     """
     low = word.lower()
@@ -134,7 +135,7 @@ def stem(word: str) -> str:
 def find_phrases(
     document: Document, spans: Iterable[Span] = (), *, language: str = "en", model: TaggerModel | None = None
 ) -> Phrases:
-    """Find the noun phrases of a document, for :func:`choose_terms`. Quick right after the embedded tagger read it.
+    """Find the noun phrases of a document, for :func:`select_terms`. Quick right after the embedded tagger read it.
 
     Args:
         document: the text.
@@ -158,7 +159,7 @@ def find_phrases(
             runs.append(tuple(run))
             run.clear()
 
-    for start, end, part in _tag_as_nouns(text) if guessed else _tag_parts(text, model):
+    for start, end, part in _tag_as_nouns(text) if guessed else _tag_parts_of_speech(text, model):
         starts.append(start)
         while i < len(covered) and covered[i][1] <= start:
             i += 1
@@ -177,12 +178,12 @@ def find_phrases(
         if run and not _JOINED.fullmatch(text[run[-1].end : start]):
             close()
         name = is_noun and not in_capitals and _is_name(text, start, surface, part == "PROPN" or guessed)
-        run.append(Word(start, end, stem(surface), is_noun, name))
+        run.append(Word(start, end, stem_word(surface), is_noun, name))
     close()
     return Phrases(tuple(runs), tuple(starts), guessed)
 
 
-def _tag_parts(text: str, model: TaggerModel | None) -> list[tuple[int, int, str]]:
+def _tag_parts_of_speech(text: str, model: TaggerModel | None) -> list[tuple[int, int, str]]:
     """Return words with their parts of speech, hyphenated ones as several, without endings after an apostrophe."""
     # Loaded with the detector's arguments, so that it is the same instance, which remembers what it has read.
     return [
@@ -210,13 +211,10 @@ def _is_name(text: str, start: int, surface: str, proper: bool) -> bool:
     return proper and surface[:1].isupper() and bool(start) and not _is_sentence_start(text, start)
 
 
-def choose_terms(
-    phrases: Sequence[Phrases],
-    classes: Sequence[str],
-    bounds: Sequence[Sequence[Interval]],
-    options: TermOptions | None = None,
+def select_terms(
+    phrases: Sequence[Phrases], classes: Sequence[str], bounds: Sequence[Sequence[Interval]], options: TermOptions
 ) -> Terms:
-    """Choose the phrases of a corpus that give its protected values away.
+    """Select the phrases of a corpus that give its protected values away.
 
     Args:
         phrases: per document, its noun phrases.
@@ -227,16 +225,12 @@ def choose_terms(
     Returns:
         Sorted disjoint spans per document, all inside chunks. Deterministic; ties are decided by the words.
     """
-    options = options or TermOptions()
     warnings: list[str] = []
     if any(p.guessed for p in phrases):
         warnings.append("terms: parts of speech are known for English only; terms may be any runs of words")
-    chunks = [_assign_to_chunks(p, bound) for p, bound in zip(phrases, bounds, strict=True)]
-    total = sum(
-        bisect_left(p.words, end) - bisect_left(p.words, start)
-        for p, bound in zip(phrases, bounds, strict=True)
-        for start, end in bound
-    )
+    pairs = list(zip(phrases, bounds, strict=True))
+    chunks = [_assign_to_chunks(p, bound) for p, bound in pairs]
+    total = sum(bisect_left(p.words, b) - bisect_left(p.words, a) for p, bound in pairs for a, b in bound)
     if len(set(classes)) < 2:
         warnings.append("terms: there is one protected value only, so nothing can point to it")
     if len(set(classes)) < 2 or not total:
@@ -245,22 +239,13 @@ def choose_terms(
     scores = counts.score_words(options)
     ranked = sorted(scores, key=lambda item: (item not in counts.rare, -scores[item], item))
     rank = {item: i for i, item in enumerate(ranked)}
-    documents = [
-        [_rank_runs(runs, class_, rank) for runs in chunk_runs]
-        for chunk_runs, class_ in zip(chunks, classes, strict=True)
-    ]
-    count, used = _choose_word_count(documents, len(ranked), int(options.share * total), options)
-    spans = tuple(
-        tuple(
-            sorted(
-                Span(words[0].start, words[-1].end, LABEL, 1.0, SOURCE)
-                for runs in chunk_runs
-                for words in _pick_mentions(runs, count, options)
-            )
-        )
-        for chunk_runs in documents
-    )
-    return Terms(spans, used / total, {item: scores[item] for item in ranked[:count]}, tuple(warnings))
+    documents = [[_rank_runs(runs, c, rank) for runs in some] for some, c in zip(chunks, classes, strict=True)]
+    count, used = _count_term_words(documents, len(ranked), int(options.share * total), options)
+    spans = []
+    for document in documents:
+        mentions = chain.from_iterable(_pick_mentions(runs, count, options) for runs in document)
+        spans.append(tuple(sorted(Span(m[0].start, m[-1].end, LABEL, 1.0, SOURCE) for m in mentions)))
+    return Terms(tuple(spans), used / total, {item: scores[item] for item in ranked[:count]}, tuple(warnings))
 
 
 Runs = list[tuple[Word, ...]]
@@ -289,7 +274,7 @@ class _Counts:
         for chunk_runs, class_, bound in zip(chunks, classes, bounds, strict=True):
             self.size[class_] += len(bound)
             for runs in chunk_runs:
-                words = [word for run in runs for word in run]
+                words = list(chain.from_iterable(runs))
                 self.holders.update({(class_, word.stem) for word in words})
                 self.mentions.update((class_, word.stem) for word in words)
                 self.names.update((class_, word.stem) for word in words if word.name)
@@ -340,22 +325,18 @@ def _rank_runs(runs: Runs, class_: str, rank: Mapping[tuple[str, str], int]) -> 
     return [(run, ranks) for run, ranks in ranked if min(ranks) < _NONE]
 
 
-def _choose_word_count(
+def _count_term_words(
     documents: Sequence[Sequence[Ranked]], most: int, budget: int, options: TermOptions
 ) -> tuple[int, int]:
-    """Return how many of the ranked words may be terms, and the words in these terms.
+    """Return how many of the ranked words may be terms, and the number of words in these terms.
 
     The budget limits the latter; the number of words is nearly the most within it.
     """
     low, used, high = 0, 0, most
     while low < high and used < _NEAR * budget:
         middle = (low + high + 1) // 2
-        words = sum(
-            len(mention)
-            for chunk_runs in documents
-            for runs in chunk_runs
-            for mention in _pick_mentions(runs, middle, options)
-        )
+        chunks = chain.from_iterable(documents)
+        words = sum(len(mention) for runs in chunks for mention in _pick_mentions(runs, middle, options))
         if words <= budget:
             low, used = middle, words
         else:

@@ -22,6 +22,7 @@ from sklearn.model_selection import GroupKFold
 from allonym.errors import DataError, UsageError
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
+from allonym.stats.samples import share
 from allonym.swap.corpus import Corpus
 
 STAND_IN = "U = exp(D / (n d))"
@@ -55,7 +56,7 @@ class Utility:
     flags: tuple[str, ...] = ()
 
 
-def compute_kept_share(distance: float, n: int, d: int) -> float:
+def compute_distance_utility(distance: float, n: int, d: int) -> float:
     """Return exp(D / (n d)), which stands in for U where the ratio of (2.18) misleads."""
     return math.exp(min(distance / (n * d), 700.0))
 
@@ -95,7 +96,7 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
     elif abs(distance) >= total:
         flags.append(f"D exceeds the likelihood of the clusters: {STAND_IN}")
     misleading = bool(flags)
-    kept_share = compute_kept_share(distance, n, d)
+    kept_share = compute_distance_utility(distance, n, d)
     if distance > 0:
         flags.append("utility above 1")
     value = kept_share if misleading else 1 + distance / total
@@ -152,7 +153,7 @@ def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
         released = LogisticRegression(C=10.0, max_iter=1000).fit(new[train], targets[train])
         for row, model, rows in ((0, original, old), (1, released, old), (2, original, new)):
             right[row, test] = model.predict(rows[test]) == targets[test]
-    unchanged, learnt, applied = (_estimate_share(int(row.sum()), len(chunks)) for row in right)
+    unchanged, learnt, applied = (share(int(row.sum()), len(chunks)) for row in right)
     chance = max(counts.values()) / len(chunks)
     return Task(label, len(counts), len(chunks), unchanged, learnt, applied, chance)
 
@@ -177,12 +178,3 @@ def list_task_labels(corpus: Corpus, label: str) -> list[str]:
 
 def _to_string(value: object) -> str:
     return "" if value is None or isinstance(value, (list, tuple, dict)) else str(value)
-
-
-def _estimate_share(k: int, n: int) -> Estimate:
-    """Return a share with its 95 % interval (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    z = 1.959963984540054
-    p = k / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * ((p * (1 - p) + z * z / (4 * n)) / n) ** 0.5 / (1 + z * z / n)
-    return Estimate(p, min(max(centre - half, 0.0), p), max(min(centre + half, 1.0), p), n, "share, 95 % Wilson")

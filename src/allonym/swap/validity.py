@@ -8,10 +8,10 @@ exchange only numbers them anew; (7) they agree, or differ, in the categories in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -21,89 +21,29 @@ from allonym.labels import TAXONOMY
 from allonym.swap.categories import get_category_label
 from allonym.swap.corpus import Corpus
 from allonym.swap.entity_fit import EntityFit
-from allonym.swap.related_names import find_related
+from allonym.swap.settings import Exchange, declare_setting
+from allonym.text.names import is_within_one_edit, normalize_organization, normalize_surface
+from allonym.text.words import find_words
 
+_SMALL = frozenset("the a an of and for in on at de la le du des der die das und van von y e our".split())
+_LEAST = 6
+"""Letters from which on two names may be one misspelt name."""
 GRAMMAR = 0b1100
 """The bits of :func:`encode_name_shape` that matter for grammar: number, and small or capital letter."""
 _EXACT_FAMILIES = frozenset({"DATE_TIME", "NUMERIC"})
 """Families whose values are the same only if they are equal."""
-_CHOICES = {
-    "need": ("both", "any"),
-    "partners": ("same", "per-category"),
-    "counts": ("min", "all"),
-    "weights": ("uniform", "cosine"),
-}
-_RANGES = {
-    "temperature": (1e-9, 1e9),
-    "fit": (0.0, 1e9),
-    "min_cosine": (-1.0, 1.0),
-    "count_penalty": (0.0, 1e9),
-    "rounds": (1, 10**6),
-    "target_share": (0.0, 1.0),
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """The conditions of a valid exchange, and its limits. The defaults are those of P1: pairs, one pass.
+class Rules(Exchange):
+    """The conditions of a valid exchange, and its limits: the settings of an exchange, and what is exchanged (A_s).
 
-    Attributes:
-        categories: exchanged ones (A_s).
-        need: ``both``: partners hold all of them; ``any``: they share one.
-        partners: ``same``: one partner for all categories; ``per-category``: another for each, so that no combination
-            of entities moves as a whole.
-        counts: ``min``: a pair trades as many entities as the smaller side has; ``all``: a chunk goes on to further
-            partners until all its entities are gone (one to many).
-        unswapped_differ: partners must differ in a category that is not exchanged.
-        agree, differ: categories in which partners must hold the same, or not the same, entities.
-        returns: an entity may come to a class that knows it already, as in P1; else such a donor is forbidden, also
-            where it is only related (:mod:`allonym.swap.related_names`).
-        weights: ``uniform`` within a cluster, or ``cosine``: proportional to exp(cos / temperature).
-        temperature: greater than 0.
-        fit: weight of the fit of an entity to the other's place (:mod:`allonym.swap.entity_fit`) beside the cosine of
-            the chunks; 0: it does not count. Above 0 slots are matched, not chunks, which is possible only with
-            ``counts="all"`` and ``partners="per-category"``.
-        min_fit: least fit, 1 for equals; entities without a match stay and fall back.
-        min_cosine: least cosine of partners, from -1 to 1; above -1 it needs vectors.
-        count_penalty: taken off cos / temperature per entity that one partner has more than the other.
-        rounds: passes; each begins with all chunks unused and never repeats a pair.
-        target_share: share of the chunks with a swappable entity at which the exchange stops.
-        cycles: rotations of three for entities that pairs leave.
-        beyond: chunks without a partner in their cluster may look for the nearest ones in all clusters.
-        max_swaps: most swaps; None: no limit.
+    Above a ``fit`` of 0 slots are matched, not chunks, which is possible only with ``counts="all"`` and
+    ``partners="per-category"``. Unless an entity ``returns`` to a class that knows it, a donor is also forbidden where
+    it is only related (:func:`find_related_keys`).
     """
 
-    categories: tuple[str, ...]
-    need: str = "both"
-    partners: str = "same"
-    counts: str = "min"
-    unswapped_differ: bool = True
-    agree: tuple[str, ...] = ()
-    differ: tuple[str, ...] = ()
-    returns: bool = False
-    weights: str = "uniform"
-    temperature: float = 0.1
-    fit: float = 0.0
-    min_fit: float = -math.inf
-    min_cosine: float = -1.0
-    count_penalty: float = 0.0
-    rounds: int = 1
-    target_share: float = 1.0
-    cycles: bool = False
-    beyond: bool = False
-    max_swaps: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if (value := getattr(self, name)) not in allowed:
-                raise UnknownNameError(f"value of {name}", value, allowed, "rules of exchange")
-        if not self.categories:
-            raise UsageError("rules of exchange: at least one category must be exchanged")
-        for name, (low, high) in _RANGES.items():
-            if not low <= (value := getattr(self, name)) <= high:
-                raise UsageError(f"rules of exchange: {name} must be from {low:g} to {high:g}, got {value!r}")
-        if self.max_swaps is not None and self.max_swaps < 0:
-            raise UsageError(f"rules of exchange: max_swaps must be 0 or more, got {self.max_swaps}")
+    categories: tuple[str, ...] = declare_setting((), "categories that are exchanged")
 
     @property
     def draws_pairs(self) -> bool:
@@ -123,9 +63,7 @@ class Rules:
 
     def is_limit_reached(self, swaps: int, changed: int, holders: int) -> bool:
         """Whether ``swaps`` swaps, or ``changed`` of ``holders`` chunks, are as many as there may be."""
-        if self.max_swaps is not None and swaps >= self.max_swaps:
-            return True
-        return self.target_share < 1.0 and changed >= self.target_share * holders
+        return 0 < self.swaps <= swaps or (self.target_share < 1.0 and changed >= self.target_share * holders)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,13 +98,15 @@ class Ground:
         per_document = [codes.setdefault(c, len(codes)) for c in corpus.classes]
         classes = np.array([per_document[c.document] for c in corpus.chunks], np.int64)
         numbers: dict[tuple[str, bool], int] = {}
-        exact = {c: _is_exact(c) for c in {v.category for chunk in corpus.chunks for v in chunk.values}}
+        chunks = [chunk.values for chunk in corpus.chunks]
+        exact = {c: _is_exact_category(c) for c in {v.category for values in chunks for v in values}}
         keys = tuple(
-            tuple(numbers.setdefault((v.key, exact[v.category]), len(numbers)) for v in chunk.values)
-            for chunk in corpus.chunks
+            tuple(numbers.setdefault((v.key, exact[v.category]), len(numbers)) for v in values) for values in chunks
         )
         count = len(numbers)
-        related = find_related([*(k for k, _ in numbers), *codes], [*(e for _, e in numbers), *(False for _ in codes)])
+        related = find_related_keys(
+            [*(k for k, _ in numbers), *codes], [*(e for _, e in numbers), *[False] * len(codes)]
+        )
         known_sets: list[set[int]] = [set(related[count + c]) for c in range(len(codes))]
         for i, chunk_keys in enumerate(keys):
             for k in chunk_keys:
@@ -177,11 +117,11 @@ class Ground:
             corpus,
             classes,
             keys,
-            tuple(tuple(encode_name_shape((*v.forms, v.key)[0]) for v in chunk.values) for chunk in corpus.chunks),
+            tuple(tuple(encode_name_shape((*v.forms, v.key)[0]) for v in values) for values in chunks),
             tuple(frozenset(j for j in group if j < count) for group in related[:count]),
             tuple(frozenset(k) for k in known_sets),
             {
-                c: tuple(tuple(i for i, v in enumerate(chunk.values) if v.category == c) for chunk in corpus.chunks)
+                c: tuple(tuple(i for i, v in enumerate(values) if v.category == c) for values in chunks)
                 for c in corpus.categories
             },
         )
@@ -192,7 +132,7 @@ class Ground:
             self._fit.append(EntityFit.of(self.corpus))
         return self._fit[0]
 
-    def cells(self, category: str) -> Any:
+    def number_cells(self, category: str) -> Any:
         """Return (n,) int64: a number for the set of entities that each chunk holds in the category; 0 for none."""
         if category not in self._cells:
             keys = self.keys
@@ -200,9 +140,9 @@ class Ground:
         return self._cells[category]
 
 
-def _is_exact(category: str) -> bool:
+def _is_exact_category(category: str) -> bool:
     label = get_category_label(category)
-    return label in TAXONOMY and TAXONOMY.lineage(label)[-1] in _EXACT_FAMILIES
+    return TAXONOMY.get_family(label) in _EXACT_FAMILIES
 
 
 @lru_cache(maxsize=65536)
@@ -236,7 +176,9 @@ def combine_codes(codes: Sequence[Any], n: int) -> Any:
 
 
 def check_rules(corpus: Corpus, rules: Rules) -> None:
-    """Raise :class:`UsageError` if a category is not one of the corpus, or must not be exchanged."""
+    """Raise :class:`UsageError` if a category is not one of the corpus, or must not be exchanged, or none is."""
+    if not rules.categories:
+        raise UsageError("rules of exchange: at least one category must be exchanged")
     for category in (*rules.categories, *rules.agree, *rules.differ):
         if category not in corpus.categories:
             raise UnknownNameError("category", category, corpus.categories, "rules of exchange")
@@ -250,11 +192,7 @@ def check_rules(corpus: Corpus, rules: Rules) -> None:
 
 
 def group_into_buckets(
-    ground: Ground,
-    labels: Any,
-    rules: Rules,
-    groups: Sequence[str] | None,
-    allowed: Collection[int] | None,
+    ground: Ground, labels: Any, rules: Rules, groups: Sequence[str] | None, allowed: Collection[int] | None
 ) -> list[list[int]]:
     """Return the chunks that may trade, by cluster, group of donors, and the categories in which partners must agree.
 
@@ -265,7 +203,7 @@ def group_into_buckets(
     parts = [np.unique(np.asarray(labels), return_inverse=True)[1].reshape(n)]
     if groups is not None:
         parts.append(np.array([names.setdefault(g, len(names)) for g in groups], np.int64))
-    parts += [ground.cells(c) for c in rules.agree]
+    parts += [ground.number_cells(c) for c in rules.agree]
     bucket_of = combine_codes(parts, n)
     test = all if rules.need == "both" else any
     slots = [ground.slots[c] for c in rules.categories]
@@ -283,16 +221,21 @@ def list_differing_codes(ground: Ground, rules: Rules) -> list[Any]:
     out = [ground.classes]
     if rules.unswapped_differ:
         others = [c for c in ground.corpus.categories if c not in rules.categories]
-        out.append(combine_codes([ground.cells(c) for c in others], n))
-    return out + [ground.cells(c) for c in rules.differ]
+        out.append(combine_codes([ground.number_cells(c) for c in others], n))
+    return out + [ground.number_cells(c) for c in rules.differ]
 
 
-def encode_categories(cells: Sequence[Any], n: int) -> Any:
-    """Return (n,) int64: which of the swapped categories each chunk holds, one bit for each; ``cells`` per category."""
-    out = np.zeros(n, np.int64)
+def list_pair_codes(codes: Sequence[Any], cells: Sequence[Any], n: int) -> tuple[list[Any], Any]:
+    """Return codes, (n,) each, in all of which partners must differ, and (n,) bits, of which they must share one.
+
+    Args:
+        codes: of :func:`list_differing_codes`.
+        cells: for each swapped category, the number of each chunk's set of entities; a bit says whether it has any.
+    """
+    bits = np.zeros(n, np.int64)
     for bit, numbers in enumerate(cells):
-        out |= (numbers > 0).astype(np.int64) << bit
-    return out
+        bits |= (numbers > 0).astype(np.int64) << bit
+    return [*codes, combine_codes(cells, n)], bits
 
 
 def list_valid_pairs(
@@ -307,9 +250,8 @@ def list_valid_pairs(
     check_rules(corpus, rules)
     ground = Ground.of(corpus)
     n = len(corpus.chunks)
-    cells = [ground.cells(c) for c in rules.categories]
-    codes = [*list_differing_codes(ground, rules), combine_codes(cells, n)]
-    shared = encode_categories(cells, n)
+    cells = [ground.number_cells(c) for c in rules.categories]
+    codes, shared = list_pair_codes(list_differing_codes(ground, rules), cells, n)
     pairs = []
     for members in group_into_buckets(ground, labels, rules, groups, allowed):
         for position, i in enumerate(members, 1):
@@ -319,3 +261,78 @@ def list_valid_pairs(
                 valid &= code[rest] != code[i]
             pairs += [(i, int(j)) for j in rest[valid]]
     return iter(sorted(pairs))
+
+
+# Names that count as the same
+
+
+def split_name_words(key: str) -> frozenset[str]:
+    """Return the words that characterise a name: without legal forms, small words and marks such as ``+jr``.
+
+    >>> sorted(split_name_words("the bank of acme, inc."))
+    ['acme', 'bank']
+    """
+    bare = normalize_surface(key) if key else ""
+    for words in (find_words(normalize_organization(bare)), find_words(bare)):
+        if significant := [w for w in words if w not in _SMALL]:
+            return frozenset(significant)
+    return frozenset(find_words(bare) or (bare,))
+
+
+def find_related_keys(keys: Sequence[str], exact: Sequence[bool] | None = None) -> list[frozenset[int]]:
+    """Return for each key the indices of those that count as the same, itself among them; symmetric.
+
+    None of them is put where another is known already: a donor ``Acme Corporation`` is no substitute in a text whose
+    author speaks of ``Acme``. Two keys are related if the words of one are among those of the other (legal forms and
+    small words do not count), if they differ in one letter only, or if one abbreviates the other. To be too strict
+    costs an exchange; to be too lax gives the text's author away.
+
+    Args:
+        keys: names in normal form.
+        exact: which of them are the same only as their equals, e.g. dates; None: none.
+    """
+    related: list[set[int]] = [{i} for i in range(len(keys))]
+    words = [split_name_words(k) if exact is None or not exact[i] else frozenset() for i, k in enumerate(keys)]
+    pairs = chain(_pair_contained_names(words), _pair_misspelt_names(keys, words), _pair_abbreviated_names(keys, words))
+    for i, j in pairs:
+        related[i].add(j)
+        related[j].add(i)
+    return [frozenset(group) for group in related]
+
+
+def _pair_contained_names(names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of which one has all words of the other."""
+    holders: dict[str, list[int]] = {}
+    for i, words in enumerate(names):
+        for word in words:
+            holders.setdefault(word, []).append(i)
+    for i, words in enumerate(names):
+        if words:
+            rarest = min((holders[w] for w in words), key=len)
+            yield from ((i, j) for j in rarest if j != i and words <= names[j])
+
+
+def _pair_misspelt_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs that differ in one letter, or only in how the words are joined."""
+    letters = ["".join(w for w in find_words(normalize_surface(k)) if w in names[i]) for i, k in enumerate(keys)]
+    by_rest: dict[str, list[int]] = {}
+    for i, word in enumerate(letters):
+        if names[i] and len(word) >= _LEAST and not any(c.isdigit() for c in word):
+            for rest in {word, *(word[:n] + word[n + 1 :] for n in range(len(word)))}:
+                by_rest.setdefault(rest, []).append(i)
+    for group in by_rest.values():
+        if len(group) <= 64:
+            yield from ((i, j) for i, j in combinations(group, 2) if is_within_one_edit(letters[i], letters[j]))
+
+
+def _pair_abbreviated_names(keys: Sequence[str], names: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of a name of several words and its initials."""
+    short: dict[str, list[int]] = {}
+    for i, words in enumerate(names):
+        if len(words) == 1 and 2 <= len(word := next(iter(words))) <= 6 and word.isalpha():
+            short.setdefault(word, []).append(i)
+    for i, key in enumerate(keys):
+        if len(names[i]) > 1:
+            full = find_words(normalize_surface(key))
+            for initials in {"".join(w[0] for w in full), "".join(w[0] for w in full if w in names[i])}:
+                yield from ((i, j) for j in short.get(initials, ()))

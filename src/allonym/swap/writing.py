@@ -225,24 +225,16 @@ class _Writer:
         key: bytes | str | None,
         scope: str,
     ) -> None:
-        self.corpus, self.placed, self.policy, self.nouns, self.key, self.scope = (
-            corpus,
-            placed,
-            policy,
-            nouns,
-            key,
-            scope,
-        )
+        self.corpus, self.placed, self.policy = corpus, placed, policy
+        self.nouns, self.key, self.scope = nouns, key, scope
         for category, treatment in fallback.items():
             if treatment not in FALLBACKS:
                 raise UnknownNameError("fall-back", treatment, FALLBACKS, f"category {category}")
         self.fallback = {c: fallback.get(c, fallback.get("*", "keep")) for c in corpus.swapped}
         self.fallback |= {c: t for c, t in fallback.items() if corpus.categories.get(c) == "free"}
+        slots = [corpus.slots_of(c) for c in range(len(corpus.chunks))]
         self.treatments = [
-            tuple(
-                "swap" if slot in placed else self._get_fallback(value.category) for slot, value in corpus.slots_of(c)
-            )
-            for c in range(len(corpus.chunks))
+            ["swap" if s in placed else self._get_fallback(v.category) for s, v in pairs] for pairs in slots
         ]
         rules: dict[str, Rule] = {}
         for value, treatment in self._iterate_values():
@@ -251,9 +243,8 @@ class _Writer:
                 rule = policy.rule(label)
                 rules[label] = rule if rule.operator == treatment else Rule(treatment)
         self.rules = policy.with_(rules=MappingProxyType(rules), default=Rule("suppress"))
-        self.categories = {
-            label.name: find_category(label.name, corpus.categories, policy.taxonomy) for label in policy.taxonomy
-        }
+        names = [label.name for label in policy.taxonomy]
+        self.categories = {name: find_category(name, corpus.categories, policy.taxonomy) for name in names}
 
     def _get_fallback(self, category: str) -> str:
         return self.fallback.get(category, "keep")
@@ -324,11 +315,11 @@ class _Writer:
                 if spans:
                     values.append((value, spans))
         book = _Numbering(e.replacement for e in base if e.operator.startswith("tag@"))
-        entities = self._list_entities(d, values, fixed)
+        entities = self._group_spans_into_entities(d, values, fixed)
         plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, given=fixed)
         return combine_edits(base, plan.edits, document.text)
 
-    def _list_entities(
+    def _group_spans_into_entities(
         self, d: int, values: Sequence[tuple[Value, Sequence[Span]]], fixed: Collection[Span]
     ) -> list[Entity]:
         """Return the values as entities of the document, linked as its own are; fixed mentions are separate ones."""
@@ -364,11 +355,9 @@ class _Writer:
         if corpus.settings.get("rest") != "anonymize":
             covered = merge_intervals((e.start, e.end) for e in (*out, *edits))
             section = merge_intervals(corpus.sections[d])
-            for stretch in everything(document):
-                for gap in subtract_intervals(stretch, section):
-                    out += [
-                        Edit(a, b, "", "", 0, DROP, document.text[a:b]) for a, b in subtract_intervals(gap, covered)
-                    ]
+            gaps = [gap for stretch in everything(document) for gap in subtract_intervals(stretch, section)]
+            rest = [piece for gap in gaps for piece in subtract_intervals(gap, covered)]
+            out += [Edit(a, b, "", "", 0, DROP, document.text[a:b]) for a, b in rest]
         return sorted(out, key=_start)
 
     # Summaries
@@ -384,9 +373,8 @@ class _Writer:
         if policy.llm["url"]:
             from allonym.llm import client_for
 
-            client = client_for(
-                policy.llm, derive_operator_key(self.key, "llm cache") if self.key is not None else None
-            )
+            secret = None if self.key is None else derive_operator_key(self.key, "llm cache")
+            client = client_for(policy.llm, secret)
             summaries = request_summaries(client, [self._make_passage(c, rarity) for c in chosen], policy.language)
         out: dict[int, list[Edit]] = {}
         counts = Counter("extracted" if summary is None else "model" for summary in summaries)
@@ -394,21 +382,20 @@ class _Writer:
             chunk = corpus.chunks[c]
             text = corpus.documents[chunk.document].text
             if summary is None:
-                new = [(a, b, "") for a, b in self._list_omitted(c, text, rarity)]
+                new = [(a, b, "") for a, b in self._list_omitted_sentences(c, text, rarity)]
             else:
                 body = text[chunk.start : chunk.end]
                 new = [(chunk.start, chunk.end, summary + body[len(body.rstrip()) :])]
             out.setdefault(chunk.document, []).extend(Edit(a, b, t, "", 0, SUMMARY, text[a:b]) for a, b, t in new)
         return out, {sort: counts[sort] for sort in ("extracted", "model") if counts[sort]}
 
-    def _list_omitted(self, c: int, text: str, rarity: Rarity) -> list[tuple[int, int]]:
+    def _list_omitted_sentences(self, c: int, text: str, rarity: Rarity) -> list[tuple[int, int]]:
         """Return the sentences of a chunk that its extracted summary omits."""
         chunk = self.corpus.chunks[c]
         spans = [(s.start, s.end) for v in chunk.values for s in v.spans]
         tiles = join_cut_tiles(split_sentences(text, chunk.start, chunk.end), spans)
-        removed = [
-            s for v, t in zip(chunk.values, self.treatments[c], strict=True) if t == "summarise" for s in v.spans
-        ]
+        pairs = zip(chunk.values, self.treatments[c], strict=True)
+        removed = [span for value, treatment in pairs if treatment == "summarise" for span in value.spans]
         clean = [not any(s.start < b and a < s.end for s in removed) for a, b in tiles]
         chosen = choose_sentences([text[a:b] for a, b in tiles], clean, rarity)
         return merge_intervals(tile for n, tile in enumerate(tiles) if n not in chosen)
@@ -419,11 +406,8 @@ class _Writer:
         text, edits = corpus.documents[chunk.document].text, corpus.plans[chunk.document].edits
         covers = [Edit(s.start, s.end, f"[{v.category}]", "") for v in chunk.values for s in v.spans]
         covers.sort(key=_start)
-        names = {
-            corpus.class_of(c),
-            *(e.original for e in edits if e.original),
-            *(f for v in chunk.values for f in v.forms),
-        }
+        names = {corpus.class_of(c), *(e.original for e in edits if e.original)}
+        names.update(form for value in chunk.values for form in value.forms)
         words = {word for name in names for word in list_words(name)}
         rare = frozenset(w for w in words if rarity.holders.get(w, 0) < max(2.0, COMMON * rarity.chunks))
         combined = combine_edits(select_edits(edits, chunk.start, chunk.end), covers, text)
@@ -448,7 +432,7 @@ class _Writer:
                 if edit.replacement:
                     position = after.shift(edit.start) - start
                     marks.append(Mark(position, position + len(edit.replacement), category, kind))
-                marks_before.append(_mark_original(edit, chunk, before, category, kind))
+                marks_before.append(_make_original_mark(edit, chunk, before, category, kind))
             out[c] = ChunkText(text[start:end], start, end, tuple(marks), tuple(marks_before))
         return out
 
@@ -468,7 +452,7 @@ class _OffsetMap:
         return max(offset, self._edits[i - 1].end if i else 0) + self._shifts[i]
 
 
-def _mark_original(edit: Edit, chunk: Chunk, offsets: _OffsetMap, category: str, kind: str) -> Mark:
+def _make_original_mark(edit: Edit, chunk: Chunk, offsets: _OffsetMap, category: str, kind: str) -> Mark:
     first = offsets.shift(chunk.start)
     start, end = offsets.shift(edit.start) - first, offsets.shift(edit.end) - first
     return Mark(start, min(end, len(chunk.text)), category, kind)

@@ -1,7 +1,8 @@
-"""What every part of the package needs to read text: folded letters, words, names of people, lists of terms.
+"""What every part of the package needs to read text: folded letters, words, names, placeholders, lists of terms.
 
 - :mod:`allonym.text.fold` removes differences of case, diacritics, letters and script, level by level.
-- :mod:`allonym.text.words` finds words, tokens and the borders of sentences and lines.
+- :mod:`allonym.text.words` says what a word and a token is.
 - :mod:`allonym.text.names` brings names to a normal form and compares them.
+- :mod:`allonym.text.placeholders` recognises what operators and other tools put in the place of names.
 - :mod:`allonym.text.terms` reads lists of terms.
 """

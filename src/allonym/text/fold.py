@@ -137,6 +137,9 @@ def spell_out(text: str) -> str:
 def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
     """Return the folded text, and as a second item its folded spelled-out form where that differs.
 
+    Two names agree where they share a spelling: ``Müller`` with ``Muller`` and with ``Mueller``. ``Muller`` and
+    ``Mueller`` do not agree: neither has a letter that could be written in both ways.
+
     >>> fold_spellings("Müller"), fold_spellings("Mueller")
     (('muller', 'mueller'), ('mueller',))
     """
@@ -144,14 +147,6 @@ def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
     if text.isascii() or (spelled := fold(spell_out(text), level)) == folded:
         return (folded,)
     return folded, spelled
-
-
-def is_same_spelling(a: str, b: str) -> bool:
-    """Return whether two texts agree in one of their spellings: ``Müller`` with ``Muller`` and with ``Mueller``.
-
-    ``Muller`` and ``Mueller`` do not agree: neither has a letter that could be written in both ways.
-    """
-    return not set(fold_spellings(a)).isdisjoint(fold_spellings(b))
 
 
 def expand_letters(text: str) -> str:

@@ -60,7 +60,7 @@ def normalize_address(surface: str) -> str:
 def join_spelled_letters(text: str, least: int) -> str:
     """Return the letters of a word that is spelled one by one, at least ``least`` of them; else an empty string.
 
-    >>> spelled("m-a-r-k", 3), spelled("mark", 3)
+    >>> join_spelled_letters("m-a-r-k", 3), join_spelled_letters("mark", 3)
     ('mark', '')
     """
     if len(text) < 2 * least - 1 or text[1].isalnum():
@@ -86,7 +86,7 @@ def parse_person(text: str) -> Form:
 
     Generation marks stand last, as ``+jr``.
 
-    >>> person("mrs ada brook jr.")
+    >>> parse_person("mrs ada brook jr.")
     (('ada', 'brook', '+jr'), 'f')
     """
     if text.isalpha():

@@ -141,7 +141,7 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
 
     Args:
         text: any text; signs may be escaped as in XML or JSON.
-        grammars: further grammars, such as :func:`allonym.replace.mention.policy_grammars` gives for a policy.
+        grammars: further grammars, such as :func:`allonym.replace.mention.list_policy_grammars` gives for a policy.
     """
     pattern, forms = _compile_grammars((*grammars, *_list_declared_grammars(), *PEERS))
     placeholders = []
@@ -151,7 +151,7 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
         if label is None:
             position = match.start() + 1
             continue
-        part = "X" if match.lastgroup == "cover" else _part_of_speech(label)
+        part = "X" if match.lastgroup == "cover" else _find_part_of_speech(label)
         placeholders.append(Placeholder(*match.span(), label, part))
         position = match.end()
     return placeholders
@@ -202,16 +202,16 @@ def _compile_grammars(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], t
     covers: list[str] = []
     starts = ""
     for grammar in dict.fromkeys(grammars):
-        starts += grammar.signs + "".join(_first_characters(template, grammar) for template in grammar.templates)
+        starts += grammar.signs + "".join(_list_first_characters(template, grammar) for template in grammar.templates)
         if grammar.signs:
-            covers.append(_cover_pattern(grammar.signs, grammar.least))
+            covers.append(_build_mask_pattern(grammar.signs, grammar.least))
         for template in grammar.templates:
-            head, middle, tail = _template_patterns(template, grammar.code)
+            head, middle, tail = _build_template_patterns(template, grammar.code)
             if head is None:
                 literals.append(middle)
                 continue
             form = _Form(grammar.specific or bool(grammar.labels), not head.startswith(_NOT_AFTER_WORD))
-            middles.setdefault((head, _label_pattern(grammar, head), tail, form), []).append(middle)
+            middles.setdefault((head, _build_label_pattern(grammar, head), tail, form), []).append(middle)
     alternatives = []
     for index, ((head, label, tail, _), endings) in enumerate(middles.items()):
         marks = "|".join(dict.fromkeys(filter(None, endings)))
@@ -225,7 +225,7 @@ def _compile_grammars(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], t
     return re.compile(f"(?=[{prefix}])(?:{'|'.join(alternatives)})"), tuple(form for *_, form in middles)
 
 
-def _first_characters(template: str, grammar: Grammar) -> str:
+def _list_first_characters(template: str, grammar: Grammar) -> str:
     """The characters with which a filled template may begin."""
     literal, field, _, _ = next(iter(string.Formatter().parse(template)))
     if literal:
@@ -235,7 +235,7 @@ def _first_characters(template: str, grammar: Grammar) -> str:
     return string.ascii_letters + string.digits
 
 
-def _template_patterns(template: str, code: str) -> tuple[str | None, str, str]:
+def _build_template_patterns(template: str, code: str) -> tuple[str | None, str, str]:
     """Patterns for what a template has up to its label, between label and end, and at the end.
 
     Without a label, the first is None and the second is for the whole template.
@@ -257,7 +257,7 @@ def _template_patterns(template: str, code: str) -> tuple[str | None, str, str]:
     return head, "".join(filled[place + 1 :]) + ending, ""
 
 
-def _label_pattern(grammar: Grammar, head: str) -> str:
+def _build_label_pattern(grammar: Grammar, head: str) -> str:
     """The pattern of a label behind ``head``."""
     if grammar.labels:
         return "|".join(map(re.escape, sorted(grammar.labels, key=lambda name: (-len(name), name))))
@@ -266,7 +266,7 @@ def _label_pattern(grammar: Grammar, head: str) -> str:
     return _CAPITAL_LABEL if head in (_NOT_AFTER_WORD, r"\{") else _ANY_LABEL
 
 
-def _cover_pattern(signs: str, least: int) -> str:
+def _build_mask_pattern(signs: str, least: int) -> str:
     """The pattern of a run of covering signs, with marks between them as in ``***@****.***``."""
     if signs.isalpha():
         return f"(?<![A-Za-z])[{signs}]{{{least},}}(?![A-Za-z])"
@@ -281,22 +281,22 @@ def _read_label(match: re.Match[str], forms: Sequence[_Form]) -> str | None:
         return ""
     if group == "literal":
         words = _WORDS.search(match[0])
-        return _find_label_named(words[0] if words else "") or ""
+        return _find_label_by_name(words[0] if words else "") or ""
     groups = match.groupdict()
     name, mark, form = groups["l" + group[1:]], groups.get("m" + group[1:]) or "", forms[int(group[1:])]
-    label = _find_label_named(name)
-    if label is None and (form.certain or (_is_capital_name(name) and (mark if form.bracketed else mark[:1] == "_"))):
+    label = _find_label_by_name(name)
+    if label is None and (form.certain or (_looks_like_label(name) and (mark if form.bracketed else mark[:1] == "_"))):
         return ""
     return label
 
 
-def _is_capital_name(name: str) -> bool:
+def _looks_like_label(name: str) -> bool:
     """Whether a name that no scheme has looks like a label."""
     return len(name) > 1 and name.isupper() and not any(map(str.isdigit, name)) and name.count(" ") <= _MOST_SPACES
 
 
 @lru_cache(maxsize=4096)
-def _find_label_named(name: str) -> str | None:
+def _find_label_by_name(name: str) -> str | None:
     """The label of the taxonomy with this name in any scheme; empty for a name that tells none, None for no name."""
     return _map_labels_by_name().get(_fold_name(name.strip(" _")))
 
@@ -318,6 +318,6 @@ def _fold_name(name: str) -> str:
 
 
 @cache
-def _part_of_speech(label: str) -> str:
+def _find_part_of_speech(label: str) -> str:
     parts = {name: part for part, names in _PARTS_OF_SPEECH.items() for name in names.split()}
     return next((parts[name] for name in TAXONOMY.lineage(label) if name in parts), "PROPN")

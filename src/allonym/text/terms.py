@@ -29,8 +29,10 @@ def read_terms(path: Path, column: str | None = None) -> tuple[str, ...]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"cannot read term list {path}: {type(error).__name__}") from None
+    except OSError as error:
+        raise PolicyError(f"cannot read term list {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"cannot read term list {path}: it is not UTF-8") from None
     if path.suffix.lower() not in (".csv", ".tsv"):
         return tuple(line.strip() for line in text.splitlines() if line.strip())
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")

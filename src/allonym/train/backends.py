@@ -7,24 +7,22 @@ to spans.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from allonym.detect.tagger import join_name_parts
-from allonym.document import Span
-from allonym.errors import MissingExtra, UnknownNameError, UsageError
+from allonym.errors import UnknownNameError, UsageError, require_extra
 from allonym.models.tags import NAME_PARTS
-from allonym.train.labelmap import find_targets
+from allonym.train.labelmap import LabelFinder, find_targets, list_covered_labels, relabel_spans, unify_labels
 from allonym.train.records import Record, list_spans
-from allonym.train.score import Score, score_texts
-from allonym.train.unify import Targets, list_covered_labels, relabel_spans, unify_labels
+from allonym.train.score import Predict, Report, Score, score_texts
 
-BACKENDS = ("tagger", "spacy", "mitie")
-
-Predict = Callable[[Sequence[str]], list[list[Span]]]
-Report = Callable[[dict[str, Any]], None]
+_MODULES = {"tagger": "fit", "spacy": "spacy_backend", "mitie": "mitie_backend"}
+BACKENDS = tuple(_MODULES)
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -43,34 +41,25 @@ class Setup:
 
     encoder: str = ""
     language: str = "en"
-    label_map: Targets = find_targets
+    label_map: LabelFinder = find_targets
     own_labels: bool = False
 
 
-def options_type(backend: str) -> type[Any]:
+def get_options_type(backend: str) -> type[Any]:
     """Return the dataclass of a backend's options.
 
     Raises:
         UnknownNameError: no such backend.
         MissingExtra: an optional package is not installed.
     """
-    if backend == "spacy":
-        from allonym.train.spacy_backend import Options
+    if backend not in _MODULES:
+        raise UnknownNameError("backend", backend, BACKENDS)
+    return cast("type[Any]", _import_module(_MODULES[backend]).Options)
 
-        return Options
-    if backend == "mitie":
-        from allonym.train.mitie_backend import Options as MitieOptions
 
-        return MitieOptions
-    if backend == "tagger":
-        try:
-            from allonym.train.fit import Options as TaggerOptions
-        except MissingExtra:
-            raise
-        except ImportError:
-            raise MissingExtra("training the tagger", "train") from None
-        return TaggerOptions
-    raise UnknownNameError("backend", backend, BACKENDS)
+def _import_module(name: str) -> Any:
+    with require_extra("training the tagger", "train"):
+        return import_module(f"allonym.train.{name}")
 
 
 def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
@@ -80,7 +69,7 @@ def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
         UnknownNameError: the backend has no such option.
         UsageError: a value does not have the option's type.
     """
-    kind = options_type(backend)
+    kind = get_options_type(backend)
     field_types = {f.name: type(f.default) for f in fields(kind)}
     values: dict[str, Any] = {}
     for name, value in settings.items():
@@ -124,45 +113,20 @@ def train(
         The backend's summary of the run.
     """
     if backend == "tagger":
-        encoder = encoder_folder(setup.encoder)
-        try:
-            from allonym.train.build import from_records
-        except MissingExtra:
-            raise
-        except ImportError:
-            raise MissingExtra("training the tagger", "train") from None
-        return from_records(
-            records,
-            dev,
-            out,
-            encoder=encoder,
-            options=options,
-            language=setup.language,
-            label_map=setup.label_map,
-            report=report,
-            resume=resume,
-        )
-    if not setup.own_labels:
-        records, dev = unify_labels(records, setup.label_map), unify_labels(dev, setup.label_map)
-    if backend == "spacy":
-        from allonym.train import spacy_backend
-
-        return spacy_backend.fit(records, dev, out, options=options, report=report, resume=resume)
-    from allonym.train import mitie_backend
-
-    return mitie_backend.fit(records, dev, out, options=options, report=report, resume=resume)
+        settings = {"language": setup.language, "label_map": setup.label_map}
+        settings["encoder"] = find_encoder_folder(setup.encoder)
+        run = partial(_import_module("build").build_from_records, **settings)
+    else:
+        if not setup.own_labels:
+            records, dev = unify_labels(records, setup.label_map), unify_labels(dev, setup.label_map)
+        run = _import_module(_MODULES[backend]).fit
+    return cast("dict[str, Any]", run(records, dev, out, options=options, report=report, resume=resume))
 
 
 def load(backend: str, folder: Path) -> Predict:
     """Load the model that :func:`train` wrote to ``folder``. The tagger uses its balanced operating point."""
-    if backend == "spacy":
-        from allonym.train import spacy_backend
-
-        return spacy_backend.load(folder)
-    if backend == "mitie":
-        from allonym.train import mitie_backend
-
-        return mitie_backend.load(folder)
+    if backend != "tagger":
+        return cast(Predict, _import_module(_MODULES[backend]).load(folder))
     from allonym.detect.tagger import extract_spans
     from allonym.models.tagger import TaggerModel
 
@@ -171,7 +135,7 @@ def load(backend: str, folder: Path) -> Predict:
     return lambda texts: [extract_spans(text, model(text), model.labels, bars) for text in texts]
 
 
-def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
+def score_predictor(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
     """Score a model on records with the labels of their corpora, in one set of labels for all backends.
 
     If the corpus has only whole names, the name parts of a model count as one name.
@@ -188,7 +152,7 @@ def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
     return score_texts(rows)
 
 
-def encoder_folder(name: str) -> Path:
+def find_encoder_folder(name: str) -> Path:
     """Return the folder of an encoder: a local one, or the download of the hub's client.
 
     Raises:
@@ -202,10 +166,8 @@ def encoder_folder(name: str) -> Path:
         return folder
     if not _HUB.fullmatch(name) or folder.is_absolute():
         raise UsageError(f"--encoder {name}: no such folder, and no name on the hub such as owner/model")
-    try:
+    with require_extra("an encoder from the hub", "train"):
         from huggingface_hub import snapshot_download
-    except ImportError:
-        raise MissingExtra("an encoder from the hub", "train") from None
     try:
         return Path(snapshot_download(name, allow_patterns=["config.json", "model.safetensors", "vocab.txt"]))
     except Exception as error:  # the client raises exceptions of its own and of its transport

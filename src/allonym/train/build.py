@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,20 @@ from allonym.errors import DataError
 from allonym.models.tagger import TaggerModel
 from allonym.models.tags import LABELS
 from allonym.train import points
-from allonym.train.corpus import Recipe, load_corpus, make_training_lists, source_name
+from allonym.train.corpus import Recipe, get_source_name, load_corpus, make_training_lists
 from allonym.train.corrupt import Noise
-from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
-from allonym.train.export import encoder_graph, save_model, write_tagger
+from allonym.train.examples import Example, list_annotated_labels, make_example
+from allonym.train.export import make_encoder_graph, save_model, write_tagger
 from allonym.train.fit import Options, fit
-from allonym.train.labelmap import find_targets
+from allonym.train.labelmap import LabelFinder, find_targets
 from allonym.train.network import Encoder
+from allonym.train.score import Report
 
 Record = Mapping[str, Any]
-Report = Callable[[dict[str, Any]], None]
 _SPEECH = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
 
 
-def from_recipe(
+def build_from_recipe(
     recipe: Recipe,
     data: Path,
     out: Path,
@@ -53,12 +53,15 @@ def from_recipe(
     sources = [(source.repeat, examples) for source, examples in load_corpus(recipe, data, "train")]
     dev = [e for _, examples in load_corpus(recipe, data, "dev") for e in examples]
     about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
-    trained_model = _train_and_export(sources, dev, out, encoder, chosen, about, report, resume)
-    save_model(encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
-    return trained_model
+    lists = make_training_lists()
+    model = fit(sources, dev, out / "work", encoder=encoder, options=chosen, lists=lists, report=report, resume=resume)
+    write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
+    summary = calibrate_model(out, dev)
+    save_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    return summary
 
 
-def from_records(
+def build_from_records(
     train: Sequence[Record],
     dev: Sequence[Record],
     out: Path,
@@ -66,7 +69,7 @@ def from_records(
     encoder: Path,
     options: Options,
     language: str = "en",
-    label_map: Targets = find_targets,
+    label_map: LabelFinder = find_targets,
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
@@ -79,50 +82,28 @@ def from_records(
         DataError: no label of the records maps to a label of the tagger.
     """
     annotated_labels = {
-        name: list_annotated_labels([r for r in train if source_name(r) == name], name, label_map)
-        for name in map(source_name, train)
+        name: list_annotated_labels([r for r in train if get_source_name(r) == name], name, label_map)
+        for name in map(get_source_name, train)
     }
     if not any(annotated_labels.values()):
         raise DataError("no label of the training records maps to a label of the tagger; give a label map")
     lists = make_training_lists()
 
     def make_examples(records: Sequence[Record]) -> list[Example]:
-        return [
-            make_example(r, source_name(r), annotated_labels.get(source_name(r), frozenset(LABELS)), label_map, lists)
-            for r in records
-        ]
+        named = ((record, get_source_name(record)) for record in records)
+        every = frozenset(LABELS)
+        return [make_example(r, name, annotated_labels.get(name, every), label_map, lists) for r, name in named]
 
     about = {"name": out.name, "language": language, "licence": ""}
-    return _train_and_export(
-        [(1.0, make_examples(train))], make_examples(dev), out, encoder, options, about, report, resume
-    )
-
-
-def _train_and_export(
-    sources: Sequence[tuple[float, Sequence[Example]]],
-    dev: Sequence[Example],
-    out: Path,
-    encoder: Path,
-    options: Options,
-    about: dict[str, Any],
-    report: Report,
-    resume: bool,
-) -> dict[str, Any]:
+    sources, dev_set = [(1.0, make_examples(train))], make_examples(dev)
     model = fit(
-        sources,
-        dev,
-        out / "work",
-        encoder=encoder,
-        options=options,
-        lists=make_training_lists(),
-        report=report,
-        resume=resume,
+        sources, dev_set, out / "work", encoder=encoder, options=options, lists=lists, report=report, resume=resume
     )
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
-    return calibrate(out, dev)
+    return calibrate_model(out, dev_set)
 
 
-def calibrate(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[str, Any]:
+def calibrate_model(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[str, Any]:
     """Set the temperature and the operating points of a model folder, using text that it was not trained on."""
     about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
     if dev:

@@ -143,10 +143,9 @@ def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     return "".join(pieces), places
 
 
-def looks_tagged(text: str) -> bool:
+def has_tag_columns(text: str) -> bool:
     """Tell whether the first lines are columns that end in a tag."""
-    lines = [
-        line.split() for line in text.split("\n", 200)[:200] if line.strip() and not line.startswith(("#", "-DOC"))
-    ]
+    first = text.split("\n", 200)[:200]
+    lines = [line.split() for line in first if line.strip() and not line.startswith(("#", "-DOC"))]
     tagged = [fields for fields in lines if len(fields) > 1 and _TAG.fullmatch(fields[-1])]
     return bool(lines) and len(tagged) > 0.9 * len(lines)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.errors import DataError, UsageError, check_names
+from allonym.models.tags import LABELS
 from allonym.models.words import split_words
 from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
 from allonym.train.labelmap import find_targets
 from allonym.train.records import read_objects
+from allonym.train.synthetic import generate_texts, read_name_rows
 
 Record = Mapping[str, Any]
 _SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
@@ -73,24 +76,19 @@ class Recipe:
             raise UsageError(f"cannot read recipe {path}: {error.strerror}") from None
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"recipe {path}: {error}") from None
-        field_names = Source.__dataclass_fields__
         sources = []
         for n, entry in enumerate(data.pop("source", []), 1):
-            for key in entry:
-                if key not in field_names:
-                    raise UnknownNameError("key", key, field_names, f"recipe {source}, source {n}")
+            check_names("key", entry, Source.__dataclass_fields__, f"recipe {source}, source {n}")
             if "path" not in entry:
                 raise UsageError(f"recipe {source}, source {n}: path is missing")
             sources.append(Source(**{**entry, "skip": tuple(entry.get("skip", ()))}))
         if not sources:
             raise UsageError(f"recipe {source}: no [[source]]")
-        for key in data:
-            if key not in ("name", "licence", "options"):
-                raise UnknownNameError("key", key, ("name", "licence", "options", "source"), f"recipe {source}")
+        check_names("key", data, ("name", "licence", "options", "source"), f"recipe {source}")
         return cls(data.get("name", path.stem), tuple(sources), data.get("options", {}), data.get("licence", ""))
 
 
-def source_name(record: Record) -> str:
+def get_source_name(record: Record) -> str:
     """Return the corpus of a record, from its metadata."""
     return str(record.get("meta", {}).get("source", ""))
 
@@ -101,7 +99,7 @@ def assign_parts(records: Sequence[Record]) -> dict[str, str]:
     Records of one template, document or text are always in the same part. The split depends on these keys alone, so it
     is the same on any machine. Corpora of fewer than 300 documents are divided exactly, in the order of keyed hashes.
     """
-    keys = _key_records(records)
+    keys = _make_split_keys(records)
     distinct = sorted({(_digest_key(key), key) for key in keys})
     part: dict[str, str] = {}
     for n, (digest, key) in enumerate(distinct):
@@ -110,20 +108,17 @@ def assign_parts(records: Sequence[Record]) -> dict[str, str]:
     return {str(r.get("id", i)): part[key] for i, (r, key) in enumerate(zip(records, keys, strict=True))}
 
 
-def _key_records(records: Sequence[Record]) -> list[str]:
-    members: dict[str, int] = {}
-    for record in records:
-        document = _name_document(record)
-        members[document] = members.get(document, 0) + 1
+def _make_split_keys(records: Sequence[Record]) -> list[str]:
+    documents = [_get_document_name(record) for record in records]
+    members = Counter(documents)
     out = []
-    for record in records:
-        document = _name_document(record)
+    for record, document in zip(records, documents, strict=True):
         alone = members[document] == 1 and "template_id" not in record.get("meta", {})
         out.append(" ".join(record["text"].split()) if alone else document)
     return out
 
 
-def _name_document(record: Record) -> str:
+def _get_document_name(record: Record) -> str:
     meta = record.get("meta", {})
     if "template_id" in meta:
         return f"template {meta.get('source', '')} {meta['template_id']}"
@@ -158,32 +153,23 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
             continue
-        if source.join:
-            chosen = join_records(chosen)
-        yield (
-            source,
-            [
-                make_example(r, name, annotated_labels, find_targets, lists, keep=source.keep, silver=source.silver)
-                for r in chosen
-            ],
-        )
+        make = partial(make_example, keep=source.keep, silver=source.silver)
+        joined = join_sentences(chosen) if source.join else chosen
+        yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
 
 
 def _make_synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example]:
-    from allonym.models.tags import LABELS
-    from allonym.train.synthetic import generate_texts
-
     count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
     for record in generate_texts(count, seed):
         yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
 
 
-def join_records(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
+def join_sentences(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
     """Join up to ``most`` sentences of one document to a record; the number depends on the first sentence's id."""
     out: list[dict[str, Any]] = []
     remaining = 0
     for record in records:
-        document = _name_document(record)
+        document = _get_document_name(record)
         if out and remaining and out[-1]["doc_id"] == document:
             remaining -= 1
             last = out[-1]
@@ -212,23 +198,20 @@ _PLACES = {"COUNTRY": "country", "REGION": "region", "CITY": "city"}
 def make_training_lists() -> Lists:
     """Return the lists of :mod:`allonym.train.synthetic` without the names held out from training."""
     folder = files("allonym.train").joinpath("synthetic")
-    people, places = (
-        tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8")) for name in ("people", "places")
-    )
+    texts = (folder.joinpath(f"{name}.toml").read_text("utf-8") for name in ("people", "places"))
+    people, places = map(tomllib.loads, texts)
     first: set[str] = set()
     last: set[str] = set()
-    for line in folder.joinpath("names.tsv").read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            _, part, _, names = line.split("\t")
-            (first if part == "first" else last).update(n.lower() for i, n in enumerate(names.split(",")) if i % 3 != 2)
+    for _, part, _, names in read_name_rows():
+        (first if part == "first" else last).update(name.lower() for i, name in enumerate(names) if i % 3 != 2)
     return Lists(
         frozenset(first),
         frozenset(last),
-        {label: _split_items(places[table]) for label, table in _PLACES.items()},
-        {label: frozenset().union(*(_split_items(people[t]) for t in tables)) for label, tables in _TERMS.items()},
+        {label: _read_term_set(places[table]) for label, table in _PLACES.items()},
+        {label: frozenset().union(*(_read_term_set(people[t]) for t in tables)) for label, tables in _TERMS.items()},
     )
 
 
-def _split_items(table: Mapping[str, str]) -> frozenset[str]:
+def _read_term_set(table: Mapping[str, str]) -> frozenset[str]:
     items = (" ".join(item.split()).lower() for item in re.split(r"[;\n]", table["items"]))
     return frozenset(" ".join(i[a:b] for a, b in split_words(i)) for i in items if i and "{" not in i)

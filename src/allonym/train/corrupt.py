@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 from allonym.models.tags import LABELS
 from allonym.train.examples import ALL, BEGIN, INSIDE, Example
@@ -69,38 +71,19 @@ def _swap_name(example: Example, first: Sequence[str], last: Sequence[str], rng:
 
 def _imitate_speech(example: Example) -> Example:
     """Change to lower case without marks other than apostrophes; joined words stay joined, "Mrs." becomes "mrs"."""
-    kept_words = [i for i, w in enumerate(example.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
-    if not kept_words:
+    indexes = [i for i, w in enumerate(example.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
+    if not indexes:
         return example
-    strings = tuple(example.words[i].lower() for i in kept_words)
-    allowed = list(example.allowed)
+    strings = tuple(example.words[i].lower() for i in indexes)
     out = []
-    for n, i in enumerate(kept_words):
-        mask = allowed[i]
-        dropped = i - kept_words[n - 1] - 1 if n else i
+    for before, i in pairwise([-1, *indexes]):
+        mask = example.allowed[i]
         # a span that began with a mark, such as a quotation mark, now begins here
-        if (
-            dropped
-            and mask != ALL
-            and not mask & (_STARTS | _O)
-            and _is_name_start(allowed, kept_words[n - 1] if n else -1, i)
-        ):
-            mask |= mask >> 1
-        out.append(mask)
-    joined = tuple(example.joined[i] and n > 0 and kept_words[n - 1] == i - 1 for n, i in enumerate(kept_words))
-    return Example(
-        strings,
-        joined,
-        tuple(0 for _ in kept_words),
-        tuple(out),
-        tuple(example.plain[i] for i in kept_words),
-        tuple(example.parts[i] for i in kept_words),
-        example.source,
-    )
-
-
-def _is_name_start(allowed: Sequence[int], before: int, index: int) -> bool:
-    return any(allowed[i] != ALL and allowed[i] & _STARTS and not allowed[i] & _O for i in range(before + 1, index))
+        begins = any(m != ALL and m & _STARTS and not m & _O for m in example.allowed[before + 1 : i])
+        out.append(mask | mask >> 1 if begins and mask != ALL and not mask & (_STARTS | _O) else mask)
+    joined = tuple(example.joined[i] and before == i - 1 >= 0 for before, i in pairwise([-1, *indexes]))
+    plain, parts = tuple(example.plain[i] for i in indexes), tuple(example.parts[i] for i in indexes)
+    return Example(strings, joined, (0,) * len(indexes), tuple(out), plain, parts, example.source)
 
 
 def _spell_name(example: Example, rng: random.Random) -> Example:
@@ -114,32 +97,24 @@ def _spell_name(example: Example, rng: random.Random) -> Example:
         return example
     place = rng.choice(places)
     mask = example.allowed[place]
-    letters = list(example.words[place].upper())
     dash = rng.random() < 0.5
-    more: list[str] = []
-    for n, letter in enumerate(letters):
-        if dash and n:
-            more.append("-")
-        more.append(letter)
-    begin = mask & _STARTS or mask
+    letters = list(("-" if dash else "").join(example.words[place].upper()))
     inside = (mask & _STARTS) << 1 | mask & ~_STARTS
     lead = [","] if rng.random() < 0.5 else []
-    marks = [_O] * len(lead) + [begin if mask & _STARTS else mask] + [inside] * (len(more) - 1)
-    strings = [*lead, *more]
-    together = [bool(lead), *([dash] * (len(strings) - 1))] if lead else [False, *([dash] * (len(strings) - 1))]
-    if lead and len(together) > 1:
-        together[1] = False
-    n = len(strings)
-    cut = place + 1
-    return Example(
-        example.words[:cut] + tuple(strings) + example.words[cut:],
-        example.joined[:cut] + tuple(together) + example.joined[cut:],
-        example.breaks[:cut] + (0,) * n + example.breaks[cut:],
-        example.allowed[:cut] + tuple(marks) + example.allowed[cut:],
-        example.plain[:cut] + (False,) * n + example.plain[cut:],
-        example.parts[:cut] + (-1,) * n + example.parts[cut:],
-        example.source,
-    )
+    n = len(lead) + len(letters)
+    inserted: dict[str, Sequence[Any]] = {
+        "words": lead + letters,
+        "joined": [True] * len(lead) + [False] + [dash] * (len(letters) - 1),
+        "breaks": [0] * n,
+        "allowed": [_O] * len(lead) + [mask & _STARTS or mask] + [inside] * (len(letters) - 1),
+        "plain": [False] * n,
+        "parts": [-1] * n,
+    }
+    changed: dict[str, Any] = {}
+    for name, values in inserted.items():
+        old = getattr(example, name)
+        changed[name] = (*old[: place + 1], *values, *old[place + 1 :])
+    return replace(example, **changed)
 
 
 assert len(LABELS) < 31, "masks are signed 64-bit numbers in the trainer"

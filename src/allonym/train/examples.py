@@ -9,13 +9,16 @@ every tag, as do mentions that are not names in sources restricted to names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
+from allonym.document import Interval
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
 from allonym.models.windows import rate_word_borders
 from allonym.models.words import split_words
+from allonym.train.labelmap import LabelFinder
 
 O = 1  # noqa: E741 - the bit of the tag O
 ALL = (1 << (1 + 2 * len(LABELS))) - 1
@@ -24,8 +27,6 @@ INSIDE = {label: 1 << (2 + 2 * i) for i, label in enumerate(LABELS)}
 _FIRST = BEGIN["PERSON_FIRSTNAME"]
 _LAST = BEGIN["PERSON_LASTNAME"]
 _NAMES = sum(BEGIN[p] | INSIDE[p] for p in NAME_PARTS)
-
-Targets = Callable[[str, str], "frozenset[str] | None"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +68,7 @@ class Lists:
     terms: Mapping[str, frozenset[str]] | None = None
 
 
-def list_annotated_labels(records: Iterable[Mapping[str, Any]], source: str, targets: Targets) -> frozenset[str]:
+def list_annotated_labels(records: Iterable[Mapping[str, Any]], source: str, targets: LabelFinder) -> frozenset[str]:
     """Return the tagger's labels that a corpus annotates: those that any label of its spans stands for."""
     labels_used = {span["label"] for record in records for span in record.get("spans", ())}
     return frozenset(t for label in labels_used for t in targets(label, source) or ())
@@ -77,7 +78,7 @@ def make_example(
     record: Mapping[str, Any],
     source: str,
     annotated_labels: frozenset[str],
-    targets: Targets,
+    targets: LabelFinder,
     lists: Lists,
     *,
     keep: str = "all",
@@ -95,7 +96,7 @@ def make_example(
         silver: the annotation is incomplete: a capitalised word outside of all spans may be anything.
     """
     if "tokens" in record:
-        return make_tokens_example(record, source)
+        return make_part_of_speech_example(record, source)
     text = record["text"]
     borders = split_words(text)
     strings = tuple(text[a:b] for a, b in borders)
@@ -109,64 +110,58 @@ def make_example(
     starts = {a: i for i, (a, _) in enumerate(borders)}
     is_annotated = [False] * len(borders)
     for span in sorted(record.get("spans", ()), key=lambda s: (s["start"] - s["end"], s["start"])):
-        inside = _find_inside(borders, starts, span["start"], span["end"])
-        target_labels = targets(span["label"], source)
+        inside = _list_words_between(borders, starts, span["start"], span["end"])
+        labels = targets(span["label"], source)
         if not inside or is_annotated[inside[0]] or is_annotated[inside[-1]]:
             continue
-        span_words = [strings[i] for i in inside]
-        if target_labels is None:  # a span with an unknown label must not hide a known span inside it
-            for i in inside:
-                if not is_annotated[i]:
+        words = [strings[i] for i in inside]
+        if labels is None or not _passes_span_filter(words, keep, labels, lists):
+            for i in inside:  # a known span inside it, or a name, still counts
+                if labels is not None or not is_annotated[i]:
                     allowed[i], plain[i] = ALL, False
             continue
-        if not _is_kept(span_words, keep, target_labels, lists):
-            for i in inside:  # a name inside it may still be a name
-                allowed[i], plain[i] = ALL, False
-            continue
-        titles = _count_titles(span_words) if target_labels <= set(NAME_PARTS) else 0
-        marks = [O] * titles + make_masks(span_words[titles:], target_labels, lists)
-        if titles and titles == len(span_words) - 1:  # "Mr Smith"
+        titles = _count_titles(words) if labels <= set(NAME_PARTS) else 0
+        marks = [O] * titles + make_tag_masks(words[titles:], labels, lists)
+        if titles and titles == len(words) - 1:  # "Mr Smith"
             marks[-1] = _LAST
         for i, mask in zip(inside, marks, strict=True):
             allowed[i], is_annotated[i], plain[i] = mask, True, False
-        if (
-            len(span_words) > 1 and span_words[0].lower() == "the" and "WORK_OF_ART" not in target_labels
-        ):  # part of the name or not
-            allowed[inside[0]] |= O
+        if len(inside) > 1 and words[0].lower() == "the" and "WORK_OF_ART" not in labels:
+            allowed[inside[0]] |= O  # part of the name or not
             allowed[inside[1]] |= marks[0]
-        if (
-            len(span_words) > 2 and span_words[-2] in "'’" and span_words[-1] == "s"
-        ):  # some corpora include the possessive
-            allowed[inside[-1]] |= O
+        if len(inside) > 2 and words[-2] in "'’" and words[-1] == "s":
+            allowed[inside[-1]] |= O  # some corpora include the possessive
             allowed[inside[-2]] |= O
     for i, word in enumerate(strings):
-        if not is_annotated[i] and _is_in_mailbox(text, borders, i):
-            allowed[i], plain[i] = ALL, False  # names in addresses are names, though no corpus annotates them
-        elif silver and not is_annotated[i] and word[0].isupper():
+        # Names in addresses are names, though no corpus annotates them.
+        if not is_annotated[i] and (_is_in_mailbox(text, borders, i) or (silver and word[0].isupper())):
             allowed[i], plain[i] = ALL, False
+    return _assemble_example(text, borders, allowed, plain, (-1,) * len(borders), source)
+
+
+def _assemble_example(
+    text: str,
+    borders: Sequence[Interval],
+    allowed: Iterable[int],
+    plain: Iterable[bool],
+    parts: Iterable[int],
+    source: str,
+) -> Example:
+    strings = tuple(text[a:b] for a, b in borders)
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
-    return Example(
-        strings,
-        joined,
-        tuple(rate_word_borders(text, borders)),
-        tuple(allowed),
-        tuple(plain),
-        (-1,) * len(borders),
-        source,
-    )
+    breaks = tuple(rate_word_borders(text, borders))
+    return Example(strings, joined, breaks, tuple(allowed), tuple(plain), tuple(parts), source)
 
 
-def _count_titles(name_words: Sequence[str]) -> int:
+def _count_titles(words: Sequence[str]) -> int:
     """Count the titles at the beginning of a person's name, which are never part of it, whatever the corpus says."""
     count = 0
-    while count < len(name_words) - 1 and (
-        name_words[count].lower() in _TITLES or (count and name_words[count] == ".")
-    ):
+    while count < len(words) - 1 and (words[count].lower() in _TITLES or (count and words[count] == ".")):
         count += 1
     return count
 
 
-_TITLES = frozenset(
+_TITLES = (
     "mr mrs ms miss mx dr drs prof rev sir gen col capt sgt lt maj adm sen gov rep hon judge lord lady dame".split()
 )
 
@@ -175,38 +170,36 @@ _SOLID = re.compile(r"\S+\Z")
 _BLANK = re.compile(r"\s")
 
 
-def _is_in_mailbox(text: str, borders: Sequence[tuple[int, int]], index: int) -> bool:
+def _is_in_mailbox(text: str, borders: Sequence[Interval], index: int) -> bool:
     start, end = borders[index]
     match = _SOLID.search(text, max(0, start - 60), start)
-    mailbox_start = match.start() if match else start
     right = _BLANK.search(text, end, end + 60)
-    return (
-        "@" in text[mailbox_start + 1 : right.start() if right else end + 60]
-    )  # text that begins with @ is a handle, not an address
+    # A text that begins with @ is a handle, not an address.
+    return "@" in text[(match.start() if match else start) + 1 : right.start() if right else end + 60]
 
 
-def make_masks(name_words: Sequence[str], target_labels: frozenset[str], lists: Lists) -> list[int]:
-    """Return the allowed tags of a span's words as bit masks; ``lists`` narrow down ``target_labels``."""
-    if target_labels == frozenset(NAME_PARTS):
-        return _make_name_masks(name_words, lists)
-    if lists.places and len(target_labels) > 1:
-        key = " ".join(name_words).lower().removeprefix("the ")
-        fitting = {label for label, names in lists.places.items() if label in target_labels and key in names}
-        target_labels = frozenset(fitting) or target_labels
-    begin = sum(BEGIN[x] for x in target_labels)
-    inside = sum(INSIDE[x] for x in target_labels)
-    out = [begin, *[inside] * (len(name_words) - 1)]
-    if target_labels & set(NAME_PARTS) and target_labels - set(NAME_PARTS):  # "a name or a company": either
+def make_tag_masks(words: Sequence[str], labels: frozenset[str], lists: Lists) -> list[int]:
+    """Return the allowed tags of a span's words as bit masks; ``lists`` narrow down ``labels``."""
+    if labels == frozenset(NAME_PARTS):
+        return _make_name_masks(words, lists)
+    if lists.places and len(labels) > 1:
+        key = " ".join(words).lower().removeprefix("the ")
+        fitting = {label for label, names in lists.places.items() if label in labels and key in names}
+        labels = frozenset(fitting) or labels
+    begin = sum(BEGIN[x] for x in labels)
+    inside = sum(INSIDE[x] for x in labels)
+    out = [begin, *[inside] * (len(words) - 1)]
+    if labels & set(NAME_PARTS) and labels - set(NAME_PARTS):  # "a name or a company": either
         out = [m | _NAMES for m in out]
     return out
 
 
-def _make_name_masks(name_words: Sequence[str], lists: Lists) -> list[int]:
-    letters = [i for i, w in enumerate(name_words) if w[0].isalpha()]
+def _make_name_masks(words: Sequence[str], lists: Lists) -> list[int]:
+    letters = [i for i, w in enumerate(words) if w[0].isalpha()]
     any_first, any_last = _FIRST | INSIDE["PERSON_FIRSTNAME"], _LAST | INSIDE["PERSON_LASTNAME"]
-    out = [any_first | any_last] * len(name_words)
+    out = [any_first | any_last] * len(words)
     out[0] = _FIRST | _LAST
-    low = [w.lower() for w in name_words]
+    low = [w.lower() for w in words]
     if len(letters) == 1:
         i = letters[0]
         first, last = low[i] in lists.first, low[i] in lists.last
@@ -235,17 +228,17 @@ _ROLES = frozenset(
 )
 
 
-def _is_kept(name_words: Sequence[str], keep: str, target_labels: frozenset[str], lists: Lists) -> bool:
+def _passes_span_filter(words: Sequence[str], keep: str, labels: frozenset[str], lists: Lists) -> bool:
     if keep == "all":
         return True
     if keep == "people":
-        low = [w.lower() for w in name_words]
-        people = bool(target_labels & set(NAME_PARTS))
-        return not people or (len(name_words) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
-    links = _LINKS if target_labels & set(NAME_PARTS) else _LINKS | {"of", "the", "for", "and"}
-    return not _PRONOUNS.match(name_words[0]) and all(
-        w[0].isupper() or not w[0].isalpha() or w in links for w in name_words
-    )
+        low = [w.lower() for w in words]
+        people = bool(labels & set(NAME_PARTS))
+        return not people or (len(words) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
+    if _PRONOUNS.match(words[0]):
+        return False
+    links = _LINKS if labels & set(NAME_PARTS) else _LINKS | {"of", "the", "for", "and"}
+    return all(w[0].isupper() or not w[0].isalpha() or w in links for w in words)
 
 
 _LINKS = frozenset("de la van von der den del da di du al bin ibn el le ter s".split())
@@ -324,18 +317,14 @@ def _mark_silver_terms(
             i += 1
 
 
-def _find_inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], start: int, end: int) -> list[int]:
-    first_word = starts.get(start)
-    if first_word is None:
-        first_word = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))
-    out = []
-    while first_word < len(borders) and borders[first_word][0] < end:
-        out.append(first_word)
-        first_word += 1
-    return out
+def _list_words_between(borders: Sequence[Interval], starts: Mapping[int, int], start: int, end: int) -> list[int]:
+    first = starts.get(start)
+    if first is None:
+        first = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))
+    return list(takewhile(lambda i: borders[i][0] < end, range(first, len(borders))))
 
 
-def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
+def make_part_of_speech_example(record: Mapping[str, Any], source: str) -> Example:
     """Return a text with parts of speech as an example.
 
     A word has the part of speech of the token in which it begins. All entity tags are allowed.
@@ -356,8 +345,4 @@ def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
             k += 1
         parts.append(token_ends[k][1] if k < len(token_ends) else -1)
     n = len(borders)
-    joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(n))
-    strings = tuple(text[a:b] for a, b in borders)
-    return Example(
-        strings, joined, tuple(rate_word_borders(text, borders)), (ALL,) * n, (False,) * n, tuple(parts), source
-    )
+    return _assemble_example(text, borders, (ALL,) * n, (False,) * n, parts, source)

@@ -1,30 +1,34 @@
-"""Export a trained network to a model folder: an ONNX graph with int8 weights, word embeddings and a vocabulary.
+"""Model folders of trained networks: an ONNX graph with int8 weights, word embeddings and a vocabulary.
 
 The graph is written node by node, with the fused operators of onnxruntime, and contains only what is computed. Weights
 are symmetric int8 with one scale per output. The scales of the activations come from each window, which is computed
 alone, so they depend on nothing else. If ``wide`` is false, weights use only 7 bits: older processors add pairs of
 products in 16 bits, and 7 bits never overflow, so every processor gives the same integers.
+
+:func:`read_tagger` reads a folder back into a torch network, for training a tagger further. Its weights are rounded to
+int8, as used in detection: this is the same network that :func:`write_tagger` wrote.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from allonym.errors import MissingExtra
-from allonym.models.tags import PARTS, tag_names
+from allonym.errors import DataError, require_extra
+from allonym.models.tags import PARTS, list_tag_names
 from allonym.models.windows import LENGTH
-from allonym.train.network import Encoder, Tagger
+from allonym.train.network import Encoder, Size, Tagger
 
-try:
+with require_extra("writing a model", "train"):
     import onnx
+    import torch
     from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    raise MissingExtra("writing a model", "train") from error
 
 _MS = "com.microsoft"
 
@@ -37,15 +41,15 @@ class _Graph:
         self.weights: list[Any] = []
         self.int8, self.most = int8, 127 if wide else 63
 
-    def keep(self, name: str, value: Any, kind: Any = np.float32) -> str:
+    def add_weights(self, name: str, value: Any, kind: Any = np.float32) -> str:
         self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value, dtype=kind), name))
         return name
 
-    def add(self, op: str, inputs: list[str], name: str, *, domain: str = "", **options: Any) -> str:
+    def add_node(self, op: str, inputs: list[str], name: str, *, domain: str = "", **options: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **options))
         return name
 
-    def add_thirds(self, x: str, name: str) -> list[str]:
+    def add_split(self, x: str, name: str) -> list[str]:
         names = [f"{name}_{i}" for i in range(3)]
         self.nodes.append(helper.make_node("Split", [x], names, name=name, axis=-1, num_outputs=3))
         return names
@@ -53,48 +57,49 @@ class _Graph:
     def add_linear(self, x: str, layer: Any, name: str, bias: bool = True) -> str:
         """``x @ weight.T (+ bias)``."""
         weight = layer.weight.detach().float().numpy().T
-        shift = self.keep(f"{name}.bias", layer.bias.detach().float().numpy()) if bias else ""
+        shift = self.add_weights(f"{name}.bias", layer.bias.detach().float().numpy()) if bias else ""
         if not self.int8:
-            out = self.add("MatMul", [x, self.keep(f"{name}.weight", weight)], f"{name}.product" if bias else name)
-            return self.add("Add", [out, shift], name) if bias else out
+            factors = [x, self.add_weights(f"{name}.weight", weight)]
+            out = self.add_node("MatMul", factors, f"{name}.product" if bias else name)
+            return self.add_node("Add", [out, shift], name) if bias else out
         scale = np.maximum(np.abs(weight).max(axis=0), 1e-12) / self.most
         quantised = np.clip(np.rint(weight / scale), -self.most, self.most)
         inputs = [
             x,
-            self.keep(f"{name}.weight", quantised, np.int8),
-            self.keep(f"{name}.scale", scale),
-            self.keep(f"{name}.zero", np.zeros(len(scale)), np.int8),
+            self.add_weights(f"{name}.weight", quantised, np.int8),
+            self.add_weights(f"{name}.scale", scale),
+            self.add_weights(f"{name}.zero", np.zeros(len(scale)), np.int8),
         ]
-        return self.add("DynamicQuantizeMatMul", [*inputs, shift] if bias else inputs, name, domain=_MS)
+        return self.add_node("DynamicQuantizeMatMul", [*inputs, shift] if bias else inputs, name, domain=_MS)
 
-    def norm(self, x: str, skip: str | None, layer: Any, name: str) -> str:
-        gain = self.keep(f"{name}.gain", layer.weight.detach().numpy())
-        shift = self.keep(f"{name}.shift", layer.bias.detach().numpy())
+    def add_norm(self, x: str, skip: str | None, layer: Any, name: str) -> str:
+        gain = self.add_weights(f"{name}.gain", layer.weight.detach().numpy())
+        shift = self.add_weights(f"{name}.shift", layer.bias.detach().numpy())
         if skip is not None:  # the fused operator is several times slower than these two
-            x = self.add("Add", [x, skip], f"{name}.sum")
-        return self.add("LayerNormalization", [x, gain, shift], name, axis=-1, epsilon=layer.eps)
+            x = self.add_node("Add", [x, skip], f"{name}.sum")
+        return self.add_node("LayerNormalization", [x, gain, shift], name, axis=-1, epsilon=layer.eps)
 
 
 def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
-    table = graph.keep("positions", encoder.positions.weight.detach().numpy()[None, :positions])
-    zero, one_value = graph.keep("zero", [0], np.int64), graph.keep("one", [1], np.int64)
-    length = graph.add("Shape", ["x"], "length", start=1, end=2)
-    x = graph.add("Add", ["x", graph.add("Slice", [table, zero, length, one_value], "placed")], "embedded")
+    table = graph.add_weights("positions", encoder.positions.weight.detach().numpy()[None, :positions])
+    zero, one_value = graph.add_weights("zero", [0], np.int64), graph.add_weights("one", [1], np.int64)
+    length = graph.add_node("Shape", ["x"], "length", start=1, end=2)
+    x = graph.add_node("Add", ["x", graph.add_node("Slice", [table, zero, length, one_value], "placed")], "embedded")
     if encoder.shapes is not None:
-        forms = graph.keep("forms", encoder.shapes.weight.detach().numpy())
-        x = graph.add("Add", [x, graph.add("Gather", [forms, "shapes"], "formed")], "embedded_forms")
-    x = graph.norm(x, None, encoder.norm, "normed")
+        forms = graph.add_weights("forms", encoder.shapes.weight.detach().numpy())
+        x = graph.add_node("Add", [x, graph.add_node("Gather", [forms, "shapes"], "formed")], "embedded_forms")
+    x = graph.add_norm(x, None, encoder.norm, "normed")
     layers: list[Any] = list(encoder.layers)
     for n, layer in enumerate(layers):
-        layer_name = f"layer{n}"
-        qkv = graph.add_linear(x, layer.qkv, f"{layer_name}.qkv")
-        q, k, v = graph.add_thirds(qkv, f"{layer_name}.split")
-        mixed = graph.add("MultiHeadAttention", [q, k, v], f"{layer_name}.mixed", domain=_MS, num_heads=layer.heads)
-        x = graph.norm(graph.add_linear(mixed, layer.out, f"{layer_name}.out"), x, layer.norm1, f"{layer_name}.norm1")
-        up = graph.add_linear(x, layer.up, f"{layer_name}.up", bias=False)
-        shift = graph.keep(f"{layer_name}.up.bias", layer.up.bias.detach().float().numpy())
-        up = graph.add("BiasGelu", [up, shift], f"{layer_name}.gelu", domain=_MS)
-        x = graph.norm(graph.add_linear(up, layer.down, f"{layer_name}.down"), x, layer.norm2, f"{layer_name}.norm2")
+        prefix = f"layer{n}"
+        qkv = graph.add_linear(x, layer.qkv, f"{prefix}.qkv")
+        q, k, v = graph.add_split(qkv, f"{prefix}.split")
+        mixed = graph.add_node("MultiHeadAttention", [q, k, v], f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
+        x = graph.add_norm(graph.add_linear(mixed, layer.out, f"{prefix}.out"), x, layer.norm1, f"{prefix}.norm1")
+        up = graph.add_linear(x, layer.up, f"{prefix}.up", bias=False)
+        shift = graph.add_weights(f"{prefix}.up.bias", layer.up.bias.detach().float().numpy())
+        up = graph.add_node("BiasGelu", [up, shift], f"{prefix}.gelu", domain=_MS)
+        x = graph.add_norm(graph.add_linear(up, layer.down, f"{prefix}.down"), x, layer.norm2, f"{prefix}.norm2")
     return x
 
 
@@ -109,7 +114,7 @@ def _make_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str)
     return onnx_model
 
 
-def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any:
+def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any:
     """Return the tagger as an ONNX model.
 
     Inputs: ``x`` float32 ``(1, pieces, width)`` word embeddings; ``shapes`` int64 ``(1, pieces)``; ``heads`` int64
@@ -118,39 +123,40 @@ def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any
     """
     graph = _Graph(int8, wide)
     hidden = _add_encoder(graph, model.encoder, LENGTH + 2)
-    flat = graph.add("Squeeze", [hidden, graph.keep("axis0", [0], np.int64)], "flat")
-    first = graph.add("Gather", [flat, "heads"], "firsts", axis=0)
+    flat = graph.add_node("Squeeze", [hidden, graph.add_weights("axis0", [0], np.int64)], "flat")
+    first = graph.add_node("Gather", [flat, "heads"], "firsts", axis=0)
     for name, head in (("tags", model.tags), ("parts", model.parts)):
-        weight = graph.keep(f"{name}.weight", head.weight.detach().numpy().T)
-        shift = graph.keep(f"{name}.bias", head.bias.detach().numpy())
-        graph.add("Add", [graph.add("MatMul", [first, weight], f"{name}.product"), shift], name)
+        weight = graph.add_weights(f"{name}.weight", head.weight.detach().numpy().T)
+        shift = graph.add_weights(f"{name}.bias", head.bias.detach().numpy())
+        graph.add_node("Add", [graph.add_node("MatMul", [first, weight], f"{name}.product"), shift], name)
     width = model.encoder.size.hidden_size
     inputs = [
-        _make_value("x", [1, "pieces", width]),
-        _make_value("shapes", [1, "pieces"], True),
-        _make_value("heads", ["words"], True),
+        _describe_tensor("x", [1, "pieces", width]),
+        _describe_tensor("shapes", [1, "pieces"], True),
+        _describe_tensor("heads", ["words"], True),
     ]
     outputs = [
-        _make_value("tags", ["words", model.tags.out_features]),
-        _make_value("parts", ["words", model.parts.out_features]),
+        _describe_tensor("tags", ["words", model.tags.out_features]),
+        _describe_tensor("parts", ["words", model.parts.out_features]),
     ]
     return _make_model(graph, inputs, outputs, "tagger")
 
 
-def encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
-    """Return an encoder: input ``x`` as in :func:`tagger_graph`, output ``mean`` ``(1, width)``, not normalised."""
+def make_encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
+    """Return an encoder: input ``x`` as in :func:`make_tagger_graph`; output ``mean`` ``(1, width)``, not scaled."""
     graph = _Graph(int8, wide)
     hidden = _add_encoder(graph, encoder, positions)
-    graph.add("ReduceMean", [hidden, graph.keep("axis1", [1], np.int64)], "mean", keepdims=0)
+    graph.add_node("ReduceMean", [hidden, graph.add_weights("axis1", [1], np.int64)], "mean", keepdims=0)
     width = encoder.size.hidden_size
-    return _make_model(graph, [_make_value("x", [1, "pieces", width])], [_make_value("mean", [1, width])], "encoder")
+    inputs, outputs = [_describe_tensor("x", [1, "pieces", width])], [_describe_tensor("mean", [1, width])]
+    return _make_model(graph, inputs, outputs, "encoder")
 
 
-def _make_value(name: str, shape: list[Any], is_integer: bool = False) -> Any:
+def _describe_tensor(name: str, shape: list[Any], is_integer: bool = False) -> Any:
     return helper.make_tensor_value_info(name, TensorProto.INT64 if is_integer else TensorProto.FLOAT, shape)
 
 
-def write_words(encoder: Encoder, vocabulary: Path, out: Path) -> None:
+def write_word_embeddings(encoder: Encoder, vocabulary: Path, out: Path) -> None:
     """Write ``words.npy`` int8 ``(vocabulary, width)``, ``word_scales.npy`` float32 ``(vocabulary,)`` and
     ``vocab.txt``.
     """
@@ -175,9 +181,9 @@ def write_tagger(
         int8: whether weights are quantised; false keeps float32, for comparison.
     """
     out.mkdir(parents=True, exist_ok=True)
-    assert model.tags.out_features == len(tag_names(labels))
-    save_model(tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
-    write_words(model.encoder, vocabulary, out)
+    assert model.tags.out_features == len(list_tag_names(labels))
+    save_model(make_tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
+    write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
 
@@ -185,3 +191,65 @@ def write_tagger(
 def save_model(graph: Any, path: Path) -> None:
     """Write an ONNX model."""
     onnx.save(graph, path)
+
+
+_LAYER = re.compile(r"layer(\d+)\.qkv\.bias\Z")
+
+
+def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, Any]]:
+    """Read the network and the ``tagger.json`` of a folder that :func:`write_tagger` wrote.
+
+    Args:
+        folder: with ``tagger.onnx``, ``tagger.json``, ``words.npy`` and ``word_scales.npy``.
+        dropout: share from 0 to 1, for further training.
+
+    Raises:
+        DataError: the folder has no such tagger, or its parts do not fit.
+    """
+    try:
+        about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
+        labels = tuple(about["labels"])
+        graph = onnx.load(folder / "tagger.onnx").graph
+        table = np.load(folder / "words.npy").astype(np.float32) * np.load(folder / "word_scales.npy")[:, None]
+    except Exception as error:  # damaged files raise exceptions of json, protobuf or numpy
+        raise DataError(f"{folder}: not a tagger that can be trained further ({type(error).__name__})") from None
+    weights = {initializer.name: numpy_helper.to_array(initializer) for initializer in graph.initializer}
+    heads = [a.i for node in graph.node if node.op_type == "MultiHeadAttention" for a in node.attribute]
+    try:
+        layers = 1 + max(int(layer_match[1]) for name in weights if (layer_match := _LAYER.match(name)))
+        width = table.shape[1]
+        size = Size(len(table), width, layers, heads[0], len(weights["layer0.up.bias"]), weights["positions"].shape[1])
+        tagger = Tagger(Encoder(size, dropout), len(list_tag_names(labels)), len(PARTS), dropout)
+        renamed = _rename_weights(weights, table, layers)
+        tagger.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in renamed.items()})
+    except (KeyError, ValueError, IndexError, RuntimeError) as error:
+        raise DataError(f"{folder}: tagger.onnx does not fit the rest ({type(error).__name__})") from None
+    return tagger, about
+
+
+def _rename_weights(weights: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
+    """Return the network's weights by their names in torch."""
+    out = {
+        "encoder.words.weight": table,
+        "encoder.positions.weight": weights["positions"][0],
+        "encoder.shapes.weight": weights["forms"],
+        **_unpack_norm("encoder.norm", weights, "normed"),
+        **{f"{name}.{part}": weights[f"{name}.{part}"].T for name in ("tags", "parts") for part in ("weight", "bias")},
+    }
+    for n in range(layers):
+        layer, torch_at = f"layer{n}", f"encoder.layers.{n}"
+        for part in ("qkv", "out", "up", "down"):
+            out[f"{torch_at}.{part}.weight"] = _unpack_linear(weights, f"{layer}.{part}")
+            out[f"{torch_at}.{part}.bias"] = weights[f"{layer}.{part}.bias"]
+        for part in ("norm1", "norm2"):
+            out |= _unpack_norm(f"{torch_at}.{part}", weights, f"{layer}.{part}")
+    return out
+
+
+def _unpack_norm(name: str, weights: Mapping[str, Any], layer: str) -> dict[str, Any]:
+    return {f"{name}.weight": weights[f"{layer}.gain"], f"{name}.bias": weights[f"{layer}.shift"]}
+
+
+def _unpack_linear(weights: Mapping[str, Any], name: str) -> Any:
+    weight = weights[f"{name}.weight"]
+    return (weight.astype(np.float32) * weights[f"{name}.scale"] if f"{name}.scale" in weights else weight).T

@@ -5,29 +5,33 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.errors import DataError, UsageError, check_names, require_extra
 
-try:
+with require_extra("training the tagger", "train"):
     import torch
     from torch import Tensor
     from torch.nn import functional
-except ImportError as error:
-    raise MissingExtra("training the tagger", "train") from error
+    from torch.nn.utils.rnn import pad_sequence
 
-from allonym.models.tags import LABELS, PARTS, tag_names
+from allonym.models.tags import LABELS, PARTS, list_tag_names
 from allonym.models.windows import Words, cut_windows
 from allonym.models.wordpiece import WordPiece
 from allonym.models.words import classify_shape, split_words
 from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example, Lists
-from allonym.train.network import Encoder, Tagger
+from allonym.train.network import Encoder, Tagger, make_schedule
 
-_TAGS = len(tag_names(LABELS))
+Sources = Sequence[tuple[float, Sequence[Example]]]
+"""For each source, its number of times per epoch, and its examples."""
+
+_TAGS = len(list_tag_names(LABELS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,7 @@ class Options:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Options:
         """Create options from a recipe's table; unknown names are errors with near matches."""
-        field_names = [f.name for f in fields(cls)]
-        for name in settings:
-            if name not in field_names:
-                raise UnknownNameError("training option", name, field_names)
+        check_names("training option", settings, [f.name for f in fields(cls)])
         return cls(**settings)
 
 
@@ -92,7 +93,7 @@ class Piece:
 
 
 def fit(
-    sources: Sequence[tuple[float, Sequence[Example]]],
+    sources: Sources,
     dev: Sequence[Example],
     out: Path,
     *,
@@ -123,19 +124,15 @@ def fit(
         raise DataError("no training data: no record contains words")
     torch.manual_seed(options.seed)
     pieces = WordPiece.read(encoder / "vocab.txt")
-    if start is None:
+    if (model := start) is None:
         network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
         model = Tagger(network, _TAGS, len(PARTS), options.dropout)
-    else:
-        model = start
     mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    optimizer = torch.optim.AdamW(model.groups(options.lr, options.head_lr), betas=(0.9, 0.98))
+    optimizer = torch.optim.AdamW(model.make_parameter_groups(options.lr, options.head_lr), betas=(0.9, 0.98))
     per_epoch = sum(1 for _ in _make_batches(_make_epoch(sources, options, lists, pieces, 0), options, 0))
     total = per_epoch * options.epochs
     warm = max(1, int(options.warmup * total))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-    )
+    schedule = make_schedule(optimizer, warm, total)
     out.mkdir(parents=True, exist_ok=True)
     saved = out / "checkpoint.pt"
     begin, best, bad, step = 0, -math.inf, 0, 0
@@ -164,7 +161,7 @@ def fit(
                 _update_average(mean, model, min(options.average, (1 + step) / (10 + step)))
             losses, words_seen = losses + float(loss.detach()) * count, words_seen + count
         row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, words_seen)}
-        with _Averaged(model, mean if options.average else None):
+        with _use_weights(model, mean) if options.average else nullcontext():
             row |= measure_model(model, dev, pieces)
             better = row["f1"] > best or not dev
             if better:
@@ -190,8 +187,7 @@ def fit(
 def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
     """Return the shares of entity words covered, other words covered, and entity words with an allowed tag, and F1."""
     model.eval()
-    entity = covered = right = other = false = 0
-    predicted_count = hits = 0
+    counts: Counter[str] = Counter()
     plain = Options(batch=4096, lower=0, speech=0, upper=0, swap=0, spell=0)
     with torch.no_grad():
         for batch in _make_batches([w for e in examples for w in make_windows(e, pieces)], plain, 0):
@@ -202,21 +198,17 @@ def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece)
             fits = (allowed >> tag) & 1 == 1
             inside = is_annotated & (allowed & 1 == 0)
             outside = is_annotated & (allowed & 1 == 1)
-            entity += int(inside.sum())
-            covered += int((inside & (tag != 0)).sum())
-            right += int((inside & fits).sum())
-            other += int(outside.sum())
-            false += int((outside & ~fits).sum())
-            predicted_count += int((parts >= 0).sum())
-            hits += int(((parts >= 0) & (spoken.argmax(dim=1) == parts)).sum())
-    precision = right / max(1, covered + false)
-    recall = right / max(1, entity)
+            masks = {"entity": inside, "covered": inside & (tag != 0), "right": inside & fits, "other": outside}
+            masks |= {"false": outside & ~fits, "parts": parts >= 0, "hits": spoken.argmax(dim=1) == parts}
+            counts.update({name: int(mask.sum()) for name, mask in masks.items()})
+    precision = counts["right"] / max(1, counts["covered"] + counts["false"])
+    recall = counts["right"] / max(1, counts["entity"])
     return {
-        "covered": covered / max(1, entity),
-        "needless": false / max(1, other),
+        "covered": counts["covered"] / max(1, counts["entity"]),
+        "needless": counts["false"] / max(1, counts["other"]),
         "right": recall,
         "f1": 2 * precision * recall / max(1e-9, precision + recall),
-        "parts": hits / max(1, predicted_count),
+        "parts": counts["hits"] / max(1, counts["parts"]),
     }
 
 
@@ -226,33 +218,19 @@ def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
     shapes = [classify_shape(w, j) for w, j in zip(example.words, example.joined, strict=True)]
     out = []
     for w in cut_windows(Words([(0, 0)] * len(split), split, shapes, example.breaks), pieces):
-        is_kept = [w.keep_from <= i < w.keep_to for i in range(w.first, w.last)]
-        here = slice(w.first, w.last)
-        out.append(
-            Piece(
-                list(w.pieces),
-                list(w.shapes),
-                list(w.heads),
-                [m if k else ALL for m, k in zip(example.allowed[here], is_kept, strict=True)],
-                [p and k for p, k in zip(example.plain[here], is_kept, strict=True)],
-                list(example.parts[here]),
-            )
-        )
+        words, inner = range(w.first, w.last), range(w.keep_from, w.keep_to)
+        allowed = [example.allowed[i] if i in inner else ALL for i in words]
+        plain = [example.plain[i] and i in inner for i in words]
+        parts = list(example.parts[w.first : w.last])
+        out.append(Piece(list(w.pieces), list(w.shapes), list(w.heads), allowed, plain, parts))
     return out
 
 
-def _make_epoch(
-    sources: Sequence[tuple[float, Sequence[Example]]],
-    options: Options,
-    lists: Lists | None,
-    pieces: WordPiece,
-    epoch: int,
-) -> list[Piece]:
+def _make_epoch(sources: Sources, options: Options, lists: Lists | None, pieces: WordPiece, epoch: int) -> list[Piece]:
     rng = random.Random(f"{options.seed} {epoch}")
     noise = Noise(options.lower, options.speech, options.upper, options.swap, options.spell)
-    first = sorted(lists.first) if lists else []
-    last = sorted(lists.last) if lists else []
-    first, last = ([n.title() for n in names if len(split_words(n)) == 1] for names in (first, last))
+    names = (lists.first, lists.last) if lists else ((), ())
+    first, last = ([n.title() for n in sorted(some) if len(split_words(n)) == 1] for some in names)
     out = []
     for times, examples in sources:
         full_rounds, part = divmod(times, 1)
@@ -281,26 +259,13 @@ def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Ite
 
 
 def _make_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
-    longest = max(len(w.ids) for w in batch)
-    ids = torch.zeros(len(batch), longest, dtype=torch.long)
-    shapes = torch.zeros(len(batch), longest, dtype=torch.long)
-    mask = torch.zeros(len(batch), longest, dtype=torch.bool)
-    heads = []
-    for n, w in enumerate(batch):
-        size = len(w.ids)
-        ids[n, :size] = torch.tensor(w.ids)
-        shapes[n, :size] = torch.tensor(w.shapes)
-        mask[n, :size] = True
-        heads += [n * longest + h for h in w.heads]
-    return (
-        ids,
-        shapes,
-        torch.tensor(heads),
-        mask,
-        torch.tensor([m for w in batch for m in w.allowed]),
-        torch.tensor([p for w in batch for p in w.plain]),
-        torch.tensor([p for w in batch for p in w.parts]),
+    ids, shapes, mask = (
+        pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+        for rows in ([w.ids for w in batch], [w.shapes for w in batch], [[True] * len(w.ids) for w in batch])
     )
+    heads = [n * ids.shape[1] + h for n, w in enumerate(batch) for h in w.heads]
+    words = ([x for w in batch for x in getattr(w, name)] for name in ("allowed", "plain", "parts"))
+    return ids, shapes, torch.tensor(heads), mask, *map(torch.tensor, words)
 
 
 def _compute_loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[Tensor, int]:
@@ -327,17 +292,12 @@ def _update_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> Non
                 mean[name].lerp_(value, 1 - decay)
 
 
-class _Averaged:
-    """A context in which the model has its mean weights."""
-
-    def __init__(self, model: Tagger, mean: dict[str, Tensor] | None) -> None:
-        self.model, self.mean = model, mean
-
-    def __enter__(self) -> None:
-        if self.mean is not None:
-            self.own_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-            self.model.load_state_dict(self.mean)
-
-    def __exit__(self, *_: object) -> None:
-        if self.mean is not None:
-            self.model.load_state_dict(self.own_weights)
+@contextmanager
+def _use_weights(model: Tagger, weights: Mapping[str, Tensor]) -> Iterator[None]:
+    """A context in which the model has other weights."""
+    before = {k: v.detach().clone() for k, v in model.state_dict().items()}
+    model.load_state_dict(weights)
+    try:
+        yield
+    finally:
+        model.load_state_dict(before)

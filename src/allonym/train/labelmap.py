@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
-from allonym.errors import DataError, UnknownNameError
+from allonym.document import Span
+from allonym.errors import DataError, check_names
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.text.fold import fold
 from allonym.text.words import find_words
+from allonym.train.records import Mark, Record
 
 Targets = frozenset[str] | None
 """The possible labels of the tagger, or None to ignore the span."""
@@ -52,16 +54,16 @@ class LabelMap:
     def find_targets(self, label: str, source: str = "") -> Targets:
         """Return the labels of the tagger that ``label`` stands for in ``source``; None to ignore the span."""
         special = [self.sources[word] for word in _split_name(source) if word in self.sources]
-        for name in (label, _CHUNK.sub("", label, count=1)):
-            for table in (*special, self.names):
-                if _fold_name(name) in table:
-                    return table[_fold_name(name)]
         name = _CHUNK.sub("", label, count=1)
+        for key in (_fold_name(label), _fold_name(name)):
+            for table in (*special, self.names):
+                if key in table:
+                    return table[key]
         if name.upper() in TAXONOMY:
-            return self._find_own_targets(name.upper())
-        return self._find_foreign_targets(name) or self._find_targets_by_part(name)
+            return self._find_targets_by_lineage(name.upper())
+        return self._find_targets_by_scheme(name) or self._find_targets_by_part(name)
 
-    def _find_own_targets(self, name: str) -> Targets:
+    def _find_targets_by_lineage(self, name: str) -> Targets:
         """Look a label up in the taxonomy: the label itself, the tagger's labels below it, or else the label above."""
         for step in TAXONOMY.lineage(name):
             if _fold_name(step) in self.names:
@@ -71,11 +73,11 @@ class LabelMap:
                 return below
         return None
 
-    def _find_foreign_targets(self, name: str) -> Targets:
+    def _find_targets_by_scheme(self, name: str) -> Targets:
         target_labels: set[str] = set()
         for scheme in SCHEMES:
             for label in {*TAXONOMY.from_scheme(name, scheme), *TAXONOMY.from_scheme(name.upper(), scheme)}:
-                target_labels |= self._find_own_targets(label) or frozenset()
+                target_labels |= self._find_targets_by_lineage(label) or frozenset()
         return frozenset(target_labels) or None
 
     def _find_targets_by_part(self, name: str) -> Targets:
@@ -87,7 +89,7 @@ class LabelMap:
                 return self.names[_fold_name(part)]
         return None
 
-    def with_names(self, more: Mapping[str, Iterable[str]]) -> LabelMap:
+    def with_names(self, more: Mapping[str, Collection[str]]) -> LabelMap:
         """Return a map with further labels, which take precedence; a label that maps to nothing is ignored.
 
         Raises:
@@ -97,14 +99,12 @@ class LabelMap:
         sources = {word: {**table, **added} for word, table in self.sources.items()}
         return LabelMap(self.labels, MappingProxyType({**self.names, **added}), MappingProxyType(sources))
 
-    def _check_labels(self, labels: Iterable[str], where: str) -> Targets:
-        target_labels = frozenset(labels)
-        for label in sorted(target_labels):
-            if label not in self.labels:
-                raise UnknownNameError("label of the tagger", label, self.labels, where)
-        return target_labels or None
+    def _check_labels(self, labels: Collection[str], where: str) -> Targets:
+        check_names("label of the tagger", sorted(labels), self.labels, where)
+        return frozenset(labels) or None
 
 
+@lru_cache(maxsize=65536)
 def find_targets(label: str, source: str = "") -> Targets:
     """Return the labels of the tagger that a corpus ``label`` may stand for; None to ignore its spans.
 
@@ -117,16 +117,11 @@ def find_targets(label: str, source: str = "") -> Targets:
     >>> find_targets("chemicalelement") is None
     True
     """
-    return _look_up_targets(label, source)
-
-
-@lru_cache(maxsize=65536)
-def _look_up_targets(label: str, source: str) -> Targets:
-    return default_map().find_targets(label, source)
+    return load_default_map().find_targets(label, source)
 
 
 @cache
-def default_map() -> LabelMap:
+def load_default_map() -> LabelMap:
     """Return the shipped table."""
     raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
     sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
@@ -141,14 +136,23 @@ def read_map(path: Path | str) -> LabelMap:
         DataError: the file is not such a table.
         UnknownNameError: the tagger does not have a label.
     """
+    return load_default_map().with_names(read_label_lists(path))
+
+
+def read_label_lists(path: Path | str) -> dict[str, list[str]]:
+    """Read a TOML file ``NAME = ["LABEL", ...]`` without looking the labels up.
+
+    Raises:
+        DataError: the file is not such a table.
+    """
     try:
-        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
-    for name, labels in raw.items():
+    for name, labels in table.items():
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"label map {path}, {name}: a list of labels is required, got {type(labels).__name__}")
-    return default_map().with_names(raw)
+    return table
 
 
 def _make_table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
@@ -166,3 +170,62 @@ def _split_name(name: str) -> list[str]:
 
 def _fold_name(name: str) -> str:
     return "".join(_split_name(name))
+
+
+LabelFinder = Callable[[str, str], Targets]
+"""``(label, source) -> targets``."""
+
+_REST = "OTHER_IDENTIFYING_ATTRIBUTE"
+
+
+def unify_label(name: str, source: str = "", label_map: LabelFinder = find_targets) -> str:
+    """Return the unified label of a corpus label; empty if it maps to no label of the tagger.
+
+    >>> [unify_label(name) for name in ("PER", "GPE", "MISC", "chemicalelement")]
+    ['PERSON', 'LOCATION', 'OTHER_IDENTIFYING_ATTRIBUTE', '']
+    """
+    meant = label_map(name, source)
+    if not meant:
+        return ""
+    for label in TAXONOMY.lineage(min(meant)):
+        if all(TAXONOMY.within(candidate, label) for candidate in meant):
+            return label
+    return "ORGANIZATION" if "ORGANIZATION" in meant else _REST
+
+
+def unify_labels(records: Iterable[Record], label_map: LabelFinder = find_targets) -> list[Record]:
+    """Relabel records with :func:`unify_label`, dropping spans without a label; the source is ``meta.source``."""
+    out: list[Record] = []
+    for record in records:
+        source = str(record["meta"].get("source", ""))
+        named = [(span, unify_label(span["label"], source, label_map)) for span in record["spans"]]
+        spans: list[Mark] = [{**span, "label": label} for span, label in named if label]
+        out.append({**record, "spans": spans})
+    return out
+
+
+def list_covered_labels(records: Iterable[Record], label_map: LabelFinder = find_targets) -> dict[str, frozenset[str]]:
+    """Return each unified label with the tagger's labels that it may stand for in these records."""
+    names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
+    out: dict[str, frozenset[str]] = {}
+    for name, source in sorted(names):
+        if not (label := unify_label(name, source, label_map)):
+            continue
+        out[label] = out.get(label, frozenset()) | (label_map(name, source) or frozenset())
+    return out
+
+
+def relabel_spans(spans: Sequence[Span], coverage: Mapping[str, frozenset[str]]) -> list[Span]:
+    """Relabel a model's spans with the labels of a corpus; spans without a label there are dropped.
+
+    A label stays if the corpus has it. Otherwise it becomes the nearest label of the corpus above it in the taxonomy,
+    else one that may stand for it.
+    """
+    out: list[Span] = []
+    for span in spans:
+        above = [label for label in TAXONOMY.lineage(span.label) if label in coverage]
+        meant = sorted((len(covered), label) for label, covered in coverage.items() if span.label in covered)
+        if above or meant:
+            label = above[0] if above else meant[0][1]
+            out.append(Span(span.start, span.end, label, span.score, span.source))
+    return out

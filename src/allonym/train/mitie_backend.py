@@ -18,19 +18,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from allonym.document import Interval, Span
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError, require_extra
 from allonym.models.words import split_words
-from allonym.train.records import Record, keep_outermost, list_spans
-from allonym.train.score import score_texts
-
-Predict = Callable[[Sequence[str]], list[list[Span]]]
-Report = Callable[[dict[str, Any]], None]
+from allonym.train.records import Record, list_spans, select_outermost_spans
+from allonym.train.score import Predict, Report, score_model
 
 MODEL = "ner_model.dat"
 FEATURES = "total_word_feature_extractor.dat"
@@ -57,10 +54,8 @@ class Options:
 
 def import_mitie() -> Any:
     """Import mitie; raise :class:`MissingExtra` if it is not installed."""
-    try:
+    with require_extra("MITIE", "mitie"):
         import mitie
-    except ImportError:
-        raise MissingExtra("MITIE", "mitie") from None
     return mitie
 
 
@@ -114,27 +109,10 @@ def fit(
         model = trainer.train()
     out.mkdir(parents=True, exist_ok=True)
     model.save_to_disk(str(out / MODEL))
-    predict = _make_predictor(model)
-    predicted = predict([record["text"] for record in dev])
-    scored = score_texts((r["text"], list_spans(r), s) for r, s in zip(dev, predicted, strict=True)).strict
-    report(
-        {
-            "epoch": 1,
-            "epochs": 1,
-            "words": count,
-            "precision": scored.precision,
-            "recall": scored.recall,
-            "f1": scored.f1,
-        }
-    )
-    return {
-        "epochs": 1,
-        "best": 1,
-        "f1": scored.f1,
-        "labels": sorted(labels),
-        "words": count,
-        "features": str(features),
-    }
+    counts = score_model(_make_predictor(model), dev).strict
+    report({"epoch": 1, "epochs": 1, "words": count, **counts.to_dict()})
+    summary = {"labels": sorted(labels), "words": count, "features": str(features)}
+    return {"epochs": 1, "best": 1, "f1": counts.f1, **summary}
 
 
 def load(path: Path | str) -> Predict:
@@ -152,10 +130,7 @@ def load(path: Path | str) -> Predict:
 
 
 def _make_predictor(model: Any) -> Predict:
-    def predict_spans(texts: Sequence[str]) -> list[list[Span]]:
-        return [_predict_spans(model, text) for text in texts]
-
-    return predict_spans
+    return lambda texts: [_predict_spans(model, text) for text in texts]
 
 
 def _predict_spans(model: Any, text: str) -> list[Span]:
@@ -169,7 +144,7 @@ def _predict_spans(model: Any, text: str) -> list[Span]:
 def _align_spans_to_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
     """Return first word, word after the last, and label of each entity; no word is in two entities."""
     position = 0
-    for span in keep_outermost(list_spans(record)):
+    for span in select_outermost_spans(list_spans(record)):
         inside = [i for i in range(position, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
         if inside:
             yield inside[0], inside[-1] + 1, span.label

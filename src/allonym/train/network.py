@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra
+from allonym.errors import DataError, require_extra
 
-try:
+with require_extra("training the tagger", "train"):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
-except ImportError as error:
-    raise MissingExtra("training the tagger", "train") from error
 
 from allonym.models.words import SHAPES
 
@@ -112,10 +111,8 @@ class Encoder(nn.Module):
         Raises:
             DataError: the folder has no such encoder.
         """
-        try:
+        with require_extra("reading an encoder", "train"):
             from safetensors.torch import load_file
-        except ImportError as error:
-            raise MissingExtra("reading an encoder", "train") from error
         try:
             size = Size.read(folder)
             spoken = folder / "tokenizer_config.json"
@@ -132,33 +129,44 @@ class Encoder(nn.Module):
         return encoder
 
 
+_LAYER_NAMES = {
+    "out": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+"""Modules of a layer: our name to that of BERT."""
+
+
 def _rename_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
-    plain_weights = {k.removeprefix("bert."): v for k, v in weights.items()}
+    plain = {k.removeprefix("bert."): v for k, v in weights.items()}
     try:
-        kinds = plain_weights["embeddings.token_type_embeddings.weight"][0]
+        kinds = plain["embeddings.token_type_embeddings.weight"][0]
         out = {
-            "words.weight": round_table(plain_weights["embeddings.word_embeddings.weight"]),
-            "positions.weight": plain_weights["embeddings.position_embeddings.weight"] + kinds,
-            "norm.weight": plain_weights["embeddings.LayerNorm.weight"],
-            "norm.bias": plain_weights["embeddings.LayerNorm.bias"],
+            "words.weight": round_to_int8(plain["embeddings.word_embeddings.weight"]),
+            "positions.weight": plain["embeddings.position_embeddings.weight"] + kinds,
+            "norm.weight": plain["embeddings.LayerNorm.weight"],
+            "norm.bias": plain["embeddings.LayerNorm.bias"],
         }
-        for i in range(layers):
-            for kind in ("weight", "bias"):
-                there = f"encoder.layer.{i}."
-                out[f"layers.{i}.qkv.{kind}"] = torch.cat(
-                    [plain_weights[f"{there}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-                )
-                out[f"layers.{i}.out.{kind}"] = plain_weights[f"{there}attention.output.dense.{kind}"]
-                out[f"layers.{i}.norm1.{kind}"] = plain_weights[f"{there}attention.output.LayerNorm.{kind}"]
-                out[f"layers.{i}.up.{kind}"] = plain_weights[f"{there}intermediate.dense.{kind}"]
-                out[f"layers.{i}.down.{kind}"] = plain_weights[f"{there}output.dense.{kind}"]
-                out[f"layers.{i}.norm2.{kind}"] = plain_weights[f"{there}output.LayerNorm.{kind}"]
+        for i, kind in product(range(layers), ("weight", "bias")):
+            layer = f"encoder.layer.{i}."
+            parts = (plain[f"{layer}attention.self.{part}.{kind}"] for part in ("query", "key", "value"))
+            out[f"layers.{i}.qkv.{kind}"] = torch.cat([*parts])
+            out |= {f"layers.{i}.{name}.{kind}": plain[f"{layer}{bert}.{kind}"] for name, bert in _LAYER_NAMES.items()}
     except KeyError as error:
         raise DataError(f"model.safetensors lacks {error.args[0]}: not a BERT encoder") from None
     return out
 
 
-def round_table(table: Tensor) -> Tensor:
+def make_schedule(optimizer: Any, warm: int, total: int) -> Any:
+    """Return a schedule whose rate grows over ``warm`` batches, then falls linearly to zero at ``total``."""
+    return torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+    )
+
+
+def round_to_int8(table: Tensor) -> Tensor:
     """Round an embedding table to int8 rows with one scale each."""
     scale = table.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
     return (table / scale).round().clamp(-127, 127) * scale
@@ -182,7 +190,7 @@ class Tagger(nn.Module):
         hidden = self.drop(hidden)
         return self.tags(hidden).float(), self.parts(hidden).float()
 
-    def groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:
+    def make_parameter_groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:
         """Return the parameter groups of the optimiser: new layers learn faster, biases and norms do not decay."""
         fresh, decayed, plain = [], [], []
         for name, value in self.named_parameters():

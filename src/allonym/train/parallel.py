@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from allonym.document import Document, Interval
 from allonym.pipeline import detect, replace_found
 from allonym.plan import Edit, apply_edits
 from allonym.policy import Policy
-from allonym.replace.alignment import LENGTH, split_passages
+from allonym.replace.rewriter import LENGTH, split_passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Pair:
     document: int = 0
 
 
-def pairs(
+def make_pairs(
     documents: Iterable[Document],
     policy: Policy,
     key: bytes | str | None,
@@ -49,16 +49,15 @@ def pairs(
         documents: the texts.
         policy: the policy for the replacements, such as the preset ``pseudonyms``.
         key: for keyed operators.
-        length: greatest number of characters of a passage, see :func:`allonym.replace.alignment.split_passages`.
+        length: greatest number of characters of a passage, see :func:`allonym.replace.rewriter.split_passages`.
         note_texts: called after each document with the number of finished documents.
 
     Raises:
         UsageError: the policy needs a key.
     """
     for number, document in enumerate(documents):
-        plan = replace_found(
-            document, detect(document, policy), policy, key=key, scope=f"parallel corpus {number}"
-        ).plan
+        spans, scope = detect(document, policy), f"parallel corpus {number}"
+        plan = replace_found(document, spans, policy, key=key, scope=scope).plan
         yield from _cut_into_pairs(document.text, plan.edits, number, length)
         note_texts(number + 1)
 
@@ -74,21 +73,18 @@ def _cut_into_pairs(text: str, edits: Sequence[Edit], number: int, length: int) 
             i += 1
         source = text[start:end]
         if any(c.isalpha() for c in source) and not any(e.operator.startswith("tag@") for e in inside):
-            moved = [
-                Edit(e.start - start, e.end - start, e.replacement, e.label, e.entity, e.operator, e.original)
-                for e in inside
-            ]
+            moved = [replace(e, start=e.start - start, end=e.end - start) for e in inside]
             yield Pair(source, apply_edits(source, moved), tuple((e.start, e.end) for e in moved), number)
 
 
-def split_pairs(pairs_read: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def split_pairs(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
     """Split pairs into training and evaluation pairs by document.
 
     Args:
         share: share of documents for evaluation, above 0 and below 1; at least one document of two.
         seed: seed of the choice.
     """
-    numbers = sorted({pair.document for pair in pairs_read})
+    numbers = sorted({pair.document for pair in pairs})
     random.Random(seed).shuffle(numbers)
     out = set(numbers[: max(1, round(share * len(numbers)))] if len(numbers) > 1 else ())
-    return [p for p in pairs_read if p.document not in out], [p for p in pairs_read if p.document in out]
+    return [p for p in pairs if p.document not in out], [p for p in pairs if p.document in out]

@@ -18,20 +18,9 @@ from allonym.train.examples import ALL, Example
 TARGETS: Mapping[str, float] = {"high-recall": 0.988, "high-precision": 0.95}
 """Recall and precision of words at which the operating points aim."""
 
+_SOFT = "OCCUPATION AGE DATE TIME MONEY QUANTITY PRODUCT EVENT WORK_OF_ART AWARD LAW ORIGIN LANGUAGE"
 SOFT: Mapping[str, float] = {
-    "OCCUPATION": 0.25,
-    "AGE": 0.25,
-    "DATE": 0.25,
-    "TIME": 0.25,
-    "MONEY": 0.25,
-    "QUANTITY": 0.25,
-    "PRODUCT": 0.25,
-    "EVENT": 0.25,
-    "WORK_OF_ART": 0.25,
-    "AWARD": 0.25,
-    "LAW": 0.25,
-    "ORIGIN": 0.25,
-    "LANGUAGE": 0.25,
+    **dict.fromkeys(_SOFT.split(), 0.25),
     "OTHER_IDENTIFYING_ATTRIBUTE": 0.5,
 }
 """Thresholds of these labels at ``high-recall``."""
@@ -122,21 +111,17 @@ def choose_thresholds(judged: Judged, labels: Sequence[str], heat: float) -> dic
         here = judged.source == number
         weight[here] = 1.0 / max(1, int(here.sum()))
     grid = np.r_[np.arange(LOWEST, 0.5, 0.01), np.arange(0.5, HIGHEST, 0.01)]
-    covered = [float((weight * (inside >= g) * entity).sum() / (weight * entity).sum()) for g in grid]
-    precise = [
-        float((weight * (inside >= g) * entity).sum() / max(1e-12, (weight * (inside >= g) * is_decided).sum()))
-        for g in grid
-    ]
-    high_recall = max((g for g, c in zip(grid, covered, strict=True) if c >= TARGETS["high-recall"]), default=LOWEST)
-    high_precision = min(
-        (g for g, p in zip(grid, precise, strict=True) if p >= TARGETS["high-precision"]), default=HIGHEST
-    )
     either = fits[:, 0::2] | fits[:, 1::2]
     right = entity & np.take_along_axis(either, kind[:, None], axis=1)[:, 0]
-    scores = []
+    recalls, precisions, scores = [], [], []
     for g in grid:
-        hit = float((weight * (inside >= g) * right).sum())
-        scores.append(2 * hit / float((weight * ((inside >= g) & is_decided)).sum() + (weight * entity).sum()))
+        above, all_entities = weight * (inside >= g), (weight * entity).sum()
+        covered, decided = (above * entity).sum(), (above * is_decided).sum()
+        recalls.append(covered / all_entities)
+        precisions.append(covered / max(1e-12, decided))
+        scores.append(2 * (above * right).sum() / (decided + all_entities))
+    high_recall = max(grid[np.array(recalls) >= TARGETS["high-recall"]], default=LOWEST)
+    high_precision = min(grid[np.array(precisions) >= TARGETS["high-precision"]], default=HIGHEST)
     return {
         "high-recall": {"*": round(float(min(high_recall, 0.4)), 3), **SOFT},
         "balanced": {"*": round(float(grid[int(np.argmax(scores))]), 3)},

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, NotRequired, TypedDict, cast
 
 from allonym.document import Span
-from allonym.errors import DataError, MissingExtra
+from allonym.errors import DataError, require_extra
 from allonym.registry import Registry
 
 
@@ -66,26 +66,15 @@ corpus_readers = Registry(
         "conll": "allonym.train.columns:read_columns",
         "spacy": "allonym.train.records:read_docbin",
         "brat": "allonym.train.records:read_brat",
-        "tab": "allonym.train.records:read_tab",
+        "tab": "allonym.train.records:read_tab_benchmark",
         "presidio": "allonym.train.records:read_presidio",
     },
 )
 """Readers of annotated corpora: ``(path, columns) -> records``."""
 
-SUFFIXES = {
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "conll": "conll",
-    "conllu": "conll",
-    "iob": "conll",
-    "iob2": "conll",
-    "bio": "conll",
-    "bioes": "conll",
-    "bilou": "conll",
-    "tsv": "conll",
-    "spacy": "spacy",
-    "ann": "brat",
-}
+SUFFIXES = {"jsonl": "jsonl", "ndjson": "jsonl", "spacy": "spacy", "ann": "brat"} | dict.fromkeys(
+    ("conll", "conllu", "iob", "iob2", "bio", "bioes", "bilou", "tsv"), "conll"
+)
 
 
 def read_records(path: Path | str, format: str | None = None, columns: Columns = (0, -1)) -> list[Record]:
@@ -102,7 +91,7 @@ def read_records(path: Path | str, format: str | None = None, columns: Columns =
         OSError: the file cannot be read.
     """
     where = Path(path)
-    reader = cast(Reader, corpus_readers.get(format or corpus_format(where)))
+    reader = cast(Reader, corpus_readers.get(format or detect_corpus_format(where)))
     try:
         records = list(reader(where, columns))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -112,7 +101,7 @@ def read_records(path: Path | str, format: str | None = None, columns: Columns =
     return records
 
 
-def corpus_format(path: Path) -> str:
+def detect_corpus_format(path: Path) -> str:
     """Return the format of a file or folder, by its suffix, else by its content.
 
     Raises:
@@ -127,12 +116,12 @@ def corpus_format(path: Path) -> str:
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     if suffix == "json":
-        return _json_format(path)
+        return _detect_json_format(path)
     if path.with_suffix(".ann").exists():
         return "brat"
-    from allonym.train.columns import looks_tagged
+    from allonym.train.columns import has_tag_columns
 
-    if looks_tagged(read_text_file(path)):
+    if has_tag_columns(read_text_file(path)):
         return "conll"
     raise DataError(f"{path}: the corpus format is not recognised; name one of {', '.join(corpus_readers.names())}")
 
@@ -213,7 +202,7 @@ def list_spans(record: Record) -> list[Span]:
     return sorted(Span(s["start"], s["end"], s["label"]) for s in record["spans"])
 
 
-def keep_outermost(spans: Iterable[Span]) -> list[Span]:
+def select_outermost_spans(spans: Iterable[Span]) -> list[Span]:
     """Return disjoint sorted spans: of overlapping ones the longest stays, then the first, then by label."""
     disjoint: list[Span] = []
     for span in sorted(spans, key=lambda s: (-len(s), s.start, s.label)):
@@ -255,7 +244,7 @@ def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     ``annotations`` has the spans of several annotators by name; without ``spans``, the first annotator's are used.
     """
     for number, value in read_objects(path):
-        yield _parse_own_record(value, f"{path}:{number}", f"{get_file_stem(path)}-{number}")
+        yield _parse_record(value, f"{path}:{number}", f"{get_file_stem(path)}-{number}")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
@@ -266,10 +255,10 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
     """
     for number, line in enumerate(read_text_file(path).split("\n"), 1):
         if line.strip():
-            yield number, _read_json(line, f"{path}:{number}")
+            yield number, _parse_json(line, f"{path}:{number}")
 
 
-def _parse_own_record(value: object, where: str, name: str) -> Record:
+def _parse_record(value: object, where: str, name: str) -> Record:
     if not isinstance(value, dict):
         raise DataError(f"{where}: an object is required, got {type(value).__name__}")
     tokens, upos = value.get("tokens"), value.get("upos")
@@ -289,16 +278,9 @@ def _parse_own_record(value: object, where: str, name: str) -> Record:
     if not isinstance(meta, dict):
         raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
     id = str(value.get("id") or name)
-    annotations = {str(name): list(map(_parse_own_mark, some)) for name, some in several.items()}
-    record = make_record(
-        where,
-        id,
-        text,
-        map(_parse_own_mark, spans),
-        doc_id=str(value.get("doc_id") or id),
-        meta=meta,
-        annotations=annotations,
-    )
+    annotations = {str(name): list(map(_parse_mark, some)) for name, some in several.items()}
+    doc_id, marks = str(value.get("doc_id") or id), map(_parse_mark, spans)
+    record = make_record(where, id, text, marks, doc_id=doc_id, meta=meta, annotations=annotations)
     for n, span in enumerate(spans, 1):
         if "text" in span and record["text"][span["start"] : span["end"]] != span["text"]:
             raise DataError(f"{where}, span {n}: the text at {span['start']}..{span['end']} is not the span's text")
@@ -309,7 +291,7 @@ def _parse_own_record(value: object, where: str, name: str) -> Record:
     return record
 
 
-def _parse_own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
+def _parse_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
     ids = span.get("entity_ids")
     entity = span.get("entity") or span.get("entity_id") or (ids[0] if isinstance(ids, list) and ids else "")
     return span.get("start"), span.get("end"), span.get("label"), entity, span.get("kind") or ""
@@ -317,11 +299,9 @@ def _parse_own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
 
 def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """Read ``.spacy`` files: the entities of each document, with their ``ent_id``. Requires spaCy."""
-    try:
+    with require_extra("reading .spacy files", "spacy"):
         import spacy
         from spacy.tokens import DocBin
-    except ImportError:
-        raise MissingExtra("reading .spacy files", "spacy") from None
     try:
         docs = list(DocBin().from_bytes(path.read_bytes()).get_docs(spacy.blank("xx").vocab))
     except OSError:
@@ -344,11 +324,13 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         return
     text = read_text_file(path.with_suffix(".txt"))
     marks: list[tuple[int, int, str, str]] = []
-    same: dict[str, str] = {}
+    same = Groups()
     notes = path.with_suffix(".ann")
     for number, line in enumerate(read_text_file(notes).split("\n"), 1):
         if line.startswith(("*", "R")):
-            _join_names(same, line)
+            kind, *args = line.partition("\t")[2].split() or [""]
+            if kind == "Equiv" or kind.lower().startswith("coref"):
+                same.join([arg.rpartition(":")[2] for arg in args])
         if not line.startswith("T"):
             continue
         fields = line.split("\t")
@@ -362,37 +344,38 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         if any(not 0 <= a < b <= len(text) for a, b in ranges):
             raise DataError(f"{notes}:{number}: 0 <= start < end <= {len(text)} is required")
         marks += [(a, b, label, fields[0]) for a, b in ranges]
-    named = [(a, b, label, _find_first(same, name) if name in same else "") for a, b, label, name in marks]
+    named = [(a, b, label, same.find_least(name) if name in same else "") for a, b, label, name in marks]
     yield make_record(str(notes), path.stem, text, named)
 
 
-def _join_names(same: dict[str, str], line: str) -> None:
-    """Join the mentions of an ``Equiv`` line or a coreference in the forest ``same``."""
-    kind, *args = line.partition("\t")[2].split() or [""]
-    if kind == "Equiv" or kind.lower().startswith("coref"):
-        names = [arg.rpartition(":")[2] for arg in args]
+class Groups(dict[str, str]):
+    """Groups of names that belong together, as a forest: each name with one of its group that is no greater."""
+
+    def join(self, names: Sequence[str]) -> None:
+        """Join the groups of these names."""
         for name in names:
-            low, high = sorted((_find_first(same, names[0]), _find_first(same, name)))
-            same[high] = same.setdefault(low, low)
+            low, high = sorted((self.find_least(names[0]), self.find_least(name)))
+            self[high] = self.setdefault(low, low)
+
+    def find_least(self, name: str) -> str:
+        """Return the least name of the group."""
+        while self.get(name, name) != name:
+            self[name] = self[self[name]]
+            name = self[name]
+        return name
 
 
-def _find_first(same: Mapping[str, str], name: str) -> str:
-    while same.get(name, name) != name:
-        name = same[name]
-    return name
-
-
-def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+def read_tab_benchmark(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """Read the JSON of the Text Anonymization Benchmark (Pilán et al. 2022, doi:10.1162/coli_a_00458).
 
     ``spans`` are the mentions of the first annotator, ``annotations`` those of each if there are several, and
     ``meta.annotators`` is their number. Mentions keep their ``entity``; ``kind`` is their ``identifier_type``.
     """
-    for where, item in _read_items(path):
+    for where, item in _read_json_list(path):
         annotations = item.get("annotations")
         if not isinstance(annotations, dict) or not annotations:
             raise DataError(f"{where}: annotations by annotator are required")
-        marks = {str(name): _tab_marks(where, annotations[name]) for name in sorted(annotations)}
+        marks = {str(name): _read_tab_marks(where, annotations[name]) for name in sorted(annotations)}
         meta = {"source": "tab", "annotators": len(annotations)}
         if isinstance(item.get("dataset_type"), str):
             meta["split"] = item["dataset_type"]
@@ -401,7 +384,7 @@ def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         yield make_record(where, id, item.get("text"), marks[min(marks)], meta=meta, annotations=several)
 
 
-def _tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
+def _read_tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
     mentions = annotation.get("entity_mentions") if isinstance(annotation, dict) else None
     if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
         raise DataError(f"{where}: entity_mentions must be a list of objects")
@@ -416,7 +399,7 @@ def _tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
 
 def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """Read the JSON of presidio-research. Texts of one template are similar, so they form one document."""
-    for number, (where, item) in enumerate(_read_items(path), 1):
+    for number, (where, item) in enumerate(_read_json_list(path), 1):
         spans = item.get("spans")
         if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
             raise DataError(f"{where}: spans must be a list of objects")
@@ -427,8 +410,8 @@ def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
         yield make_record(where, id, item.get("full_text"), marks, doc_id=doc_id, meta={"source": "presidio"})
 
 
-def _json_format(path: Path) -> str:
-    _, item = next(iter(_read_items(path)), ("", {}))
+def _detect_json_format(path: Path) -> str:
+    _, item = next(iter(_read_json_list(path)), ("", {}))
     if "annotations" in item:
         return "tab"
     if "full_text" in item:
@@ -438,8 +421,8 @@ def _json_format(path: Path) -> str:
     raise DataError(f"{path}: the JSON is of no known corpus; name one of {', '.join(corpus_readers.names())}")
 
 
-def _read_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    value = _read_json(read_text_file(path), str(path))
+def _read_json_list(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    value = _parse_json(read_text_file(path), str(path))
     if not isinstance(value, list):
         raise DataError(f"{path}: a list of documents is required, got {type(value).__name__}")
     for number, item in enumerate(value, 1):
@@ -448,7 +431,7 @@ def _read_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{path}, item {number}", item
 
 
-def _read_json(text: str, where: str) -> object:
+def _parse_json(text: str, where: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

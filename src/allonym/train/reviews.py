@@ -16,14 +16,14 @@ from typing import Any
 from allonym.errors import DataError, UnknownNameError
 from allonym.models.runtime import HERE
 from allonym.models.tags import LABELS
-from allonym.train.build import Record, Report
-from allonym.train.corpus import make_training_lists, source_name
-from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
-from allonym.train.export import write_tagger
+from allonym.train.build import Record
+from allonym.train.corpus import get_source_name, make_training_lists
+from allonym.train.examples import Example, list_annotated_labels, make_example
+from allonym.train.export import read_tagger, write_tagger
 from allonym.train.fit import Options, fit
-from allonym.train.labelmap import find_targets
+from allonym.train.labelmap import LabelFinder, find_targets
+from allonym.train.score import Report
 from allonym.train.synthetic import generate_texts
-from allonym.train.unpack import read_tagger
 
 _CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
 _REHEARSED = 0.5  # words of template text for each word of a review
@@ -31,7 +31,7 @@ _LEAST_REHEARSED = 100  # texts
 _WAY = 0.85  # share of the way from the old weights to the new ones
 
 
-def base_folder(name: str) -> Path:
+def find_base_folder(name: str) -> Path:
     """Return the folder of the tagger to start from: a shipped tagger by name, or a folder.
 
     Raises:
@@ -45,7 +45,7 @@ def base_folder(name: str) -> Path:
     return HERE / name
 
 
-def review_options(settings: dict[str, Any]) -> Options:
+def make_review_options(settings: dict[str, Any]) -> Options:
     """Return options for training on reviews; the defaults are more cautious than for a new tagger.
 
     Raises:
@@ -61,7 +61,7 @@ def train_on_reviews(
     *,
     base: Path,
     options: Options,
-    label_map: Targets = find_targets,
+    label_map: LabelFinder = find_targets,
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def train_on_reviews(
         dev: records for choosing the best epoch; if empty, the last epoch is used.
         out: folder for the model; ``work`` in it holds checkpoints.
         base: folder of the tagger to start from.
-        options: of :func:`review_options`.
+        options: of :func:`make_review_options`.
         label_map: the label map.
         report: called after each epoch.
         resume: continue from the checkpoint.
@@ -86,33 +86,23 @@ def train_on_reviews(
         DataError: no label of the records maps to a label of the tagger, or ``base`` has other labels.
     """
     annotated_labels = _list_annotated_labels(train, train, label_map)
-    if not any(annotated_labels) and not any(list_annotated_labels([r], source_name(r), label_map) for r in train):
+    if not any(annotated_labels) and not any(list_annotated_labels([r], get_source_name(r), label_map) for r in train):
         raise DataError("no label of the reviewed documents maps to a label of the tagger; give a label map")
     model, about = read_tagger(base, options.dropout)
     if tuple(about["labels"]) != LABELS:
         raise DataError(f"{base}: the tagger has other labels; start from a tagger of this version")
     reviewed = _make_examples(train, annotated_labels, label_map)
-    dev_examples = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
+    dev_set = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
     size = sum(len(example.words) for example in reviewed)
     rehearsed = _make_rehearsal(int(size * _REHEARSED))
     work = out / "work"
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    fit(
-        [(1.0, reviewed), (1.0, rehearsed)],
-        dev_examples,
-        work,
-        encoder=base,
-        options=options,
-        lists=make_training_lists(),
-        report=report,
-        resume=resume,
-        start=model,
-    )
+    sources, lists = [(1.0, reviewed), (1.0, rehearsed)], make_training_lists()
+    fit(sources, dev_set, work, encoder=base, options=options, lists=lists, report=report, resume=resume, start=model)
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
-    kept_settings = {
-        name: value for name, value in about.items() if name not in ("format", "labels", "parts", "name", "reviews")
-    }
-    summary = {"name": out.name, **kept_settings, "base": about.get("name", base.name)}
+    replaced = ("format", "labels", "parts", "name", "reviews")
+    settings = {name: value for name, value in about.items() if name not in replaced}
+    summary = {"name": out.name, **settings, "base": about.get("name", base.name)}
     summary["reviews"] = {"documents": len(train), "words": size, "rehearsed": len(rehearsed)}
     write_tagger(model, LABELS, base / "vocab.txt", out, summary)
     written: dict[str, Any] = json.loads((out / "tagger.json").read_text("utf-8"))
@@ -120,21 +110,19 @@ def train_on_reviews(
 
 
 def _list_annotated_labels(
-    records: Sequence[Record], train: Sequence[Record], label_map: Targets
+    records: Sequence[Record], train: Sequence[Record], label_map: LabelFinder
 ) -> list[frozenset[str]]:
     """Return for each record the labels for which its unmarked text is negative, separately for each source."""
     bare: dict[str, list[Record]] = {}
     for record in train:
         if _get_reviewed_labels(record) is None:
-            bare.setdefault(source_name(record), []).append(record)
+            bare.setdefault(get_source_name(record), []).append(record)
     counted = {name: list_annotated_labels(source_records, name, label_map) for name, source_records in bare.items()}
     out = []
     for record in records:
-        name, labels = source_name(record), _get_reviewed_labels(record)
-        annotated_labels = (
-            counted.get(name, ()) if labels is None else (t for x in labels for t in label_map(x, name) or ())
-        )
-        out.append(frozenset(annotated_labels))
+        name, labels = get_source_name(record), _get_reviewed_labels(record)
+        targets = (target for label in labels or () for target in label_map(label, name) or ())
+        out.append(frozenset(counted.get(name, ()) if labels is None else targets))
     return out
 
 
@@ -144,11 +132,11 @@ def _get_reviewed_labels(record: Record) -> list[str] | None:
 
 
 def _make_examples(
-    records: Sequence[Record], annotated_labels: Sequence[frozenset[str]], label_map: Targets
+    records: Sequence[Record], annotated_labels: Sequence[frozenset[str]], label_map: LabelFinder
 ) -> list[Example]:
     lists = make_training_lists()
     return [
-        make_example(r, source_name(r), labels, label_map, lists)
+        make_example(r, get_source_name(r), labels, label_map, lists)
         for r, labels in zip(records, annotated_labels, strict=True)
     ]
 

@@ -7,13 +7,22 @@ separately. Both sides are made disjoint first: of overlapping spans the longest
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.models.words import split_words
-from allonym.train.records import keep_outermost
+from allonym.train.records import Record, list_spans, select_outermost_spans
+
+MEASURES = ("precision", "recall", "f1")
+
+Predict = Callable[[Sequence[str]], list[list[Span]]]
+"""A trained model: from texts to the spans of each."""
+
+Report = Callable[[dict[str, Any]], None]
+"""Called with the measures of each epoch of a training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,10 @@ class Counts:
     def f1(self) -> float:
         """Harmonic mean of both; 0 if nothing is right."""
         return 2 * self.hit / (2 * self.hit + self.extra + self.missed) if self.hit else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """Return precision, recall and F1."""
+        return {name: getattr(self, name) for name in MEASURES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,7 @@ class Score:
         return {
             "words": self.words,
             "accuracy": self.accuracy,
-            "macro": {m: self.macro(m) for m in ("precision", "recall", "f1")},
+            "macro": {m: self.macro(m) for m in MEASURES},
             "micro": _summarise_counts(self.micro),
             "strict": _summarise_counts(self.strict),
             "tags": {tag: _summarise_counts(self.tags[tag]) for tag in _sort_tags(self.tags)},
@@ -105,13 +118,7 @@ def _add_counts(a: Mapping[str, Counts], b: Mapping[str, Counts]) -> dict[str, C
 
 
 def _summarise_counts(counts: Counts) -> dict[str, float]:
-    return {
-        "precision": counts.precision,
-        "recall": counts.recall,
-        "f1": counts.f1,
-        "gold": counts.hit + counts.missed,
-        "found": counts.hit + counts.extra,
-    }
+    return {**counts.to_dict(), "gold": counts.hit + counts.missed, "found": counts.hit + counts.extra}
 
 
 def _sort_tags(tags: Iterable[str]) -> list[str]:
@@ -124,7 +131,7 @@ def tag_words(borders: Sequence[Interval], spans: Iterable[Span]) -> list[str]:
     >>> tag_words([(0, 3), (4, 9), (10, 13)], [Span(0, 9, "PER")])
     ['B-PER', 'I-PER', 'O']
     """
-    outer_spans = keep_outermost(spans)
+    outer_spans = select_outermost_spans(spans)
     out: list[str] = []
     begun = -1
     position = 0
@@ -147,31 +154,19 @@ def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequen
         predicted: the findings.
         borders: the half-open offsets of the words.
     """
-    gold, predicted = keep_outermost(gold), keep_outermost(predicted)
+    gold, predicted = select_outermost_spans(gold), select_outermost_spans(predicted)
     right, predicted_tags = tag_words(borders, gold), tag_words(borders, predicted)
-    exact_gold, whole_found = _make_span_set(gold), _make_span_set(predicted)
-    tags: Counter[tuple[str, str]] = Counter()
-    for gold_tag, got in zip(right, predicted_tags, strict=True):
-        if gold_tag == got:
-            tags[gold_tag, "hit"] += 1
-        else:
-            tags[gold_tag, "missed"] += 1
-            tags[got, "extra"] += 1
-    spans: Counter[tuple[str, str]] = Counter()
-    spans.update((label, "hit") for _, _, label in exact_gold & whole_found)
-    spans.update((label, "missed") for _, _, label in exact_gold - whole_found)
-    spans.update((label, "extra") for _, _, label in whole_found - exact_gold)
+    tags = _count_matches_by_label(enumerate(right), enumerate(predicted_tags))
     same = sum(a == b for a, b in zip(right, predicted_tags, strict=True))
-    return Score(len(borders), same, _count_table(tags), _count_table(spans))
+    exact, exact_predicted = ([((s.start, s.end), s.label) for s in spans] for spans in (gold, predicted))
+    return Score(len(borders), same, tags, _count_matches_by_label(exact, exact_predicted))
 
 
-def _make_span_set(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
-    return {(span.start, span.end, span.label) for span in spans}
-
-
-def _count_table(table: Counter[tuple[str, str]]) -> dict[str, Counts]:
-    names = sorted({name for name, _ in table} - {"O"})
-    return {n: Counts(table[n, "hit"], table[n, "extra"], table[n, "missed"]) for n in names}
+def _count_matches_by_label(gold: Iterable[tuple[Any, str]], predicted: Iterable[tuple[Any, str]]) -> dict[str, Counts]:
+    """Count right, extra and missed items of each label except ``O``."""
+    right, other = set(gold), set(predicted)
+    hit, extra, missed = (Counter(name for _, name in some) for some in (right & other, other - right, right - other))
+    return {n: Counts(hit[n], extra[n], missed[n]) for n in sorted({*hit, *extra, *missed} - {"O"})}
 
 
 def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> Score:
@@ -182,27 +177,35 @@ def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> 
     return total
 
 
+def score_model(predict: Predict, records: Sequence[Record]) -> Score:
+    """Score a model on records with its own labels."""
+    predicted = predict([record["text"] for record in records])
+    return score_texts((r["text"], list_spans(r), spans) for r, spans in zip(records, predicted, strict=True))
+
+
 def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
     """Return the head and rows of P5's Table 3 for several models, followed by strict F1 per label.
 
     Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is
     ``-`` if neither the gold nor the model has the tag.
     """
-    names = list(scores)
-    rows: list[list[str]] = [
-        ["accuracy", *(f"{scores[n].accuracy:.4f}" for n in names)],
-        ["recall", *(f"{scores[n].macro('recall'):.4f}" for n in names)],
-        ["precision", *(f"{scores[n].macro('precision'):.4f}" for n in names)],
-        ["F1", *(f"{scores[n].macro('f1'):.4f}" for n in names)],
-        ["F1, all words together", *(f"{scores[n].micro.f1:.4f}" for n in names)],
-        ["F1, whole spans", *(f"{scores[n].strict.f1:.4f}" for n in names)],
-    ]
+    measures: dict[str, Callable[[Score], float | None]] = {
+        "accuracy": lambda s: s.accuracy,
+        "recall": lambda s: s.macro("recall"),
+        "precision": lambda s: s.macro("precision"),
+        "F1": lambda s: s.macro("f1"),
+        "F1, all words together": lambda s: s.micro.f1,
+        "F1, whole spans": lambda s: s.strict.f1,
+    }
     for tag in _sort_tags({tag for s in scores.values() for tag in s.tags}):
-        rows.append([f"F1 {tag}", *(_format_counts(scores[n].tags.get(tag)) for n in names)])
+        measures[f"F1 {tag}"] = partial(_find_f1, tag, "tags")
     for label in sorted({label for s in scores.values() for label in s.spans}):
-        rows.append([f"F1 whole {label}", *(_format_counts(scores[n].spans.get(label)) for n in names)])
-    return ["measure", *names], rows
+        measures[f"F1 whole {label}"] = partial(_find_f1, label, "spans")
+    cells = {name: [measure(s) for s in scores.values()] for name, measure in measures.items()}
+    rows = [[name, *("-" if v is None else f"{v:.4f}" for v in values)] for name, values in cells.items()]
+    return ["measure", *scores], rows
 
 
-def _format_counts(counts: Counts | None) -> str:
-    return f"{counts.f1:.4f}" if counts is not None else "-"
+def _find_f1(name: str, table: str, score: Score) -> float | None:
+    counts = getattr(score, table).get(name)
+    return None if counts is None else counts.f1

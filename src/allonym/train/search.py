@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError, check_names, require_extra
 
 Value = int | float | str | bool
 Objective = Callable[[Mapping[str, Value]], float]
@@ -57,7 +57,7 @@ class Parameter:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    def ends(self) -> tuple[str, str]:
+    def format_ends(self) -> tuple[str, str]:
         """Return the least and the greatest value, for display."""
         if self.choices:
             return str(self.choices[0]), str(self.choices[-1])
@@ -102,14 +102,11 @@ def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
 
 def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ...]:
     """Return the parameters of a space from tables by option."""
-    parameter_keys = ("low", "high", "log", "whole", "choices")
     out = []
     for name, table in tables.items():
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: a table [{name}] is required, got {type(table).__name__}")
-        for key in table:
-            if key not in parameter_keys:
-                raise UnknownNameError("key", key, parameter_keys, f"{where}, {name}")
+        check_names("key", table, ("low", "high", "log", "whole", "choices"), f"{where}, {name}")
         choices = table.get("choices", ())
         if not isinstance(choices, (list, tuple)):
             raise UsageError(f"{where}, {name}: choices must be a list")
@@ -125,10 +122,8 @@ def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ..
 
 def import_optuna() -> Any:
     """Import optuna; raise :class:`MissingExtra` if it is not installed."""
-    try:
+    with require_extra("the search", "train"):
         import optuna
-    except ImportError:
-        raise MissingExtra("the search", "train") from None
     return optuna
 
 
@@ -170,11 +165,11 @@ def search_parameters(
     if optuna_study.user_attrs.setdefault("space", described) != described:
         raise UsageError(f"{study}: the study {name!r} has another search space; name another file")
     optuna_study.set_user_attr("space", described)
-    trials_done = _list_finished(optuna, optuna_study)
+    trials_done = _list_finished_trials(optuna, optuna_study)
     optuna_study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + len(trials_done))
     while len(trials_done) < trials:
         optuna_study.optimize(lambda trial: objective(_draw_values(trial, space)), n_trials=1)
-        trials_done = _list_finished(optuna, optuna_study)
+        trials_done = _list_finished_trials(optuna, optuna_study)
         report(trials_done[-1])
     return trials_done
 
@@ -191,7 +186,7 @@ def _draw_values(trial: Any, space: Sequence[Parameter]) -> dict[str, Value]:
     return out
 
 
-def _list_finished(optuna: Any, study: Any) -> list[Trial]:
+def _list_finished_trials(optuna: Any, study: Any) -> list[Trial]:
     complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
     return [Trial(t.number, dict(t.params), float(t.value), t.duration.total_seconds()) for t in complete]
 
@@ -205,10 +200,8 @@ def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: i
     """
     if len(trials) < 2:
         return []
-    try:
+    with require_extra("the importance of options", "train"):
         from sklearn.ensemble import RandomForestRegressor
-    except ImportError:
-        raise MissingExtra("the importance of options", "train") from None
     rows = [[p.scale_to_unit(trial.values[p.name]) for p in space] for trial in trials]
     scores = [trial.score for trial in trials]
     with warnings.catch_warnings():
@@ -216,18 +209,18 @@ def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: i
         forest = RandomForestRegressor(n_estimators=100, random_state=seed).fit(rows, scores)
     shares = [float(share) for share in forest.feature_importances_]
     columns = list(zip(*rows, strict=True))
-    importances = [Importance(p.name, shares[i], _correlate_ranks(columns[i], scores)) for i, p in enumerate(space)]
+    importances = [Importance(p.name, shares[i], _correlate(columns[i], scores)) for i, p in enumerate(space)]
     return sorted(importances, key=lambda item: (-item.share, item.name))
 
 
-def _correlate_ranks(a: Sequence[float], b: Sequence[float]) -> float | None:
+def _correlate(a: Sequence[float], b: Sequence[float]) -> float | None:
     try:
         return statistics.correlation(a, b)
     except statistics.StatisticsError:  # one of them is constant
         return None
 
 
-def trial_table(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
+def format_trials(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
     """Return the trials as CSV: number, score, seconds, and a column per option."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -244,12 +237,10 @@ def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path,
         path: ``.png``, ``.svg`` or ``.pdf``.
         score: title of the last axis.
     """
-    try:
+    with require_extra("the plot of trials", "train"):
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("the plot of trials", "train") from None
     low, high = min(t.score for t in trials), max(t.score for t in trials)
     reach = high - low or 1.0
     colours = matplotlib.colormaps["viridis"]
@@ -261,7 +252,7 @@ def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path,
         share = (t.score - low) / reach
         heights = [*(p.scale_to_unit(t.values[p.name]) for p in space), share]
         axes.plot(across, heights, color=colours(share), linewidth=1.2, alpha=0.8)
-    ends = [*(p.ends() for p in space), (f"{low:.4f}", f"{high:.4f}")]
+    ends = [*(p.format_ends() for p in space), (f"{low:.4f}", f"{high:.4f}")]
     for x, (least, most) in zip(across, ends, strict=True):
         axes.axvline(x, color="black", linewidth=0.8)
         axes.text(x, -0.03, least, ha="center", va="top", fontsize=8)

@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from allonym.errors import UsageError
 from allonym.models.words import split_words
-from allonym.train.records import Record, keep_outermost, list_spans
+from allonym.train.records import Groups, Record, list_spans, select_outermost_spans
 
 
 def group_documents(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -40,7 +40,7 @@ def split_records(
     """
     if not parts or min(parts) < 0 or sum(parts) <= 0:
         raise UsageError(f"shares of 0 or more are required, one of them above 0; got {_format_parts(parts)}")
-    groups = sorted(_group_by_text(records), key=lambda group: _draw_order(group[0], seed))
+    groups = sorted(_group_by_text(records), key=lambda group: _make_sort_key(group[0], seed))
     used_parts = [i for i, share in enumerate(parts) if share > 0]
     if records and len(groups) < len(used_parts):
         raise UsageError(f"{len(used_parts)} parts need as many documents that share no text; got {len(groups)}")
@@ -66,30 +66,18 @@ def _format_parts(parts: Sequence[float]) -> str:
     return "/".join(f"{share:g}" for share in parts) or "none"
 
 
-def _draw_order(doc: str, seed: int) -> bytes:
+def _make_sort_key(doc: str, seed: int) -> bytes:
     return blake2b(f"{seed}\0{doc}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _group_by_text(records: Sequence[Record]) -> list[list[str]]:
     """Group documents that share a text; each group is sorted."""
-    above: dict[str, str] = {}
-
-    def find_root(doc: str) -> str:
-        while above[doc] != doc:
-            above[doc] = above[above[doc]]
-            doc = above[doc]
-        return doc
-
-    first: dict[str, str] = {}
+    groups, first = Groups(), dict[str, str]()
     for record in records:
-        doc = record["doc_id"]
-        above.setdefault(doc, doc)
-        other = first.setdefault(record["text"], doc)
-        if (a := find_root(doc)) != (b := find_root(other)):
-            above[max(a, b)] = min(a, b)
+        groups.join([first.setdefault(record["text"], record["doc_id"]), record["doc_id"]])
     out: dict[str, list[str]] = {}
-    for doc in sorted(above):
-        out.setdefault(find_root(doc), []).append(doc)
+    for doc in sorted(groups):
+        out.setdefault(groups.find_least(doc), []).append(doc)
     return list(out.values())
 
 
@@ -111,7 +99,7 @@ def measure_size(records: Iterable[Record]) -> Size:
     count = entities = 0
     for record in records:
         count += len(split_words(record["text"]))
-        entities += len(keep_outermost(list_spans(record)))
+        entities += len(select_outermost_spans(list_spans(record)))
     return Size(count, entities)
 
 
@@ -141,24 +129,23 @@ def choose_records(
     """
     if min_ratio > max_ratio or (max_words is not None and min_words > max_words):
         raise UsageError(f"bounds cross: ratio {min_ratio:g} to {max_ratio:g}, words {min_words} to {max_words}")
-    records_by_document = group_documents(records)
+    documents = group_documents(records)
     if first_words is not None:
-        records_by_document = {doc: cut_records(parts, first_words) for doc, parts in records_by_document.items()}
-    sizes = {doc: measure_size(parts) for doc, parts in records_by_document.items()}
-    kept_documents = [
+        documents = {doc: truncate_records(parts, first_words) for doc, parts in documents.items()}
+    sizes = {doc: measure_size(parts) for doc, parts in documents.items()}
+    fitting = {
         doc
         for doc, size in sizes.items()
         if min_words <= size.words <= (size.words if max_words is None else max_words)
         and min_ratio <= size.ratio
         and (size.ratio < max_ratio or max_ratio >= 1)
-    ]
+    }
     if richest is not None:
-        best = set(sorted(kept_documents, key=lambda doc: (-sizes[doc].ratio, doc))[:richest])
-        kept_documents = [doc for doc in kept_documents if doc in best]
-    return [record for doc in kept_documents for record in records_by_document[doc]]
+        fitting = set(sorted(fitting, key=lambda doc: (-sizes[doc].ratio, doc))[:richest])
+    return [record for doc, parts in documents.items() if doc in fitting for record in parts]
 
 
-def cut_records(records: Sequence[Record], count: int) -> list[Record]:
+def truncate_records(records: Sequence[Record], count: int) -> list[Record]:
     """Return the first ``count`` words of a document, with the spans that lie completely in them."""
     out: list[Record] = []
     for record in records:
@@ -205,15 +192,11 @@ def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
     >>> one[0].words, one[0].per_thousand("PER")
     (4, 500.0)
     """
-    rows = [
-        Density(
-            name,
-            len({record["doc_id"] for record in records}),
-            sum(len(split_words(record["text"])) for record in records),
-            dict(Counter(span["label"] for record in records for span in record["spans"])),
-        )
-        for name, records in corpora.items()
-    ]
+    rows: list[Density] = []
+    for name, records in corpora.items():
+        labels = Counter(span["label"] for record in records for span in record["spans"])
+        words = sum(len(split_words(record["text"])) for record in records)
+        rows.append(Density(name, len(group_documents(records)), words, dict(labels)))
     if len(rows) > 1:
         total: Counter[str] = Counter()
         for row in rows:

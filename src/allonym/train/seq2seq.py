@@ -15,19 +15,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError, require_extra
 
-try:
+with require_extra("training seq2seq", "seq2seq"):
     import torch
     import transformers
     from tokenizers import ByteLevelBPETokenizer, processors
-except ImportError as error:
-    raise MissingExtra("training seq2seq", "seq2seq") from error
+    from torch.nn.utils.rnn import pad_sequence
 
-from allonym.replace.alignment import align_output
 from allonym.replace.cast import LEAST_WORD, find_plain_words
-from allonym.replace.rewriter import Rewriter
+from allonym.replace.rewriter import Rewriter, align_output
 from allonym.text.names import normalize_surface
+from allonym.train.network import make_schedule
 from allonym.train.parallel import Pair
 
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -86,7 +85,7 @@ class Measure:
     exact: float
 
 
-def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
+def create_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
     """Create a model with random weights, and a tokenizer trained on the texts.
 
     Args:
@@ -114,17 +113,13 @@ def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tok
         model_max_length=2 * tokens + 16 if causal else tokens,
     )  # fmt: skip
     torch.manual_seed(seed)
-    model_settings: dict[str, Any] = {
-        "vocab_size": pieces.get_vocab_size(),
-        "bos_token_id": 0,
-        "pad_token_id": 1,
-        "eos_token_id": 2,
-    }
+    ids: dict[str, Any] = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    ids["vocab_size"] = pieces.get_vocab_size()
     width, layers, heads = shape["width"], shape["layers"], shape["heads"]
     network: Any
     if causal:
         config = transformers.GPT2Config(
-            n_positions=2 * tokens + 16, n_embd=width, n_layer=2 * layers, n_head=heads, **model_settings
+            n_positions=2 * tokens + 16, n_embd=width, n_layer=2 * layers, n_head=heads, **ids
         )
         network = transformers.GPT2LMHeadModel(config)
     else:
@@ -133,14 +128,14 @@ def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tok
                 max_position_embeddings=tokens + 2, d_model=width, encoder_layers=layers, decoder_layers=layers,
                 encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=4 * width,
                 decoder_ffn_dim=4 * width, dropout=0.0, decoder_start_token_id=2, forced_eos_token_id=2,
-                **model_settings,
+                **ids,
             )
         )  # fmt: skip
-        _make_copier(network, width, heads)
+        _initialise_copying(network, width, heads)
     return Rewriter(tokenizer, network, causal)
 
 
-def _make_copier(network: Any, width: int, heads: int) -> None:
+def _initialise_copying(network: Any, width: int, heads: int) -> None:
     """Set random weights so that the output begins as a copy of the input.
 
     Otherwise a model needs far more text to learn that most words stay. Words, positions and previous words have
@@ -243,7 +238,7 @@ def fit(
         model.network.train()
         # Dropout depends on the step alone, so that an interrupted run continues as if it had never stopped.
         torch.manual_seed(options.seed * 1_000_003 + step)
-        summed, counted = summed + take_step(model, batch, optimizer, schedule), counted + 1
+        summed, counted = summed + take_training_step(model, batch, optimizer, schedule), counted + 1
         step += 1
         step_done(step, total)
         if step in stops:
@@ -265,18 +260,14 @@ def fit(
 def make_optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
     """Return AdamW and its schedule: the rate grows over the first tenth of ``total`` batches, then falls to zero."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr)
-    warm = max(1, total // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-    )
-    return optimizer, schedule
+    return optimizer, make_schedule(optimizer, max(1, total // 10), total)
 
 
 Example = tuple[list[int], list[int]]
 """Input tokens and target tokens."""
 
 
-def take_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
+def take_training_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
     """Take one step on a batch, with gradients clipped to a norm of 1, and return the loss before it."""
     loss = compute_loss(model, batch)
     loss.backward()  # type: ignore[no-untyped-call]
@@ -290,13 +281,10 @@ def take_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedul
 def _make_example(model: Rewriter, pair: Pair, tokens: int) -> Example:
     source_ids = model.encode_passage(pair.source, tokens)
     if not model.causal:
-        return source_ids, list(
-            model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)["input_ids"]
-        )
-    target_ids = model.tokenizer(pair.target, add_special_tokens=False, truncation=True, max_length=tokens - 1)[
-        "input_ids"
-    ]
-    return source_ids, [*target_ids, model.tokenizer.eos_token_id]
+        target = model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)
+        return source_ids, list(target["input_ids"])
+    target = model.tokenizer(pair.target, add_special_tokens=False, truncation=True, max_length=tokens - 1)
+    return source_ids, [*target["input_ids"], model.tokenizer.eos_token_id]
 
 
 def make_batches(examples: Sequence[Example], options: Options, first_step: int, total: int) -> Iterator[list[Example]]:
@@ -321,12 +309,8 @@ def make_batches(examples: Sequence[Example], options: Options, first_step: int,
 def compute_loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
     """Return the mean cross entropy per target token, or per label if the network classifies."""
     pad = model.tokenizer.pad_token_id
-    if model.causal:
-        rows = [a + b for a, b in batch]
-        labels = [[-100] * len(a) + b for a, b in batch]
-    else:
-        rows = [a for a, _ in batch]
-        labels = [b for _, b in batch]
+    rows = [a + b if model.causal else a for a, b in batch]
+    labels = [[-100] * len(a) + b if model.causal else b for a, b in batch]
     ids = _pad_rows(rows, pad, model.device)
     attention_mask = _pad_rows([[1] * len(row) for row in rows], 0, model.device)
     out = model.network(input_ids=ids, attention_mask=attention_mask, labels=_pad_rows(labels, -100, model.device))
@@ -335,8 +319,8 @@ def compute_loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
 
 
 def _pad_rows(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.Tensor:
-    size = max(map(len, rows))
-    return torch.tensor([[*row, *[value] * (size - len(row))] for row in rows], device=device)
+    padded = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
+    return padded.to(device)
 
 
 def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
@@ -351,40 +335,26 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
             count += weight
     chosen = [pair for pair in pairs if pair.places][:shown]
     outputs = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
-    leaked = originals = usable = exact = places = kept_places = outside = 0
+    leaked = originals = usable = exact = places = unchanged = outside = 0
     for pair, output in zip(chosen, outputs, strict=True):
-        output_places, target_places = (
-            align_output(pair.source, output, pair.places),
-            align_output(pair.source, pair.target, pair.places),
-        )
-        there = set(find_plain_words(output))
-        for place, value, right in zip(pair.places, output_places.values, target_places.values, strict=True):
-            own_words = {w for w in find_plain_words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
-            beside = set(find_plain_words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
-            revealing_words = own_words - beside  # words that also occur outside edits are allowed
-            leaked += len(revealing_words & there)
-            originals += len(revealing_words)
+        aligned, target = (align_output(pair.source, text, pair.places) for text in (output, pair.target))
+        output_words = set(find_plain_words(output))
+        for (a, b), value, right in zip(pair.places, aligned.values, target.values, strict=True):
+            original = pair.source[a:b]
+            words = {w for w in find_plain_words(original) if len(w) >= LEAST_WORD}
+            # words that also occur outside edits are allowed
+            revealing = words.difference(find_plain_words(f"{pair.source[:a]} {pair.source[b:]}"))
+            leaked += len(revealing & output_words)
+            originals += len(revealing)
             places += 1
-            if (
-                value is not None
-                and normalize_surface(value) != normalize_surface(pair.source[slice(*place)])
-                and not own_words & set(find_plain_words(value))
-            ):
+            is_other = value is not None and normalize_surface(value) != normalize_surface(original)
+            if is_other and words.isdisjoint(find_plain_words(value or "")):
                 usable += 1
                 exact += value == right
-        kept_places += output_places.unchanged[0]
-        outside += output_places.unchanged[1]
-
-    def divide_share(part: float, total: float) -> float:
-        return part / total if total else 0.0
-
-    return Measure(
-        divide_share(summed, count),
-        divide_share(leaked, originals),
-        divide_share(usable, places),
-        divide_share(kept_places, outside),
-        divide_share(exact, places),
-    )
+        unchanged += aligned.unchanged[0]
+        outside += aligned.unchanged[1]
+    parts, totals = (summed, leaked, usable, unchanged, exact), (count, originals, places, outside, places)
+    return Measure(*(part / total if total else 0.0 for part, total in zip(parts, totals, strict=True)))
 
 
 def _plot_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

@@ -16,19 +16,16 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
 from allonym.document import Span
-from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.train.records import Record, keep_outermost, list_spans
-from allonym.train.score import Score, score_texts
-
-Predict = Callable[[Sequence[str]], list[list[Span]]]
-Report = Callable[[dict[str, Any]], None]
+from allonym.errors import DataError, UnknownNameError, UsageError, require_extra
+from allonym.train.records import Record, list_spans, select_outermost_spans
+from allonym.train.score import Predict, Report, score_model
 
 _STATE = ".resume"
 
@@ -68,10 +65,8 @@ class Options:
 
 def import_spacy() -> Any:
     """Import spacy; raise :class:`MissingExtra` if it is not installed."""
-    try:
+    with require_extra("spaCy", "spacy"):
         import spacy
-    except ImportError:
-        raise MissingExtra("spaCy", "spacy") from None
     return spacy
 
 
@@ -162,27 +157,12 @@ def fit(
                 state |= {"best": dev_score.f1, "best_epoch": epoch}
                 _write_model(out, nlp, labels)
         state["epoch"] = epoch
-        _keep_state(state_folder, ner.model, optimizer, state)
-        report(
-            {
-                "epoch": epoch,
-                "epochs": options.epochs,
-                "words": count,
-                "loss": float(losses.get("ner", 0.0)),
-                "precision": dev_score.precision,
-                "recall": dev_score.recall,
-                "f1": dev_score.f1,
-            }
-        )
+        _save_state(state_folder, ner.model, optimizer, state)
+        row = {"epoch": epoch, "epochs": options.epochs, "words": count, "loss": float(losses.get("ner", 0.0))}
+        report(row | dev_score.to_dict())
     shutil.rmtree(state_folder, ignore_errors=True)
-    return {
-        "epochs": state["epoch"],
-        "best": state["best_epoch"],
-        "f1": state["best"],
-        "labels": labels,
-        "words": count,
-        "moved": moved,
-    }
+    summary = {"labels": labels, "words": count, "moved": moved}
+    return {"epochs": state["epoch"], "best": state["best_epoch"], "f1": state["best"], **summary}
 
 
 def split_at_marks(nlp: Any) -> None:
@@ -208,17 +188,10 @@ def load(path: Path | str) -> Predict:
     return _make_predictor(spacy.load(path))
 
 
-def score_model(predict: Predict, records: Sequence[Record]) -> Score:
-    """Score a model on records."""
-    predicted = predict([record["text"] for record in records])
-    return score_texts((r["text"], list_spans(r), spans) for r, spans in zip(records, predicted, strict=True))
-
-
 def _make_predictor(nlp: Any) -> Predict:
-    def predict_spans(texts: Sequence[str]) -> list[list[Span]]:
-        return [[Span(e.start_char, e.end_char, e.label_, 1.0, "spacy") for e in doc.ents] for doc in nlp.pipe(texts)]
-
-    return predict_spans
+    return lambda texts: [
+        [Span(e.start_char, e.end_char, e.label_, 1.0, "spacy") for e in doc.ents] for doc in nlp.pipe(texts)
+    ]
 
 
 def _list_languages(spacy: Any) -> list[str]:
@@ -238,13 +211,12 @@ def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]
             continue
         reference = nlp.make_doc(record["text"])
         entities: list[Any] = []
-        for span in keep_outermost(list_spans(record)):
-            trimmed_span = _trim_span(
-                reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand")
-            )
-            if trimmed_span is not None and not (entities and entities[-1].end > trimmed_span.start):
-                entities.append(trimmed_span)
-                moved += (trimmed_span.start_char, trimmed_span.end_char) != (span.start, span.end)
+        for span in select_outermost_spans(list_spans(record)):
+            entity = reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand")
+            entity = _trim_span(entity)
+            if entity is not None and not (entities and entities[-1].end > entity.start):
+                entities.append(entity)
+                moved += (entity.start_char, entity.end_char) != (span.start, span.end)
         reference.set_ents(entities)
         out.append(Example(doc, reference))
     return out, moved
@@ -273,7 +245,7 @@ def _name_parameters(model: Any) -> dict[tuple[int, str], str]:
     return {(node.id, name): f"{i} {name}" for i, node in enumerate(model.walk()) for name in node.param_names}
 
 
-def _keep_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
+def _save_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
     import numpy as np
 
     fresh = folder.with_name(folder.name + "-new")

@@ -30,56 +30,34 @@ from itertools import accumulate
 from typing import Any
 
 LISTS = ("everyday", "people", "places", "things", "time")
-MARKS = {
-    "AGE": "AGE",
-    "AWARD": "AWARD",
-    "CITY": "CITY",
-    "COUNTRY": "COUNTRY",
-    "DATE": "DATE",
-    "EVENT": "EVENT",
+MARKS = {label: label for label in "AGE AWARD CITY COUNTRY DATE EVENT LAW MONEY ORIGIN REGION TIME".split()} | {
     "FAC": "FACILITY",
     "FIRST": "PERSON_FIRSTNAME",
     "LANG": "LANGUAGE",
     "LAST": "PERSON_LASTNAME",
-    "LAW": "LAW",
     "LOC": "LOCATION",
-    "MONEY": "MONEY",
     "OCC": "OCCUPATION",
     "ORG": "ORGANIZATION",
-    "ORIGIN": "ORIGIN",
     "PROD": "PRODUCT",
     "QTY": "QUANTITY",
-    "REGION": "REGION",
-    "TIME": "TIME",
     "WORK": "WORK_OF_ART",
     "X": "OTHER_IDENTIFYING_ATTRIBUTE",
 }
 # The spans of these labels keep a leading article, which belongs to the title, the phrase or the date.
 KEEP_ARTICLE = {"WORK_OF_ART", "OTHER_IDENTIFYING_ATTRIBUTE", "DATE", "TIME", "MONEY", "QUANTITY", "AGE"}
+_MALE = "he him his hers himself man boy son brother husband father gentleman guy".split()
+_FEMALE = "she her her hers herself woman girl daughter sister wife mother lady girl".split()
 WORDS = {
-    "f": {"he": "she", "him": "her", "his": "her", "hers": "hers", "himself": "herself", "man": "woman", "boy": "girl"}
-    | {
-        "son": "daughter",
-        "brother": "sister",
-        "husband": "wife",
-        "father": "mother",
-        "gentleman": "lady",
-        "guy": "girl",
-    },
-    "m": {"he": "he", "him": "him", "his": "his", "hers": "his", "himself": "himself", "man": "man", "boy": "boy"}
-    | {
-        "son": "son",
-        "brother": "brother",
-        "husband": "husband",
-        "father": "father",
-        "gentleman": "gentleman",
-        "guy": "guy",
-    },
+    "f": dict(zip(_MALE, _FEMALE, strict=True)),
+    "m": dict(zip(_MALE, _MALE, strict=True)) | {"hers": "his"},
 }
 TITLES = {
     "f": ("Mrs", "Mrs.", "Ms", "Ms.", "Ms", "Miss", "Dr", "Dr.", "Prof.", "Professor"),
     "m": ("Mr", "Mr.", "Mr", "Mr.", "Dr", "Dr.", "Prof.", "Professor"),
 }
+_FORMS = {"s": ("f", "l", "l", "t", "f"), "any": ("fl",) * 15 + ("mid", "midi", "i", "rev2", "mid", "ii")}
+"""Forms of a name to draw from, where a template leaves the choice."""
+
 SURNAME_FIRST = {"chinese", "korean", "hungarian", "vietnamese", "japanese"}
 AN = re.compile(r"(?!uni|use|usu|eu|one\b|one-|u\.?[ks]\b|ut|ug|uru|ubu)[aeiou]|hour|honou?r|honest|heir|8|1[18](?!\d)")
 AN_LETTERS = re.compile(r"(MP|MBA|NGO|FBI|NHS|HR|[AEFHILMNORSX])(?![a-z'’A-Z])")
@@ -109,41 +87,31 @@ class Rule:
 
 
 @cache
-def _read_rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
-    text = _read_data("names.tsv")
-    rows = []
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            origin, part, gender, listed = line.split("\t")
-            rows.append((origin, part, gender, tuple(name.strip() for name in listed.split(","))))
-    return tuple(rows)
+def read_name_rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
+    """Return the rows of the table of names: origin, ``first`` or ``last``, gender (f, m, '' for last), names."""
+    lines = (line.split("\t") for line in _read_data("names.tsv").splitlines() if line and not line.startswith("#"))
+    return tuple(
+        (origin, part, gender, tuple(name.strip() for name in listed.split(",")))
+        for origin, part, gender, listed in lines
+    )
 
 
 def _read_data(name: str) -> str:
     return files("allonym.train").joinpath("synthetic", name).read_text(encoding="utf-8")
 
 
-def list_names() -> list[tuple[str, str, str, str]]:
-    """Return every name as (name, part, gender, origin): part is first or last, gender f, m or '' for last names."""
-    return [(name, part, gender, origin) for origin, part, gender, listed in _read_rows() for name in listed]
-
-
 @cache
-def _choose_held_out_names() -> frozenset[str]:
-    return frozenset(name for _, _, _, listed in _read_rows() for name in listed[2::3])
-
-
-def held_out_names() -> list[tuple[str, str, str, str]]:
+def _list_held_out_names() -> frozenset[str]:
     """Return the names held out from training text: every third of a list, wherever they recur."""
-    return [row for row in list_names() if row[0] in _choose_held_out_names()]
+    return frozenset(name for _, _, _, listed in read_name_rows() for name in listed[2::3])
 
 
 @cache
 def _make_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
-    pools = {}
-    for origin, part, gender, listed in _read_rows():
-        pools[origin, part, gender] = tuple(name for name in listed if (name in _choose_held_out_names()) == held_out)
-    return pools
+    return {
+        (origin, part, gender): tuple(name for name in listed if (name in _list_held_out_names()) == held_out)
+        for origin, part, gender, listed in read_name_rows()
+    }
 
 
 # Parsing
@@ -212,7 +180,7 @@ def read_registers() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
 # Filling
 
 
-class _Writer:
+class _TemplateFiller:
     """Fills the templates of one text, whose people stay the same throughout."""
 
     def __init__(self, rng: random.Random, held_out: bool) -> None:
@@ -247,10 +215,10 @@ class _Writer:
             elif kind == "alt":
                 pieces += self.fill(self.rng.choice(value), label)
             else:
-                pieces += self._mark_pieces(self.fill(value[1], "-"), value[0], label)
+                pieces += self._label_pieces(self.fill(value[1], "-"), value[0], label)
         return pieces
 
-    def _mark_pieces(self, pieces: list[Piece], own_label: str, outer: str) -> list[Piece]:
+    def _label_pieces(self, pieces: list[Piece], own_label: str, outer: str) -> list[Piece]:
         text = "".join(t for t, _ in pieces)
         if outer:
             return [(text, outer)]
@@ -281,7 +249,7 @@ class _Writer:
             return [(t, label) for t, _ in self._write_name(self.get_person("A"), slot)]
         rule = _read_rules()[slot]
         pieces = self.fill(rng.choice(rule.entries), label or ("-" if rule.label else ""))
-        return self._mark_pieces(pieces, rule.label, label) if rule.label else pieces
+        return self._label_pieces(pieces, rule.label, label) if rule.label else pieces
 
     def _write_name(self, person: Person, form: str) -> list[Piece]:
         rng = self.rng
@@ -290,11 +258,7 @@ class _Writer:
         if form.lower() in WORDS["f"]:
             word = WORDS[person.gender][form.lower()]
             return [(word.capitalize() if form[0].isupper() else word, "")]
-        if form == "s":
-            form = rng.choice(("f", "l", "l", "t", "f"))
-        elif form == "any":
-            odds = ("fl",) * 15 + ("mid", "midi", "i", "rev2", "mid", "ii")
-            form = rng.choice(odds)
+        form = rng.choice(_FORMS[form]) if form in _FORMS else form
         title = (person.title + " ", "")
         middle = (person.middle, "PERSON_FIRSTNAME")
         shapes: dict[str, list[Piece]] = {
@@ -317,7 +281,7 @@ class _Writer:
 
 @cache
 def _list_origins() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(origin for origin, _, _, _ in _read_rows()))
+    return tuple(dict.fromkeys(origin for origin, _, _, _ in read_name_rows()))
 
 
 def _assemble_text(pieces: list[Piece]) -> tuple[str, list[dict[str, Any]]]:
@@ -355,9 +319,8 @@ def _plan_text(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node
     kind = rng.choices(("plain", "chain", "single"), (30, 33, 37))[0]
     register_kind = {"plain": "plain", "chain": "follow", "single": "single"}[kind]
     # The templates of wordnames contain names that are ordinary words; none of these is held out.
-    usable = [
-        name for name, kinds in everything.items() if register_kind in kinds and not (held_out and name == "wordnames")
-    ]
+    left_out = "wordnames" if held_out else ""
+    usable = [name for name, kinds in everything.items() if register_kind in kinds and name != left_out]
     power = 1.3 if kind == "plain" else 0.8  # much of the plain text is everyday text, which varies most
     sizes = list(accumulate(len(everything[name][register_kind]) ** power for name in usable))
     name = rng.choices(usable, cum_weights=sizes)[0]
@@ -382,7 +345,7 @@ def generate_texts(n: int, seed: int, held_out: bool = False) -> Iterator[dict[s
     """
     rng = random.Random(seed)
     for i in range(n):
-        writer = _Writer(rng, held_out)
+        writer = _TemplateFiller(rng, held_out)
         template, parts = _plan_text(rng, held_out)
         pieces: list[Piece] = []
         lines = template.startswith(("chat", "turns"))

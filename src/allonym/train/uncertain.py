@@ -19,7 +19,7 @@ _SETTLED = 0.1  # probabilities below this, or above one minus this, are certain
 _FIXED = 50  # cost of opening a document, in words
 
 
-def expected_gain(text: str, policy: Policy) -> float:
+def estimate_review_gain(text: str, policy: Policy) -> float:
     """Estimate the gain of reviewing a text: uncertain words per 100 words read.
 
     A word with a probability of one half counts 1, a nearly certain one 0.36, others 0. Each document costs 50 words.
@@ -48,12 +48,10 @@ def expected_gain(text: str, policy: Policy) -> float:
     bar = np.clip([bars[label] for label in model.labels], 1e-3, 1 - 1e-3)[kind]
     odds = np.log(inside / (1 - inside)) - np.log(bar / (1 - bar))
     label = np.where(inside > 0.5, mass.max(axis=1) / inside, 1.0)
-    doubt = np.maximum.reduce(
-        [_measure_openness(1 / (1 + np.exp(-odds))), _measure_openness(inside), _measure_openness(label)]
-    )
+    doubt = np.max([_measure_uncertainty(chance) for chance in (1 / (1 + np.exp(-odds)), inside, label)], axis=0)
     return 100 * float(doubt.sum()) / (_FIXED + len(tags))
 
 
-def _measure_openness(chance: Any) -> Any:
+def _measure_uncertainty(chance: Any) -> Any:
     """Return 1 for a probability of one half, 0 for certain ones."""
     return 4 * chance * (1 - chance) * ((chance > _SETTLED) & (chance < 1 - _SETTLED))

@@ -11,48 +11,37 @@ Within a scope a subject names whose documents are written about, so that they c
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from allonym.errors import UsageError
+from allonym.lazy import load_on_use
 
 if TYPE_CHECKING:
-    from allonym.vault.book import Book
-    from allonym.vault.digests import Digests, read_digests
-    from allonym.vault.keys import (
-        Secret,
-        new_secret,
-        read_secret,
-        secret_from_environment,
-        secret_from_file,
-        secret_from_keyring,
-    )
-    from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
-    from allonym.vault.vault import Vault
+    from allonym.vault.book import Book as Book
+    from allonym.vault.digests import Digests as Digests
+    from allonym.vault.digests import read_digests as read_digests
+    from allonym.vault.keys import Secret as Secret
+    from allonym.vault.keys import new_secret as new_secret
+    from allonym.vault.keys import read_secret as read_secret
+    from allonym.vault.keys import secret_from_environment as secret_from_environment
+    from allonym.vault.keys import secret_from_file as secret_from_file
+    from allonym.vault.keys import secret_from_keyring as secret_from_keyring
+    from allonym.vault.records import AuditEntry as AuditEntry
+    from allonym.vault.records import Known as Known
+    from allonym.vault.records import Merged as Merged
+    from allonym.vault.records import Purged as Purged
+    from allonym.vault.records import ScopeInfo as ScopeInfo
+    from allonym.vault.records import VaultInfo as VaultInfo
+    from allonym.vault.vault import Vault as Vault
 
-__all__ = [
-    "AuditEntry",
-    "Book",
-    "Digests",
-    "Known",
-    "Merged",
-    "Purged",
-    "ScopeInfo",
-    "Secret",
-    "Vault",
-    "VaultInfo",
-    "check_vault",
-    "new_secret",
-    "read_digests",
-    "read_secret",
-    "secret_from_environment",
-    "secret_from_file",
-    "secret_from_keyring",
-]
-
-
-_HOMES = ("records", "keys", "book", "digests", "vault")
-"""Modules of the public names; those that import SQLAlchemy last, so that it is imported only when it is needed."""
+_HOMES = {
+    "book": "Book",
+    "digests": "Digests read_digests",
+    "keys": "Secret new_secret read_secret secret_from_environment secret_from_file secret_from_keyring",
+    "records": "AuditEntry Known Merged Purged ScopeInfo VaultInfo",
+    "vault": "Vault",
+}
+__all__ = sorted((*load_on_use(__name__, _HOMES), "check_vault"))
 
 
 def check_vault(value: object, needs: str = "book") -> None:
@@ -67,13 +56,3 @@ def check_vault(value: object, needs: str = "book") -> None:
     """
     if value is not None and (isinstance(value, type) or not callable(getattr(value, needs, None))):
         raise UsageError(f"vault must be a Vault: Vault.open('...', secret); got {type(value).__name__}")
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'allonym.vault' has no attribute {name!r}")
-    for home in _HOMES:
-        if hasattr(module := import_module(f"allonym.vault.{home}"), name):
-            globals()[name] = getattr(module, name)
-            break
-    return globals()[name]

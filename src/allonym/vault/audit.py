@@ -45,7 +45,7 @@ def append_entry(
     connection.execute(store.meta.update().where(store.meta.c.name == "audit").values(value=new))
 
 
-def read_entries(connection: sa.Connection, sealer: Sealer, names: Mapping[str, str]) -> Iterator[AuditEntry]:
+def read_checked_entries(connection: sa.Connection, sealer: Sealer, names: Mapping[str, str]) -> Iterator[AuditEntry]:
     """Read all lines in order and check each.
 
     Args:

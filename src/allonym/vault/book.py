@@ -6,6 +6,7 @@ row is linked to the subjects whose documents it served, so that one subject can
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
@@ -18,34 +19,18 @@ from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Known
-from allonym.vault.store import AT_ONCE, make_batches
+from allonym.vault.store import ASSIGNED, KNOWN, Linked, make_batches
 
 _MANY = 4000
+_ROWS, _LINKS = store.assigned.c, store.assigned_subjects.c
+_IS_LINK = sa.and_(_LINKS.row == _ROWS.digest, _LINKS.subject == sa.bindparam("subject"))
 _RECALL = (
-    sa.select(
-        store.assigned.c.digest,
-        store.assigned.c.value,
-        store.assigned.c.sealed,
-        store.assigned.c.expires,
-        store.assigned_subjects.c.row,
-    )
-    .select_from(
-        store.assigned.outerjoin(
-            store.assigned_subjects,
-            sa.and_(
-                store.assigned_subjects.c.row == store.assigned.c.digest,
-                store.assigned_subjects.c.subject == sa.bindparam("subject"),
-            ),
-        )
-    )
-    .where(store.assigned.c.digest == sa.bindparam("key"))
+    sa.select(_ROWS.digest, _ROWS.value, _ROWS.sealed, _ROWS.expires, _LINKS.row)
+    .select_from(store.assigned.outerjoin(store.assigned_subjects, _IS_LINK))
+    .where(_ROWS.digest == sa.bindparam("key"))
 )
-_HOLDERS = sa.select(store.assigned.c.digest, store.assigned.c.expires).where(
-    store.assigned.c.value == sa.bindparam("value")
-)
-_SCOPE = sa.select(store.scopes.c.id, store.scopes.c.sealed, store.scopes.c.changes).where(
-    store.scopes.c.digest == sa.bindparam("digest")
-)
+_HOLDERS = sa.select(_ROWS.digest, _ROWS.expires).where(_ROWS.value == sa.bindparam("value"))
+_SCOPE = sa.select(store.scopes.c.id, store.scopes.c.changes).where(store.scopes.c.digest == sa.bindparam("digest"))
 _COUNTER = sa.select(store.counters.c.sealed).where(store.counters.c.digest == sa.bindparam("digest"))
 
 
@@ -80,23 +65,14 @@ def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int
     return place
 
 
-def decrypt_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
+def decrypt_replacement_row(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
     """Decrypt a row of the table ``known``."""
     return Known(*sealer.unseal(sealed, "known", scope, digest, token))
 
 
-def token_digest(sealer: Sealer, scope: str, replacement: str) -> str:
+def digest_replacement(sealer: Sealer, scope: str, replacement: str) -> str:
     """Return the digest by which a replacement is looked up: of its normal form, in the scope with this digest."""
     return sealer.digest("token", scope, normalize_surface(replacement, Level.MARKS) if replacement else "")
-
-
-@dataclass(slots=True)
-class Added:
-    """The number of rows that a book has written, and of originals that were there already."""
-
-    known: int = 0
-    assigned: int = 0
-    same: int = 0
 
 
 class Book:
@@ -125,8 +101,7 @@ class Book:
         self._new_links: list[dict[str, object]] = []
         self._longer: list[dict[str, object]] = []
         self._known: dict[tuple[str, str], tuple[Known, str, int | None]] = {}
-        self._known_before: set[tuple[str, str]] = set()
-        self.added = Added()
+        self.added: Counter[str] = Counter()  # rows written, and originals that were there ("same")
         self._over = False
         self._subject = ""
         if subject is not None:
@@ -180,7 +155,7 @@ class Book:
                 return False
             self._past.add(holder.digest)
         if stale := self._past & {digest, holder.digest if holder else digest}:
-            delete_rows(self._connection, store.assigned, store.assigned_subjects, stale)
+            delete_rows(self._connection, ASSIGNED, stale)
             self._past -= stale
         sealed = self._sealer.seal((kind, key, value), "assigned", self.place.digest, digest, value_digest)
         row = {"digest": digest, "value": value_digest, "scope": self.place.id, "sealed": sealed}
@@ -190,7 +165,7 @@ class Book:
         self._holders.add(value_digest)
         self._fresh.add(digest)
         self._link_to_subject(digest)
-        self.added.assigned += 1
+        self.added["assigned"] += 1
         if len(self._new_assigned) >= _MANY:
             self.flush()
         return True
@@ -212,30 +187,37 @@ class Book:
         """Store that ``replacement`` stands for ``original``, so that it can be restored."""
         digest = self._compute_digest("known", replacement, original, label, operator, entity)
         place = digest, self._subject
-        if place in self._known or place in self._known_before:
+        if place in self._known:
             return
-        token = token_digest(self._sealer, self.place.digest, replacement)
+        token = digest_replacement(self._sealer, self.place.digest, replacement)
         self._known[place] = Known(replacement, original, label, operator, entity), token, self._expires
         if len(self._known) >= _MANY:
             self.flush()
 
     def flush(self) -> None:
         """Write what was collected, still inside the transaction."""
-        if self._new_assigned:
-            self._connection.execute(store.assigned.insert(), self._new_assigned)
-        if self._new_links:
-            self._connection.execute(store.assigned_subjects.insert(), self._new_links)
+        self._insert(store.assigned, self._new_assigned)
+        self._insert(store.assigned_subjects, self._new_links)
         self._extend_expiry(store.assigned, self._longer)
         for digest, (kind, last) in self._counters.items():
             self._write_counter(digest, kind, last)
-        if self._write_known():
+        has_changed = [self._write_known(dict(batch)) for batch in make_batches(self._known.items())]
+        if any(has_changed):
             table = store.scopes  # readers keep what they have read of a scope until this changes
             change = table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
             self._connection.execute(change)
-        self._new_assigned, self._new_links, self._longer = [], [], []
-        for cache in (self._values, self._holders, self._missing, self._fresh, self._linked, self._counters):
-            cache.clear()
-        self._known_before.clear()
+        for rows in (self._new_assigned, self._new_links, self._longer):
+            rows.clear()
+        for keys in (
+            self._values,
+            self._holders,
+            self._missing,
+            self._fresh,
+            self._linked,
+            self._counters,
+            self._known,
+        ):
+            keys.clear()
 
     def close(self) -> None:
         """End the book with its transaction: later calls raise, since nothing of them would be kept."""
@@ -269,10 +251,8 @@ class Book:
         """Return the subject's digest, and write its row if it has none; the empty subject has no row."""
         digest = self._compute_digest("subject", subject)
         table = store.subjects
-        if (
-            subject
-            and self._connection.execute(sa.select(table.c.digest).where(table.c.digest == digest)).scalar() is None
-        ):
+        query = sa.select(table.c.digest).where(table.c.digest == digest)
+        if subject and self._connection.execute(query).scalar() is None:
             sealed = self._sealer.seal([subject], "subject", self.place.digest, digest)
             self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
         return digest
@@ -289,22 +269,14 @@ class Book:
         if result.rowcount == 0:
             self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
 
-    def _write_known(self) -> bool:
+    def _write_known(self, batch: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
         """Write new originals and their subjects; return whether anything changed that a reader sees."""
-        changed = False
-        for batch in make_batches(self._known.items(), AT_ONCE):
-            changed = self._write_batch(dict(batch)) or changed
-        self._known_before.update(self._known)
-        self._known = {}
-        return changed
-
-    def _write_batch(self, batch: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
         table, links = store.originals, store.known_subjects
         digests, subjects = {d for d, _ in batch}, {s for _, s in batch}
         query = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
         former = {row.digest: row.expires for row in self._connection.execute(query)}
         if past := [digest for digest, expires in former.items() if self._is_expired(expires)]:
-            delete_rows(self._connection, table, links, past)
+            delete_rows(self._connection, KNOWN, past)
             former = {digest: expires for digest, expires in former.items() if digest not in past}
         query = sa.select(links.c.row, links.c.subject).where(links.c.row.in_(digests), links.c.subject.in_(subjects))
         linked = {(row.row, row.subject) for row in self._connection.execute(query)} if former else set()
@@ -317,31 +289,26 @@ class Book:
                 before = rows[digest]["expires"]
                 rows[digest]["expires"] = None if before is None or expires is None else max(int(str(before)), expires)
             elif digest not in former:
-                about = ("known", self.place.digest, digest, token)
-                rows[digest] = {
-                    "digest": digest,
-                    "token": token,
-                    "scope": self.place.id,
-                    "sealed": self._sealer.seal(astuple(entry), *about),
-                    "created": self._now,
-                    "expires": expires,
-                }
+                sealed = self._sealer.seal(astuple(entry), "known", self.place.digest, digest, token)
+                row = {"digest": digest, "token": token, "scope": self.place.id, "sealed": sealed}
+                rows[digest] = {**row, "created": self._now, "expires": expires}
                 original = entry.original, entry.label
                 if original not in packed:
                     packed[original] = checking.pack_digests(self._sealer.checking, *original)
-                beside += checking.make_rows(self._sealer, digest, packed[original])
+                beside += checking.make_digest_rows(self._sealer, digest, packed[original])
             elif former[digest] is not None and (expires is None or expires > former[digest]):
                 longer.append({"key": digest, "until": expires})
-        if rows:
-            self._connection.execute(table.insert(), list(rows.values()))
-        if beside:
-            self._connection.execute(store.digests.insert(), beside)
-        if new := [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked]:
-            self._connection.execute(links.insert(), new)
+        self._insert(table, list(rows.values()))
+        self._insert(store.digests, beside)
+        self._insert(links, [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked])
         self._extend_expiry(table, longer)
-        self.added.known += len(rows)
-        self.added.same += len(digests) - len(rows)
+        self.added["known"] += len(rows)
+        self.added["same"] += len(digests) - len(rows)
         return bool(rows or longer)
+
+    def _insert(self, table: sa.Table, rows: list[dict[str, object]]) -> None:
+        if rows:
+            self._connection.execute(table.insert(), rows)
 
     def _extend_expiry(self, table: sa.Table, longer: list[dict[str, object]]) -> None:
         if longer:
@@ -349,12 +316,10 @@ class Book:
             self._connection.execute(change, longer)
 
 
-def delete_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, rows: Iterable[str]) -> int:
-    """Delete rows, their links to subjects, and the digests beside them; return the number of rows."""
-    count = 0
-    for batch in make_batches(rows, AT_ONCE):
-        connection.execute(links.delete().where(links.c.row.in_(batch)))
-        if table is store.originals:
+def delete_rows(connection: sa.Connection, linked: Linked, rows: Iterable[str]) -> None:
+    """Delete rows, their links to subjects, and the digests beside them."""
+    for batch in make_batches(rows):
+        connection.execute(linked.links.delete().where(linked.links.c.row.in_(batch)))
+        if linked is KNOWN:
             connection.execute(store.digests.delete().where(store.digests.c.row.in_(batch)))
-        count += connection.execute(table.delete().where(table.c.digest.in_(batch))).rowcount
-    return count
+        connection.execute(linked.table.delete().where(linked.table.c.digest.in_(batch)))

@@ -50,11 +50,10 @@ def pack_digests(key: bytes, original: str, label: str) -> bytes:
     if not forms.by_kind:
         return b""
     longest = max(form.count(" ") + 1 for some in forms.by_kind.values() for form in some)
-    digests = [
-        bytes([_NUMBER[kind]]) + compute_form_digest(key, form, edited=kind == _EDITED)
-        for kind, form in forms.list_all()
-    ]
-    return pack_texts((label, str(longest))) + b"".join(dict.fromkeys(digests))
+    digests: dict[bytes, None] = {}
+    for kind, form in forms.list_forms():
+        digests[bytes([_NUMBER[kind]]) + compute_form_digest(key, form, edited=kind == _EDITED)] = None
+    return pack_texts((label, str(longest))) + b"".join(digests)
 
 
 def unpack_digests(data: bytes, where: str) -> tuple[str, int, dict[str, list[bytes]]]:
@@ -103,7 +102,13 @@ class Digests:
 
     @classmethod
     def of(cls, key: bytes, entries: Iterable[Entry], longest: int) -> Digests:
-        """Make the tables from what was read of a vault or a file."""
+        """Make digests in which forms can be looked up, from those that were read from a vault or a file.
+
+        Args:
+            key: of the digests.
+            entries: label and digests by kind of each original.
+            longest: words of the longest original.
+        """
         labels: list[str] = []
         forms: dict[bytes, list[tuple[str, int]]] = {}
         edits: dict[bytes, list[int]] = {}
@@ -133,7 +138,7 @@ class Digests:
         return frozenset(number for digest in digests for number in self._edits.get(digest, ()))
 
 
-def read_entries(connection: sa.Connection, sealer: Sealer, scope: str | None, now: int) -> tuple[list[Entry], int]:
+def load_digests(connection: sa.Connection, sealer: Sealer, scope: str | None, now: int) -> tuple[list[Entry], int]:
     """Return the digests of all that has not expired, each original once, and the words of the longest.
 
     Their order tells nothing. No original is decrypted.
@@ -158,7 +163,7 @@ def read_entries(connection: sa.Connection, sealer: Sealer, scope: str | None, n
     return [entries[key] for key in sorted(entries)], longest
 
 
-def fill_digests(connection: sa.Connection, sealer: Sealer) -> int:
+def backfill_digests(connection: sa.Connection, sealer: Sealer) -> int:
     """Make the digests of everything that was written before there were any; returns how many rows."""
     count = 0
     scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
@@ -167,14 +172,14 @@ def fill_digests(connection: sa.Connection, sealer: Sealer) -> int:
         for row in batch:
             about = ("known", scopes.get(row.scope, ""), row.digest, row.token)
             _, original, label, *_ = sealer.unseal(row.sealed, *about)
-            rows += make_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
+            rows += make_digest_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
         if rows:
             connection.execute(store.digests.insert(), rows)
         count += len(rows)
     return count
 
 
-def make_rows(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
+def make_digest_rows(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
     """Return the row of the table ``digests`` beside a row of ``known``; none where there is nothing to keep."""
     return [{"row": row, "sealed": sealer.seal_digests(data, row)}] if data else []
 
@@ -188,9 +193,8 @@ def write_digests(path: Path, key: bytes, entries: Sequence[Entry], longest: int
     Raises:
         UsageError: the file exists, or cannot be written.
     """
-    lines: list[dict[str, object]] = [
-        {_FILE: _VERSION, "key": key.hex(), "longest": longest, "originals": len(entries)}
-    ]
+    head = {_FILE: _VERSION, "key": key.hex(), "longest": longest, "originals": len(entries)}
+    lines: list[dict[str, object]] = [head]
     for label, by_kind in entries:
         digests = {kind: b64encode(b"".join(by_kind[kind])).decode() for kind in KINDS if kind in by_kind}
         lines.append({"label": label, **digests})
@@ -226,6 +230,5 @@ def _read_entry(line: str) -> Entry:
     by_kind = {kind: b64decode(values[kind], validate=True) for kind in KINDS if kind in values}
     if not by_kind or any(not data or len(data) % SIZE for data in by_kind.values()):
         raise ValueError
-    return str(values["label"]), {
-        kind: [data[i : i + SIZE] for i in range(0, len(data), SIZE)] for kind, data in by_kind.items()
-    }
+    split = {kind: [data[i : i + SIZE] for i in range(0, len(data), SIZE)] for kind, data in by_kind.items()}
+    return str(values["label"]), split

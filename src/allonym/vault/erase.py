@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,36 +15,27 @@ from allonym.vault import store
 from allonym.vault.book import delete_rows
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Purged
-from allonym.vault.store import AT_ONCE, Store, make_batches
+from allonym.vault.store import KNOWN, LINKED, Linked, Store, make_batches
 
 _PIECE = 1 << 22
 _SHORT = 24
 """Bytes of a ciphertext that are looked for: its nonce and the beginning."""
 
-_LINKED = ((store.originals, store.known_subjects), (store.assigned, store.assigned_subjects))
-_Rows = Sequence[tuple[sa.Table, sa.Table, Sequence[str]]]
-"""Tables with the tables of their links to subjects, and digests of rows."""
+_KINDS = ("known", "assigned", "subjects", "scopes")
 
 
 @dataclass(slots=True)
 class Traces:
-    """What was deleted, and by what its remains would be known: digests and beginnings of ciphertexts."""
+    """Rows deleted by kind, and what their remains would be known by: digests and beginnings of ciphertexts."""
 
-    known: int = 0
-    assigned: int = 0
-    subjects: int = 0
-    scopes: int = 0
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_KINDS, 0)))
     marks: set[bytes] = field(default_factory=set, repr=False)
 
-    def count_deleted_rows(self) -> dict[str, int]:
-        """Return how many rows of which kind were deleted."""
-        return {"known": self.known, "assigned": self.assigned, "subjects": self.subjects, "scopes": self.scopes}
-
-    def add_values(self, *values: str | bytes) -> None:
+    def add_marks(self, *values: str | bytes) -> None:
         """Add more to look for."""
         self.marks.update(v.encode() if isinstance(v, str) else bytes(v[:_SHORT]) for v in values)
 
-    def check_for_traces(self, place: Store) -> Purged:
+    def verify_nothing_left(self, place: Store) -> Purged:
         """Look for what was deleted.
 
         Raises:
@@ -52,7 +44,7 @@ class Traces:
         count = _count_in_files(place, self.marks) if place.file else _count_in_tables(place, self.marks)
         if count:
             raise VaultError(f"{place.shown}: {count} traces of what was purged are left; purge when nobody uses it")
-        return Purged(**self.count_deleted_rows(), checked="files" if place.file else "tables")
+        return Purged(**self.counts, checked="files" if place.file else "tables")
 
 
 def erase_rows(
@@ -75,10 +67,7 @@ def erase_rows(
         query = query.where(table.c.digest == scope)
     for place in connection.execute(query).all():
         if expired:
-            _delete_traced_rows(
-                connection, traces, [_select_rows(connection, *pair, place.id, now) for pair in _LINKED]
-            )
-            _erase_idle_subjects(connection, traces, place.id)
+            _erase_expired(connection, traces, place.id, now)
         elif subject is not None:
             _erase_subject(connection, traces, place.id, sealer.digest("subject", place.digest, subject))
         else:
@@ -87,87 +76,71 @@ def erase_rows(
     return traces
 
 
-def _select_rows(
-    connection: sa.Connection, table: sa.Table, links: sa.Table, scope: int, now: int | None = None
-) -> tuple[sa.Table, sa.Table, Sequence[str]]:
-    """A scope's rows; with a time, those that have expired by then."""
-    query = sa.select(table.c.digest).where(table.c.scope == scope)
-    if now is not None:
-        query = query.where(table.c.expires <= now)
-    return table, links, connection.execute(query).scalars().all()
+def _erase_rows_where(
+    connection: sa.Connection, traces: Traces, linked: Linked, *conditions: sa.ColumnElement[bool]
+) -> None:
+    """Delete the rows that meet the conditions, with their links and digests."""
+    table, lookup = linked.table, linked.table.c[linked.lookup]
+    digests = connection.execute(sa.select(table.c.digest).where(*conditions)).scalars().all()
+    for batch in make_batches(digests):
+        deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
+        if linked is KNOWN:
+            beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
+            traces.add_marks(*connection.execute(beside).scalars())
+        delete_rows(connection, linked, batch)
+        looked_up = {getattr(row, linked.lookup) for row in deleted}
+        still_used = connection.execute(sa.select(lookup).where(lookup.in_(looked_up))).scalars()
+        traces.add_marks(*looked_up.difference(still_used))
+        for row in deleted:
+            traces.add_marks(row.digest, row.sealed)
+    traces.counts[linked.kind] += len(digests)
 
 
-def _delete_traced_rows(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
-    for table, links, digests in rows:
-        column = "token" if table is store.originals else "value"
-        for batch in make_batches(digests, AT_ONCE):
-            deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
-            if table is store.originals:
-                beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
-                traces.add_values(*connection.execute(beside).scalars())
-            delete_rows(connection, table, links, batch)
-            looked_up = {getattr(row, column) for row in deleted}
-            still_used = sa.select(table.c[column]).where(table.c[column].in_(looked_up))
-            traces.add_values(*(looked_up - set(connection.execute(still_used).scalars())))
-            for row in deleted:
-                traces.add_values(row.digest, row.sealed)
-        if table is store.originals:
-            traces.known += len(digests)
-        else:
-            traces.assigned += len(digests)
+def _erase_names(connection: sa.Connection, traces: Traces, *conditions: sa.ColumnElement[bool]) -> None:
+    """Delete the names of the subjects that meet the conditions."""
+    table = store.subjects
+    for row in connection.execute(sa.select(table).where(*conditions)).all():
+        connection.execute(table.delete().where(table.c.digest == row.digest))
+        traces.add_marks(row.digest, row.sealed)
+        traces.counts["subjects"] += 1
+
+
+def _erase_expired(connection: sa.Connection, traces: Traces, scope: int, now: int) -> None:
+    """Delete what has expired in a scope, and the names of subjects that nothing is left of."""
+    for linked in LINKED:
+        table = linked.table
+        _erase_rows_where(connection, traces, linked, table.c.scope == scope, table.c.expires <= now)
+    table = store.subjects
+    unlinked = [~sa.exists().where(linked.links.c.subject == table.c.digest) for linked in LINKED]
+    _erase_names(connection, traces, table.c.scope == scope, *unlinked)
 
 
 def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
     """Delete a subject's links, and the rows that were its alone."""
-    table = store.subjects
-    row = connection.execute(sa.select(table).where(table.c.digest == subject, table.c.scope == scope)).one_or_none()
-    if row is None:
+    is_subject = (store.subjects.c.digest == subject, store.subjects.c.scope == scope)
+    if connection.execute(sa.select(store.subjects.c.digest).where(*is_subject)).scalar() is None:
         return
-    rows = []
-    for linked, links in _LINKED:
-        others = links.alias()
-        alone = sa.select(links.c.row).where(
-            links.c.subject == subject,
-            ~sa.exists().where(others.c.row == links.c.row, others.c.subject != subject),
-        )
-        rows.append((linked, links, connection.execute(alone).scalars().all()))
-    for _, links in _LINKED:
+    for linked in LINKED:
+        links, others = linked.links, linked.links.alias()
+        has_others = sa.exists().where(others.c.row == links.c.row, others.c.subject != subject)
+        alone = sa.select(links.c.row).where(links.c.subject == subject, ~has_others)
+        _erase_rows_where(connection, traces, linked, linked.table.c.digest.in_(alone))
         connection.execute(links.delete().where(links.c.subject == subject))
-    _delete_traced_rows(connection, traces, rows)
-    _erase_names(connection, traces, [row])
-
-
-def _erase_idle_subjects(connection: sa.Connection, traces: Traces, scope: int) -> None:
-    """Delete the names of subjects that nothing is left of."""
-    table = store.subjects
-    unlinked = [~sa.exists().where(links.c.subject == table.c.digest) for _, links in _LINKED]
-    _erase_names(
-        connection, traces, connection.execute(sa.select(table).where(table.c.scope == scope, *unlinked)).all()
-    )
-
-
-def _erase_names(connection: sa.Connection, traces: Traces, subjects: Sequence[sa.Row[Any]]) -> None:
-    for row in subjects:
-        connection.execute(store.subjects.delete().where(store.subjects.c.digest == row.digest))
-        traces.add_values(row.digest, row.sealed)
-        traces.subjects += 1
+    _erase_names(connection, traces, *is_subject)
 
 
 def _erase_scope(connection: sa.Connection, traces: Traces, place: sa.Row[Any]) -> None:
     """Delete everything of a scope, its numbers and name included."""
-    _delete_traced_rows(connection, traces, [_select_rows(connection, *pair, place.id) for pair in _LINKED])
-    _erase_names(
-        connection,
-        traces,
-        connection.execute(sa.select(store.subjects).where(store.subjects.c.scope == place.id)).all(),
-    )
+    for linked in LINKED:
+        _erase_rows_where(connection, traces, linked, linked.table.c.scope == place.id)
+    _erase_names(connection, traces, store.subjects.c.scope == place.id)
     counters = store.counters
     for row in connection.execute(sa.select(counters).where(counters.c.scope == place.id)).all():
-        traces.add_values(row.digest, row.sealed)
+        traces.add_marks(row.digest, row.sealed)
     connection.execute(counters.delete().where(counters.c.scope == place.id))
     connection.execute(store.scopes.delete().where(store.scopes.c.id == place.id))
-    traces.add_values(place.digest, place.sealed)
-    traces.scopes += 1
+    traces.add_marks(place.digest, place.sealed)
+    traces.counts["scopes"] += 1
 
 
 # Traces in the files
@@ -183,7 +156,7 @@ def empty_journal(place: Store) -> None:
         return
 
     def is_empty() -> bool:
-        with place.connect_alone() as connection:
+        with place.connect_outside_transaction() as connection:
             busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
             return not busy
 
@@ -200,20 +173,21 @@ def compact_database(place: Store) -> None:
         place.run_outside_transaction("VACUUM")
         empty_journal(place)
     elif place.url.get_backend_name() == "postgresql":
-        links = (links for _, links in _LINKED)
-        for table in (store.originals, store.digests, store.assigned, *links, store.subjects, store.scopes):
+        tables = [linked.table for linked in LINKED] + [linked.links for linked in LINKED]
+        for table in (*tables, store.digests, store.subjects, store.scopes):
             place.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
 def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
     tables = (store.originals, store.assigned, store.subjects, store.counters, store.scopes)
-    columns = [table.c.digest for table in tables] + [store.digests.c.row]
+    columns = [*(table.c.digest for table in tables), store.digests.c.row]
     count = 0
     with place.open_read_transaction() as connection:
-        for batch in make_batches(digests, AT_ONCE):
+        for batch in make_batches(digests):
             conditions: list[sa.ColumnElement[bool]] = [column.in_(batch) for column in columns]
-            conditions += [sa.or_(links.c.row.in_(batch), links.c.subject.in_(batch)) for _, links in _LINKED]
+            links = (linked.links.c for linked in LINKED)
+            conditions += [sa.or_(link.row.in_(batch), link.subject.in_(batch)) for link in links]
             for condition in conditions:
                 count += connection.execute(sa.select(sa.func.count()).where(condition)).scalar_one()
     return count
@@ -222,10 +196,10 @@ def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
 def _count_in_files(place: Store, marks: set[bytes]) -> int:
     assert place.file is not None
     files = (place.file, *(Path(f"{place.file}{suffix}") for suffix in ("-wal", "-journal")))
-    return sum(count_marks(file, marks) for file in files if file.exists())
+    return sum(count_marks_in_file(file, marks) for file in files if file.exists())
 
 
-def count_marks(file: Path, marks: Iterable[bytes]) -> int:
+def count_marks_in_file(file: Path, marks: Iterable[bytes]) -> int:
     """Return how many places of a file hold one of the marks, each of at least 8 bytes.
 
     All marks are looked for in one pass: the 8 bytes at every place against the sorted beginnings of the marks.

@@ -146,7 +146,7 @@ def secret_from_keyring(entry: str) -> Secret:
 # From the secret to the data key
 
 
-def new_derivation(secret: Secret) -> Derivation:
+def choose_derivation(secret: Secret) -> Derivation:
     """How a new key-encryption key is to be derived from this kind of secret, with a fresh salt."""
     if isinstance(secret, str):
         return {"kind": "scrypt", "salt": secrets.token_hex(16), "n": 2**16, "r": 8, "p": 1}
@@ -294,13 +294,10 @@ def unpack_texts(data: bytes) -> tuple[str, ...]:
 
 def lock_keys(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
     """Return what a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
-    how = new_derivation(secret)
+    how = choose_derivation(secret)
     outer = derive_key_encryption_key(secret, how, where)
-    return {
-        "derivation": json.dumps(how).encode(),
-        "data": wrap_key(outer, keys.data, "data"),
-        **wrap_keys(keys),
-    }
+    derivation, data = json.dumps(how).encode(), wrap_key(outer, keys.data, "data")
+    return {"derivation": derivation, "data": data, **wrap_keys(keys)}
 
 
 def wrap_keys(keys: Keys) -> dict[str, bytes]:
@@ -335,7 +332,7 @@ def unlock_keys(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys
     outer = derive_key_encryption_key(secret, read_derivation(values, where), where)
     data = unwrap_key(outer, values.get("data", b""), "data")
     if data is None:
-        raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
+        raise WrongKey(f"the secret does not open {where}: it is another one, or {where} is damaged")
     generation = values.get("generation", b"").decode("ascii", "replace")
     lasting = unwrap_key(data, values.get("lasting", b""), "lasting", generation)
     operator = unwrap_key(data, values.get("operator", b""), "operator", generation)

@@ -129,6 +129,6 @@ class Merged:
     operator_key: bool
 
 
-def scope_names(names: Iterable[str]) -> str:
+def format_scope_names(names: Iterable[str]) -> str:
     """Return a list of scopes for a message."""
     return ", ".join(repr(name) if name else "'' (no name)" for name in names) or "none"

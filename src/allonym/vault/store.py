@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -36,98 +37,99 @@ AT_ONCE = 500
 
 _BUSY = frozenset({"55P03", "40P01", "40001"})  # PostgreSQL: no lock in time, deadlock, serialisation failure
 
+_TYPES: dict[str, Any] = {
+    "integer": sa.Integer,
+    "float": sa.Float,
+    "flag": sa.Boolean,
+    "time": sa.BigInteger,
+    "count": sa.BigInteger,
+    "text": sa.Text,
+    "bytes": sa.LargeBinary,
+    **{f"string{length}": sa.String(length) for length in (16, 32, 64, 160, 256)},
+}
+_MODIFIERS: dict[str, dict[str, Any]] = {
+    "counted": {"primary_key": True},
+    "key": {"primary_key": True, "autoincrement": False},
+    "unique": {"unique": True},
+    "indexed": {"index": True},
+    "optional": {"nullable": True},
+}
+
+
+def define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, reuse_ids: bool = True) -> sa.Table:
+    """Define a table ``allonym_NAME``.
+
+    Args:
+        name: without the prefix.
+        tables: the part of the schema that it belongs to.
+        columns: ``name: type`` of each, separated by commas, with modifiers before the type. Only ``optional`` allows
+            NULL.
+        unique: columns whose values together occur once.
+        reuse_ids: whether the number of a removed row may be used again.
+    """
+    defined: list[Any] = [_define_column(*column.split(": ")) for column in columns.split(", ")]
+    constraints: list[Any] = [sa.UniqueConstraint(*unique)] if unique else []
+    options: dict[str, Any] = {} if reuse_ids else {"sqlite_autoincrement": True}
+    return sa.Table(f"allonym_{name}", tables, *defined, *constraints, **options)
+
+
+def _define_column(name: str, kind: str) -> sa.Column[Any]:
+    *modifiers, base = kind.split()
+    options: dict[str, Any] = {"nullable": False}
+    for modifier in modifiers:
+        options |= _MODIFIERS[modifier]
+    return sa.Column(name, _TYPES[base], **options)
+
+
 # Schema 1
 
 _first = sa.MetaData()
-
-
-def _make_table(name: str, *columns: sa.Column[Any], metadata: sa.MetaData = _first, **options: Any) -> sa.Table:
-    return sa.Table(f"allonym_{name}", metadata, *columns, **options)
-
-
-def _make_digest_column(name: str, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, sa.String(32), **({"nullable": False} | options))
-
-
-def _make_bytes_column(name: str) -> sa.Column[Any]:
-    return sa.Column(name, sa.LargeBinary, nullable=False)
-
-
-def _integer(name: str, kind: Any = sa.BigInteger, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, kind, **({"nullable": False} | options))
-
-
-def _make_scope_column() -> sa.Column[Any]:
-    return _integer("scope", sa.Integer, index=True)
-
-
-def _make_time_columns() -> tuple[sa.Column[Any], ...]:
-    return _integer("created"), _integer("expires", nullable=True, index=True)
-
-
-migrations = _make_table(
-    "migrations", _integer("version", sa.Integer, primary_key=True, autoincrement=False), _integer("applied")
-)
-meta = _make_table("meta", _make_digest_column("name", primary_key=True), _make_bytes_column("value"))
-scopes = _make_table(
+_STORED = "scope: indexed integer, sealed: bytes, created: time, expires: indexed optional time"
+migrations = define_table("migrations", _first, "version: key integer, applied: time")
+meta = define_table("meta", _first, "name: key string32, value: bytes")
+scopes = define_table(
     "scopes",
-    _integer("id", sa.Integer, primary_key=True),
-    _make_digest_column("digest", unique=True),
-    _make_bytes_column("sealed"),
-    _integer("changes"),
-    _integer("created"),
-    sqlite_autoincrement=True,  # a number must not come again: readers tell scopes apart by it
+    _first,
+    "id: counted integer, digest: unique string32, sealed: bytes, changes: count, created: time",
+    reuse_ids=False,  # readers tell scopes apart by it
 )
-subjects = _make_table(
-    "subjects", _make_digest_column("digest", primary_key=True), _make_scope_column(), _make_bytes_column("sealed")
-)
-counters = _make_table(
-    "counters", _make_digest_column("digest", primary_key=True), _make_scope_column(), _make_bytes_column("sealed")
-)
-assigned = _make_table(
-    "assigned",
-    _make_digest_column("digest", primary_key=True),
-    _make_digest_column("value", unique=True),
-    _make_scope_column(),
-    _make_bytes_column("sealed"),
-    *_make_time_columns(),
-)
-originals = _make_table(
-    "known",
-    _make_digest_column("digest", primary_key=True),
-    _make_digest_column("token", index=True),
-    _make_scope_column(),
-    _make_bytes_column("sealed"),
-    *_make_time_columns(),
-)
-assigned_subjects = _make_table(
-    "assigned_subjects",
-    _make_digest_column("row", primary_key=True),
-    _make_digest_column("subject", primary_key=True, index=True),
-)
-known_subjects = _make_table(
-    "known_subjects",
-    _make_digest_column("row", primary_key=True),
-    _make_digest_column("subject", primary_key=True, index=True),
-)
+subjects = define_table("subjects", _first, "digest: key string32, scope: indexed integer, sealed: bytes")
+counters = define_table("counters", _first, "digest: key string32, scope: indexed integer, sealed: bytes")
+assigned = define_table("assigned", _first, f"digest: key string32, value: unique string32, {_STORED}")
+originals = define_table("known", _first, f"digest: key string32, token: indexed string32, {_STORED}")
+assigned_subjects = define_table("assigned_subjects", _first, "row: key string32, subject: key indexed string32")
+known_subjects = define_table("known_subjects", _first, "row: key string32, subject: key indexed string32")
+
+
+class Linked(NamedTuple):
+    """A table whose rows are linked to subjects.
+
+    Attributes:
+        kind: of its rows, for messages and files.
+        table: of the rows.
+        links: of their subjects.
+        lookup: the column, beside the digest, by which rows are looked up.
+    """
+
+    kind: str
+    table: sa.Table
+    links: sa.Table
+    lookup: str
+
+
+KNOWN = Linked("known", originals, known_subjects, "token")
+ASSIGNED = Linked("assigned", assigned, assigned_subjects, "value")
+LINKED = (KNOWN, ASSIGNED)
 
 # Schema 2
 
 _second = sa.MetaData()
-audit = _make_table(
-    "audit",
-    _integer("number", sa.Integer, primary_key=True, autoincrement=False),
-    _make_bytes_column("sealed"),
-    _make_bytes_column("mac"),
-    metadata=_second,
-)
+audit = define_table("audit", _second, "number: key integer, sealed: bytes, mac: bytes")
 
 # Schema 3
 
 _third = sa.MetaData()
-digests = _make_table(
-    "digests", _make_digest_column("row", primary_key=True), _make_bytes_column("sealed"), metadata=_third
-)
+digests = define_table("digests", _third, "row: key string32, sealed: bytes")
 """One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
 
 
@@ -209,9 +211,9 @@ class Store:
         self.wait = wait
         self.file = Path(self.url.database or "") if self.url.get_backend_name() == "sqlite" else None
         self.shown = str(self.file) if self.file else self.url.render_as_string(hide_password=True)
-        self._reset()
+        self._reset_connections()
 
-    def _reset(self) -> None:
+    def _reset_connections(self) -> None:
         self._engine: sa.Engine | None = None
         self._process = 0
         self._lock = threading.Lock()
@@ -221,7 +223,7 @@ class Store:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self._reset()
+        self._reset_connections()
 
     def close(self) -> None:
         """Close this process's connections. They are opened again when needed."""
@@ -256,7 +258,7 @@ class Store:
             connection.commit()
 
     @contextmanager
-    def check_values(self) -> Iterator[None]:
+    def report_damaged_values(self) -> Iterator[None]:
         """Report stored values that are not what their columns should hold, for a block that treats nothing else.
 
         Raises:
@@ -270,7 +272,7 @@ class Store:
             raise self.failure(f"{self.shown} is damaged, or was changed without the key") from None
 
     @contextmanager
-    def connect_alone(self) -> Iterator[sa.Connection]:
+    def connect_outside_transaction(self) -> Iterator[sa.Connection]:
         """Open a connection outside of any transaction, for VACUUM and checkpoints."""
         with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
@@ -279,7 +281,7 @@ class Store:
 
     def run_outside_transaction(self, statement: str) -> None:
         """Run a statement that the database accepts only outside of transactions; wait for other processes."""
-        with self.connect_alone() as connection:
+        with self.connect_outside_transaction() as connection:
             if self.file:
                 self._retry_busy(lambda: connection.exec_driver_sql(statement))
             else:
@@ -310,11 +312,9 @@ class Store:
             version = None
         if not isinstance(version, int):
             raise self.failure(f"{self.shown} is not {self.what}; {self.made_by}")
-        if version > len(self.steps):
-            most = len(self.steps)
-            raise self.failure(
-                f"{self.shown} has schema {version}, this version of allonym knows up to {most}; use a newer one"
-            )
+        if version > (most := len(self.steps)):
+            message = f"has schema {version}, this version of allonym knows up to {most}; use a newer one"
+            raise self.failure(f"{self.shown} {message}")
         return version
 
     def migrate(self, applied: Applied) -> None:
@@ -334,7 +334,7 @@ class Store:
         self.steps[version](connection)
         connection.execute(self.versions.insert().values(version=version + 1, applied=int(time.time())))
 
-    def make_file(self) -> None:
+    def create_file(self) -> None:
         """Create an empty SQLite file that only its owner may read.
 
         Raises:
@@ -345,7 +345,7 @@ class Store:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise self.failure(f"{self.shown} exists already") from None
-        with self.connect_alone() as connection:
+        with self.connect_outside_transaction() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
     # Connections
@@ -360,10 +360,8 @@ class Store:
 
     def _create_engine(self) -> sa.Engine:
         if self.file:
-            file = self.file
-            engine = sa.create_engine(
-                "sqlite://", creator=lambda: self._connect_sqlite(file), poolclass=QueuePool, hide_parameters=True
-            )
+            connect = partial(self._connect_sqlite, self.file)
+            engine = sa.create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
             sa.event.listen(engine, "handle_error", _replace_error)
             return engine
         try:
@@ -413,9 +411,9 @@ class Store:
             try:
                 begin()
             except DBAPIError as error:
-                if _is_busy(error):
-                    return False
-                raise
+                if not _is_busy(error):
+                    raise
+                return False
             return True
 
         self.retry_until_done(try_to_begin, "no turn to begin")
@@ -423,20 +421,15 @@ class Store:
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         """Raise errors of the database as ours. Theirs are not kept: some quote the row that they failed at."""
-        message, busy = "", False
         try:
             yield
-        except DBAPIError as error:
-            busy = _is_busy(error)
-            message = self._describe_failure(error.orig)
-        except SQLAlchemyError as error:
-            message = self._describe_failure(error)
-        except sqlite3.Error as error:  # from opening the file
-            message = self._describe_failure(error)
+            return
+        except (SQLAlchemyError, sqlite3.Error) as error:  # SQLite's own come from opening the file
+            busy = isinstance(error, DBAPIError) and _is_busy(error)
+            message = self._describe_failure(error.orig if isinstance(error, DBAPIError) else error)
         if busy:
             raise self.busy(f"{self.shown}: other processes held it for too long") from None
-        if message:
-            raise self.failure(message) from None
+        raise self.failure(message) from None
 
     def _describe_failure(self, error: BaseException | None) -> str:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
@@ -471,10 +464,10 @@ def iterate_batches(
         yield rows
 
 
-def make_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of at most ``size``."""
+def make_batches(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the items in lists of at most :data:`AT_ONCE`."""
     rest = iter(items)
-    while batch := list(islice(rest, size)):
+    while batch := list(islice(rest, AT_ONCE)):
         yield batch
 
 
@@ -486,7 +479,7 @@ def write_private_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
         UsageError: the file exists, and ``overwrite`` does not allow it.
     """
     if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; overwriting must be asked for")
+        raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")
     part = path.with_name(f".{path.name}.allonym-part")
     try:
         part.unlink(missing_ok=True)  # one that is there may be open to others

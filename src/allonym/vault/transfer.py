@@ -19,28 +19,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError, WrongKey
 from allonym.keys import Cipher
-from allonym.vault import store
-from allonym.vault.book import Book, decrypt_known, token_digest
-from allonym.vault.keys import (
-    Sealer,
-    Secret,
-    check_secret,
-    derive_key,
-    derive_key_encryption_key,
-    new_derivation,
-    pack_texts,
-    read_derivation,
-    unpack_texts,
-    unseal_value,
-)
-from allonym.vault.records import Merged, scope_names
-from allonym.vault.store import AT_ONCE, iterate_batches, make_batches, write_private_file
+from allonym.vault import keys, store
+from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement
+from allonym.vault.keys import Sealer, Secret, derive_key, pack_texts
+from allonym.vault.records import Merged, format_scope_names
+from allonym.vault.store import ASSIGNED, KNOWN, Linked, iterate_batches, make_batches, write_private_file
 
 _MAGIC = b"allonym-vault-export 1\n"
 _PIECE = 1 << 16
@@ -51,48 +40,35 @@ _Binding = Callable[[Any, str], tuple[str, ...]]
 # Export
 
 
-def write_export(
-    connection: sa.Connection, sealer: Sealer, operator: bytes, path: Path, secret: Secret, *, now: int, overwrite: bool
-) -> int:
-    """Write what has not expired; returns how many rows. The file has its name only when it is complete."""
-    counts = {"known": 0, "assigned": 0}
-
-    def count_rows() -> Iterator[Row]:
-        yield "operator", operator.hex()
-        for row in _read_rows(connection, sealer, now):
-            if row[0] in counts:
-                counts[row[0]] += 1
-            yield row
-
+def write_export(path: Path, rows: Iterable[Row], secret: Secret, *, overwrite: bool) -> int:
+    """Write rows into a file, which has its name only when it is complete; return how many are known or assigned."""
+    how = keys.choose_derivation(secret)
+    key = keys.derive_key_encryption_key(secret, how, str(path))
+    head = _MAGIC + json.dumps({"derivation": how, "check": _compute_key_check(key)}).encode() + b"\n"
+    cipher, count, number, waiting = Cipher(derive_key(key, "export")), 0, 0, bytearray()
     with write_private_file(path, overwrite=overwrite) as out:
-        _write_pieces(out, count_rows(), secret, str(path))
-    return sum(counts.values())
+        out.write(head)
+
+        def write_piece(last: str) -> None:
+            nonlocal number
+            sealed = cipher.seal(bytes(waiting), pack_texts((head.hex(), str(number), last)))
+            out.write(len(sealed).to_bytes(4) + sealed)
+            number += 1
+            waiting.clear()
+
+        for row in rows:
+            count += row[0] in ("known", "assigned")
+            data = pack_texts(row)
+            waiting += len(data).to_bytes(4) + data
+            if len(waiting) >= _PIECE:
+                write_piece("more")
+        write_piece("last")
+    return count
 
 
-def _write_pieces(out: BinaryIO, rows: Iterable[Row], secret: Secret, where: str) -> None:
-    how = new_derivation(secret)
-    key = derive_key_encryption_key(secret, how, where)
-    head = _MAGIC + json.dumps({"derivation": how, "check": _make_check(key)}).encode() + b"\n"
-    out.write(head)
-    cipher, number, waiting = Cipher(derive_key(key, "export")), 0, bytearray()
-
-    def write_piece(last: str) -> None:
-        nonlocal number
-        sealed = cipher.seal(bytes(waiting), pack_texts((head.hex(), str(number), last)))
-        out.write(len(sealed).to_bytes(4) + sealed)
-        number += 1
-        waiting.clear()
-
-    for row in rows:
-        data = pack_texts(row)
-        waiting += len(data).to_bytes(4) + data
-        if len(waiting) >= _PIECE:
-            write_piece("more")
-    write_piece("last")
-
-
-def _read_rows(connection: sa.Connection, sealer: Sealer, now: int) -> Iterator[Row]:
-    """The rows of all scopes in clear: first a scope's name, then what belongs to it."""
+def iterate_export_rows(connection: sa.Connection, sealer: Sealer, operator: bytes, now: int) -> Iterator[Row]:
+    """Yield what has not expired, in clear: the operator's key, then each scope's name and what belongs to it."""
+    yield "operator", operator.hex()
     for place in connection.execute(sa.select(store.scopes).order_by(store.scopes.c.id)).all():
         yield "scope", sealer.unseal(place.sealed, "scope", place.digest)[0]
         names = {
@@ -101,37 +77,32 @@ def _read_rows(connection: sa.Connection, sealer: Sealer, now: int) -> Iterator[
         }
         for row in _iterate_scope(connection, store.counters, place.id):
             yield "counter", *sealer.unseal(row.sealed, "counter", place.digest, row.digest)
-        for table, links, column in (
-            (store.assigned, store.assigned_subjects, "value"),
-            (store.originals, store.known_subjects, "token"),
-        ):
-            kind = table.name.removeprefix("allonym_")
-            for row, subjects in _iterate_linked(connection, table, links, place.id, now):
-                values = sealer.unseal(row.sealed, kind, place.digest, row.digest, getattr(row, column))
-                yield kind, *values, str(row.expires or ""), *(names.get(subject, "") for subject in subjects)
+        for linked in (ASSIGNED, KNOWN):
+            for row, subjects in _iterate_linked(connection, linked, place.id, now):
+                lookup = getattr(row, linked.lookup)
+                values = sealer.unseal(row.sealed, linked.kind, place.digest, row.digest, lookup)
+                yield linked.kind, *values, str(row.expires or ""), *(names.get(subject, "") for subject in subjects)
 
 
 def _iterate_scope(connection: sa.Connection, table: sa.Table, scope: int) -> Iterator[Any]:
     return chain.from_iterable(iterate_batches(connection, table, table.c.scope == scope))
 
 
-def _iterate_linked(
-    connection: sa.Connection, table: sa.Table, links: sa.Table, scope: int, now: int
-) -> Iterator[tuple[Any, list[str]]]:
+def _iterate_linked(connection: sa.Connection, linked: Linked, scope: int, now: int) -> Iterator[tuple[Any, list[str]]]:
     """The rows that have not expired, with the digests of their subjects."""
-    alive = (row for row in _iterate_scope(connection, table, scope) if row.expires is None or row.expires > now)
-    for rows in make_batches(alive, AT_ONCE):
-        query = sa.select(links).where(links.c.row.in_([row.digest for row in rows])).order_by(links.c.subject)
+    rows, links = _iterate_scope(connection, linked.table, scope), linked.links
+    for batch in make_batches(row for row in rows if row.expires is None or row.expires > now):
+        query = sa.select(links).where(links.c.row.in_([row.digest for row in batch])).order_by(links.c.subject)
         subjects: dict[str, list[str]] = {}
         for link in connection.execute(query):
             subjects.setdefault(link.row, []).append(link.subject)
-        yield from ((row, subjects.get(row.digest, [])) for row in rows)
+        yield from ((row, subjects.get(row.digest, [])) for row in batch)
 
 
 # Import
 
 
-def read_export(
+def merge_export_file(
     connection: sa.Connection, sealer: Sealer, path: Path, secret: Secret, rename: Mapping[str, str], now: int
 ) -> tuple[Merged, bytes]:
     """Bring the file's rows in, inside a transaction that writes; also returns the other vault's operator key.
@@ -144,11 +115,11 @@ def read_export(
     is_empty = connection.execute(sa.select(store.scopes.c.id).limit(1)).scalar() is None
     incoming = _Incoming(connection, sealer, rename, now)
     with path.open("rb") as stream:
-        for row in _read_pieces(stream, check_secret(secret), str(path)):
+        for row in _read_export_rows(stream, keys.check_secret(secret), str(path)):
             incoming.take_row(row)
     incoming.finish_scope()
     if missing := [name for name in rename if name not in incoming.names]:
-        raise UsageError(f"{path} has no scope {missing[0]!r} to rename; it has: {scope_names(incoming.names)}")
+        raise UsageError(f"{path} has no scope {missing[0]!r} to rename; it has: {format_scope_names(incoming.names)}")
     adopted = is_empty and len(incoming.operator) == 32
     return Merged(scopes=len(incoming.names), operator_key=adopted, **incoming.counts), incoming.operator
 
@@ -181,54 +152,47 @@ class _Incoming:
             raise VaultError("a row stands before its scope")
         elif kind == "counter":
             self._book.number_at_least(values[0], int(values[1]))
-        elif kind == "assigned":
-            self._take_assigned(self._book, values[:3], values[3], values[4:])
-        elif kind == "known":
-            self._take_known(self._book, values[:5], values[5], values[6:])
+        elif kind in ("assigned", "known"):
+            size = 3 if kind == "assigned" else 5
+            expires = int(values[size]) if values[size] else None
+            if expires is None or expires > self._now:
+                self._book.until(expires)
+                take = self._take_assigned if kind == "assigned" else self._take_known
+                take(self._book, values[:size], values[size + 1 :])
 
-    def _take_assigned(self, book: Book, values: list[str], expires: str, subjects: list[str]) -> None:
-        if self._apply_expiry(book, expires):
-            return
-        before = book.added.assigned
+    def _take_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:
+        before = book.added["assigned"]
         for subject in subjects:
             book.about(subject)
             if not book.enter(*values):
                 self.counts["conflicts"] += 1
                 return
-        self.counts["same"] += book.added.assigned == before
+        self.counts["same"] += book.added["assigned"] == before
 
-    def _take_known(self, book: Book, values: list[str], expires: str, subjects: list[str]) -> None:
-        if self._apply_expiry(book, expires):
-            return
+    def _take_known(self, book: Book, values: list[str], subjects: list[str]) -> None:
         for subject in subjects:
             book.about(subject)
             book.remember(*values)
-        self._tokens.add(token_digest(self._sealer, book.place.digest, values[0]))
-
-    def _apply_expiry(self, book: Book, expires: str) -> bool:
-        book.until(int(expires) if expires else None)
-        return bool(expires) and int(expires) <= self._now
+        self._tokens.add(digest_replacement(self._sealer, book.place.digest, values[0]))
 
     def finish_scope(self) -> None:
         """Write the scope that was taken last, and count its replacements that stand for several referents."""
         if self._book is None:
             return
         self._book.flush()
-        added, digest = self._book.added, self._book.place.digest
-        self.counts["known"] += added.known
-        self.counts["assigned"] += added.assigned
-        self.counts["same"] += added.same
-        table = store.originals
-        for batch in make_batches(self._tokens, AT_ONCE):
+        for kind, count in self._book.added.items():
+            self.counts[kind] += count
+        table, scope = store.originals, self._book.place.digest
+        for batch in make_batches(self._tokens):
             entities: dict[str, set[str]] = {}
             for row in self._connection.execute(sa.select(table).where(table.c.token.in_(batch))):
-                entry = decrypt_known(self._sealer, digest, row.digest, row.token, row.sealed)
+                entry = decrypt_replacement_row(self._sealer, scope, row.digest, row.token, row.sealed)
                 entities.setdefault(entry.replacement, set()).add(entry.entity)
-            self.counts["ambiguous"] += sum(len(some) > 1 for some in entities.values())
+            self.counts["ambiguous"] += sum(len(keys) > 1 for keys in entities.values())
         self._book, self._tokens = None, set()
 
 
-def _read_pieces(stream: BufferedReader, secret: Secret, where: str) -> Iterator[Row]:
+def _read_export_rows(stream: BufferedReader, secret: Secret, where: str) -> Iterator[Row]:
     if stream.read(len(_MAGIC)) != _MAGIC:
         raise VaultError(f"{where} is not a vault's export, or a newer version made it")
     line = stream.readline(1 << 12)
@@ -237,27 +201,27 @@ def _read_pieces(stream: BufferedReader, secret: Secret, where: str) -> Iterator
         check, how = str(stored["check"]), json.dumps(stored["derivation"]).encode()
     except (ValueError, KeyError, TypeError):
         raise VaultError(f"{where}: its first lines were changed or are damaged") from None
-    key = derive_key_encryption_key(secret, read_derivation({"derivation": how}, where), where)
-    if not hmac.compare_digest(check.encode(), _make_check(key).encode()):
-        raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
+    key = keys.derive_key_encryption_key(secret, keys.read_derivation({"derivation": how}, where), where)
+    if not hmac.compare_digest(check.encode(), _compute_key_check(key).encode()):
+        raise WrongKey(f"the secret does not open {where}: it is another one, or {where} is damaged")
     cipher, head = Cipher(derive_key(key, "export")), (_MAGIC + line).hex()
     number, last = 0, False
     while not last:
         size = int.from_bytes(stream.read(4))
         sealed = stream.read(size) if size <= _LONGEST else b""
         last = not stream.peek(1)
-        piece = unseal_value(cipher, sealed, (head, str(number), "last" if last else "more"))
+        piece = keys.unseal_value(cipher, sealed, (head, str(number), "last" if last else "more"))
         if piece is None:
             raise VaultError(f"{where}: piece {number + 1} is missing, cut off or was changed")
         start = 0
         while start < len(piece):
             end = start + 4 + int.from_bytes(piece[start : start + 4])
-            yield unpack_texts(piece[start + 4 : end])
+            yield keys.unpack_texts(piece[start + 4 : end])
             start = end
         number += 1
 
 
-def _make_check(key: bytes) -> str:
+def _compute_key_check(key: bytes) -> str:
     return derive_key(key, "check").hex()[:32]
 
 

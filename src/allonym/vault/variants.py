@@ -62,7 +62,7 @@ class Word(NamedTuple):
 def split_folded_words(text: str) -> list[Word]:
     """Return the folded words of a text.
 
-    >>> [w.text for w in words_of("Ms. BROOK-Müller, 555-0147")]
+    >>> [w.text for w in split_folded_words("Ms. BROOK-Müller, 555-0147")]
     ['ms', 'brook', 'muller', '555', '0147']
     """
     return [Word(fold_word(m[0]), *m.span()) for m in _WORD.finditer(text)]
@@ -99,7 +99,7 @@ class Forms(NamedTuple):
     by_kind: Mapping[str, tuple[str, ...]]
     editable: tuple[str, ...]
 
-    def list_all(self) -> Iterator[tuple[str, str]]:
+    def list_forms(self) -> Iterator[tuple[str, str]]:
         """Yield kind and form of everything that gets a digest."""
         for kind, forms in self.by_kind.items():
             for form in forms:
@@ -123,9 +123,9 @@ def make_all_forms(original: str, label: str) -> Forms:
         original: as it stood in a text.
         label: of the taxonomy, or a policy's own.
 
-    >>> forms_of("Dr. Ada Brook", "PERSON").by_kind["part"]
+    >>> make_all_forms("Dr. Ada Brook", "PERSON").by_kind["part"]
     ('ada', 'brook')
-    >>> forms_of("Jörg", "PERSON").by_kind["whole"]
+    >>> make_all_forms("Jörg", "PERSON").by_kind["whole"]
     ('jorg', 'joerg')
     """
     spellings = dict.fromkeys((original, spell_out(original), expand_letters(original)))

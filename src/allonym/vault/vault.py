@@ -14,7 +14,7 @@ from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, V
 from allonym.vault import audit as log
 from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
-from allonym.vault.book import Book, decrypt_known, find_scope, token_digest
+from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
 from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
@@ -22,13 +22,14 @@ from allonym.vault.store import WAIT, Store
 
 DAY = 86_400
 _REMEMBERED_SCOPES = 4
+_ROW = store.originals.c
 _KNOWN = (
-    sa.select(store.originals.c.digest, store.originals.c.token, store.originals.c.sealed, store.originals.c.expires)
-    .where(sa.or_(store.originals.c.expires.is_(None), store.originals.c.expires > sa.bindparam("now")))
-    .order_by(store.originals.c.created, store.originals.c.digest)
+    sa.select(_ROW.digest, _ROW.token, _ROW.sealed, _ROW.expires)
+    .where(sa.or_(_ROW.expires.is_(None), _ROW.expires > sa.bindparam("now")))
+    .order_by(_ROW.created, _ROW.digest)
 )
-_OF_SCOPE = _KNOWN.where(store.originals.c.scope == sa.bindparam("scope"))
-_OF_TOKEN = _KNOWN.where(store.originals.c.token == sa.bindparam("token"))
+_OF_SCOPE = _KNOWN.where(_ROW.scope == sa.bindparam("scope"))
+_OF_TOKEN = _KNOWN.where(_ROW.token == sa.bindparam("token"))
 
 
 class Vault:
@@ -48,14 +49,8 @@ class Vault:
         self._sealer = Sealer(keys, self._store.shown) if keys else None
         self._read: dict[str, tuple[tuple[int, int], int | None, tuple[Known, ...]]] = {}
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"place": self._store, "keys": self._keys}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        place, keys = state["place"], state["keys"]
-        assert isinstance(place, Store) and (keys is None or isinstance(keys, Keys))
-        self._store = place
-        self._set_keys(keys)
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._store, self._keys)
 
     def __repr__(self) -> str:
         return f"Vault({self._store.shown!r}, {'locked' if self.locked else 'unlocked'})"
@@ -100,7 +95,7 @@ class Vault:
             **lock_keys(keys, secret, place.shown),
         }
         if place.file:
-            place.make_file()
+            place.create_file()
         vault = cls(place, keys)
         try:
             with place.open_write_transaction() as connection:
@@ -134,11 +129,11 @@ class Vault:
             check_secret(secret)
         place = Store(where, wait)
         try:
-            with place.check_values(), place.open_read_transaction() as connection:
+            with place.report_damaged_values(), place.open_read_transaction() as connection:
                 version, values = place.read_schema_version(connection), _read_meta(connection)
             if secret is None:
                 return cls(place, None)
-            with place.check_values():
+            with place.report_damaged_values():
                 vault = cls(place, unlock_keys(values, secret, place.shown))
         except BaseException:
             place.close()
@@ -150,7 +145,7 @@ class Vault:
     def _migrate(self) -> None:
         def log_step(connection: sa.Connection, before: int, after: int) -> None:
             if after == 3:
-                checking.fill_digests(connection, self._get_sealer())
+                checking.backfill_digests(connection, self._get_sealer())
             if after >= 2:
                 log.append_entry(connection, self._get_sealer(), "migrate", "", "", {"from": before, "to": after})
 
@@ -177,9 +172,7 @@ class Vault:
         Raises:
             VaultLocked: it was opened without its secret.
         """
-        self._get_sealer()
-        assert self._keys is not None
-        return self._keys.operator
+        return self._get_keys().operator
 
     # Writing and reading
 
@@ -223,7 +216,7 @@ class Vault:
             if cached is not None and cached[0] == state and (cached[1] is None or cached[1] > now):
                 return cached[2]
             rows = connection.execute(_OF_SCOPE, {"scope": place.id, "now": now}).all()
-            originals = tuple([decrypt_known(sealer, place.digest, *row[:3]) for row in rows])
+            originals = tuple([decrypt_replacement_row(sealer, place.digest, *row[:3]) for row in rows])
         first = min((row.expires for row in rows if row.expires is not None), default=None)
         self._read = {k: v for k, v in list(self._read.items())[1 - _REMEMBERED_SCOPES :] if k != place.digest}
         self._read[place.digest] = (state, first, originals)
@@ -238,9 +231,11 @@ class Vault:
         """
         with self._open_read_transaction(once=True) as (connection, sealer):
             scope_digest = sealer.digest("scope", scope)
-            token = token_digest(sealer, scope_digest, replacement)
+            token = digest_replacement(sealer, scope_digest, replacement)
             rows = connection.execute(_OF_TOKEN, {"token": token, "now": int(time.time())}).all()
-            return tuple([decrypt_known(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows])
+            return tuple(
+                [decrypt_replacement_row(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows]
+            )
 
     def one(self, scope: str, token: str) -> Known:
         """Return the only original of a replacement.
@@ -259,13 +254,12 @@ class Vault:
 
     def info(self) -> VaultInfo:
         """Describe the vault without any of its values; the vault may be locked."""
-        with self._store.check_values(), self._store.open_read_transaction() as connection:
+        with self._store.report_damaged_values(), self._store.open_read_transaction() as connection:
             now, values = int(time.time()), _read_meta(connection)
             version = self._store.read_schema_version(connection)
             names = _read_scope_names(connection, self._sealer)
-            places = connection.execute(
-                sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
-            ).all()
+            query = sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
+            places = connection.execute(query).all()
             tables = {"known": store.originals, "assigned": store.assigned, "subjects": store.subjects}
             counts = {name: _count_rows(connection, table) for name, table in tables.items()}
             past = [_count_rows(connection, table, now) for table in (store.originals, store.assigned)]
@@ -278,7 +272,7 @@ class Vault:
             for number, digest in places
         )
         kind = "passphrase" if read_derivation(values, self._store.shown)["kind"] == "scrypt" else "random"
-        with self._store.check_values():
+        with self._store.report_damaged_values():
             created = datetime.fromtimestamp(int(values["created"]), UTC)
             return VaultInfo(self.where, version, created, kind, _read_keep_days(values), scopes)
 
@@ -298,9 +292,7 @@ class Vault:
             VaultLocked: it was opened without its secret, or others use it for too long.
         """
         check_secret(secret)
-        self._get_sealer()
-        assert self._keys is not None
-        keys = self._keys
+        keys = self._get_keys()
         if data:
             keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
         values = lock_keys(keys, secret, self._store.shown)
@@ -308,9 +300,7 @@ class Vault:
         with self._open_write_transaction(alone=True) as (connection, sealer):
             if data:
                 count = transfer.reseal_values(connection, sealer, Sealer(keys, self._store.shown))
-            table = store.meta
-            for name, value in values.items():
-                connection.execute(table.update().where(table.c.name == name).values(value=value))
+            _write_meta(connection, values)
             log.append_entry(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
         if data:
             self._set_keys(keys)
@@ -347,11 +337,10 @@ class Vault:
         with self._open_write_transaction() as (connection, sealer):
             digest = sealer.digest("scope", scope) if scope is not None else None
             traces = erase.erase_rows(connection, sealer, digest, subject, expired, int(time.time()))
-            counts = {n: v for n, v in traces.count_deleted_rows().items() if v}
-            log.append_entry(connection, sealer, "purge", digest or "", actor, counts)
+            log.append_entry(connection, sealer, "purge", digest or "", actor, +traces.counts)
         self._read.clear()
         erase.compact_database(self._store)
-        return traces.check_for_traces(self._store)
+        return traces.verify_nothing_left(self._store)
 
     # Moving
 
@@ -367,11 +356,10 @@ class Vault:
             VaultLocked: it was opened without its secret.
         """
         check_secret(secret)
-        self._check_other_file(path)
+        self._check_is_not_vault_file(path)
         with self._open_read_transaction() as (connection, sealer):
-            count = transfer.write_export(
-                connection, sealer, self.operator_key, Path(path), secret, now=int(time.time()), overwrite=overwrite
-            )
+            rows = transfer.iterate_export_rows(connection, sealer, self.operator_key, int(time.time()))
+            count = transfer.write_export(Path(path), rows, secret, overwrite=overwrite)
         self.record("export", actor=actor, counts={"rows": count})
         return count
 
@@ -391,15 +379,13 @@ class Vault:
             VaultError: the file is no export, was changed, or is cut off.
         """
         with self._open_write_transaction(alone=True) as (connection, sealer):
-            assert self._keys is not None
-            merged, operator = transfer.read_export(
-                connection, sealer, Path(path), secret, dict(rename or {}), now=int(time.time())
+            keys, now = self._get_keys(), int(time.time())
+            merged, operator = transfer.merge_export_file(
+                connection, sealer, Path(path), secret, dict(rename or {}), now
             )
-            keys = self._keys
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
-                for name, value in wrap_keys(keys).items():
-                    connection.execute(store.meta.update().where(store.meta.c.name == name).values(value=value))
+                _write_meta(connection, wrap_keys(keys))
             counts = {"known": merged.known, "assigned": merged.assigned, "conflicts": merged.conflicts}
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
@@ -431,7 +417,7 @@ class Vault:
             UsageError: the file exists, or cannot be written.
             VaultLocked: it was opened without its secret.
         """
-        self._check_other_file(path)
+        self._check_is_not_vault_file(path)
         with self._open_read_transaction() as (connection, sealer):
             entries, longest = self._read_digests(connection, sealer, scope)
             count = checking.write_digests(Path(path), sealer.checking, entries, longest, overwrite=overwrite)
@@ -441,9 +427,9 @@ class Vault:
     @staticmethod
     def _read_digests(connection: sa.Connection, sealer: Sealer, scope: str | None) -> tuple[list[checking.Entry], int]:
         digest = None if scope is None else sealer.digest("scope", scope)
-        return checking.read_entries(connection, sealer, digest, int(time.time()))
+        return checking.load_digests(connection, sealer, digest, int(time.time()))
 
-    def _check_other_file(self, path: str | Path) -> None:
+    def _check_is_not_vault_file(self, path: str | Path) -> None:
         file = self._store.file
         if file is not None and Path(path).resolve() == file.resolve():
             raise UsageError(f"{path} is the vault itself, which is not written over")
@@ -470,20 +456,25 @@ class Vault:
             VaultError: it was changed by somebody without the key.
         """
         with self._open_read_transaction() as (connection, sealer):
-            return tuple(log.read_entries(connection, sealer, _read_scope_names(connection, sealer)))
+            return tuple(log.read_checked_entries(connection, sealer, _read_scope_names(connection, sealer)))
 
     # Inside
 
-    def _get_sealer(self) -> Sealer:
-        if self._sealer is None:
+    def _get_keys(self) -> Keys:
+        if self._keys is None:
             raise VaultLocked(f"{self._store.shown} was opened without its secret; only info() works")
+        return self._keys
+
+    def _get_sealer(self) -> Sealer:
+        self._get_keys()
+        assert self._sealer is not None
         return self._sealer
 
     @contextmanager
     def _open_read_transaction(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """Open a transaction that only reads. ``once``: for a single statement, which needs none."""
         sealer = self._get_sealer()
-        with self._store.check_values(), self._store.open_read_transaction(once=once) as connection:
+        with self._store.report_damaged_values(), self._store.open_read_transaction(once=once) as connection:
             try:
                 yield connection, sealer
             except VaultError:
@@ -499,15 +490,14 @@ class Vault:
             yield connection, sealer
 
     def _check_key_generation(self, connection: sa.Connection, lock: str = "") -> None:
-        assert self._keys is not None
         query = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
         if lock:
             query = query.with_for_update(read=lock == "shared")
-        if connection.execute(query).scalar() != str(self._keys.generation).encode():
+        if connection.execute(query).scalar() != str(self._get_keys().generation).encode():
             raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
 
     def _compute_expiry(self, connection: sa.Connection, now: int) -> int | None:
-        with self._store.check_values():
+        with self._store.report_damaged_values():
             days = _read_keep_days(_read_meta(connection, "keep_days"))
         # The end of a day, so that a row that is used often is lengthened once a day and not each time.
         return None if days is None else (now // DAY + days + 1) * DAY
@@ -519,6 +509,12 @@ def _read_meta(connection: sa.Connection, *names: str) -> dict[str, bytes]:
     if names:
         query = query.where(table.c.name.in_(names))
     return {row.name: bytes(row.value) for row in connection.execute(query)}
+
+
+def _write_meta(connection: sa.Connection, values: Mapping[str, bytes]) -> None:
+    table = store.meta
+    for name, value in values.items():
+        connection.execute(table.update().where(table.c.name == name).values(value=value))
 
 
 def _read_keep_days(values: Mapping[str, bytes]) -> int | None:

@@ -101,7 +101,7 @@ def test_an_interrupted_run_that_measured_nothing_leaves_nothing(run, corpus, mo
 
     call = ("evaluate", "all", *PAIR, "--measure", "syntheticity", "--json", "n.json")
     with monkeypatch.context() as patched:
-        patched.setattr("allonym.cli.evaluate.options.Source.read", stop)
+        patched.setattr("allonym.cli.evaluate.options.Source.read_pairs", stop)
         done = run(*call)
     assert done.code == 130
     assert "--resume" not in done.err

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
+from allonym.detect.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
 from allonym.document import Document, Span
 from allonym.errors import DataError, MissingExtra, PolicyError
 from allonym.policy import Policy
@@ -92,9 +92,9 @@ def test_without_a_model_each_detector_asks_for_one(name):
 
 def test_required_and_existing(tmp_path):
     assert require_option({"model": "x"}, "spacy") == "x"
-    assert check_exists(str(tmp_path), "here") == str(tmp_path)
+    assert check_path_exists(str(tmp_path), "here") == str(tmp_path)
     with pytest.raises(DataError, match="here: there is no file or folder"):
-        check_exists(str(tmp_path / "no"), "here")
+        check_path_exists(str(tmp_path / "no"), "here")
 
 
 def test_hubs_are_off_while_a_model_is_loaded_and_as_before_afterwards(monkeypatch):
@@ -103,7 +103,7 @@ def test_hubs_are_off_while_a_model_is_loaded_and_as_before_afterwards(monkeypat
     hub = types.ModuleType("huggingface_hub.constants")
     hub.HF_HUB_OFFLINE = False
     monkeypatch.setitem(sys.modules, "huggingface_hub.constants", hub)
-    with load_offline("gliner", "m"):
+    with block_model_hubs("gliner", "m"):
         assert (os.environ["HF_HUB_OFFLINE"], os.environ["TRANSFORMERS_OFFLINE"], hub.HF_HUB_OFFLINE) == (
             "1",
             "1",
@@ -111,13 +111,13 @@ def test_hubs_are_off_while_a_model_is_loaded_and_as_before_afterwards(monkeypat
         )
     assert (os.environ["HF_HUB_OFFLINE"], hub.HF_HUB_OFFLINE) == ("0", False)
     assert "TRANSFORMERS_OFFLINE" not in os.environ
-    with load_offline("gliner", "m", allow_download=True):
+    with block_model_hubs("gliner", "m", allow_download=True):
         assert (os.environ["HF_HUB_OFFLINE"], hub.HF_HUB_OFFLINE) == ("0", False)
 
 
 def test_what_goes_wrong_while_loading_names_the_model_and_the_way_out():
     says = r"cannot load the model 'm' \(KeyError: 'x'\); .*allow_download = true"
-    with pytest.raises(DataError, match=says), load_offline("gliner", "m"):
+    with pytest.raises(DataError, match=says), block_model_hubs("gliner", "m"):
         raise KeyError("x")
-    with pytest.raises(PolicyError), load_offline("gliner", "m"):
+    with pytest.raises(PolicyError), block_model_hubs("gliner", "m"):
         raise PolicyError("as it is")

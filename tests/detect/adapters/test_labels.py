@@ -1,6 +1,6 @@
 import pytest
 
-from allonym.detect.adapters.labels import LabelMap, read_tables
+from allonym.detect.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import TAXONOMY
 
@@ -63,7 +63,7 @@ def test_labels_that_the_policy_adds_are_known(policy):
 
 
 def test_the_tables_name_labels_of_the_taxonomy():
-    assert not [x for x in read_tables()["names"].values() if x not in TAXONOMY]
+    assert not [x for x in read_label_tables()["names"].values() if x not in TAXONOMY]
     # REGION and AWARD belong to the tagger's labels.
-    assert not [x for x in read_tables()["prompts"] if x not in TAXONOMY and x not in ("REGION", "AWARD")]
-    assert len(set(read_tables()["prompts"].values())) == len(read_tables()["prompts"])
+    assert not [x for x in read_label_tables()["prompts"] if x not in TAXONOMY and x not in ("REGION", "AWARD")]
+    assert len(set(read_label_tables()["prompts"].values())) == len(read_label_tables()["prompts"])

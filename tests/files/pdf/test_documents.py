@@ -7,8 +7,8 @@ import io
 import pytest
 
 from allonym.files import anonymize_path
-from allonym.files.verify import find_leftovers, read_views
-from allonym.files.verify.pdf import read_shown_texts
+from allonym.files.verify import find_leftovers_in_file, read_views
+from allonym.files.verify.pdf import read_pdfium_texts
 from allonym.policy import Policy, TermList
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -155,11 +155,11 @@ def test_an_earlier_revision_is_gone(results):
     before, after = results["revisions"]
     assert b"Wilhelmina Farrow" in before
     assert after.count(b"%%EOF") == 1 and b"/Prev" not in after
-    assert "Draft" not in "".join(text for _, text in read_shown_texts(after))
+    assert "Draft" not in "".join(text for _, text in read_pdfium_texts(after))
 
 
 def test_find_leftovers_reads_what_is_drawn_letter_by_letter():
-    found = find_leftovers(made.letter_by_letter(), "pdf", ["Ada Brook", "Eve Stone"], "")
+    found = find_leftovers_in_file(made.letter_by_letter(), "pdf", ["Ada Brook", "Eve Stone"], "")
     assert [one.index for one in found] == [0]
 
 

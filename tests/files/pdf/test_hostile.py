@@ -156,9 +156,9 @@ def test_the_size_of_packed_data_is_told_right() -> None:
     stream = file.pages[0].obj.Contents
     whole = len(stream.read_bytes())
     assert whole >= 50_000
-    assert objects.unpacked_size(stream.read_raw_bytes(), ["/LZWDecode"]) == whole
+    assert objects.measure_unpacked_size(stream.read_raw_bytes(), ["/LZWDecode"]) == whole
     with pytest.raises(RefusedContent, match="packed twice"):
-        objects.unpacked_size(b"abc", ["/LZWDecode", "/FlateDecode"])
+        objects.measure_unpacked_size(b"abc", ["/LZWDecode", "/FlateDecode"])
 
 
 def test_what_other_packages_raise_is_an_error_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from allonym.errors import RefusedContent
 from allonym.files import verify
-from allonym.files.verify import VIEWS, check_result, list_leftovers
+from allonym.files.verify import VIEWS, check_no_leftovers, find_leftovers_in_texts
 
 
 def found(text: str, covered: str, expected: str = "") -> bool:
-    return bool(list_leftovers([("page 1", text)], [covered], expected))
+    return bool(find_leftovers_in_texts([("page 1", text)], [covered], expected))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_word_that_stays_may_stand_as_often_as_it_stays():
 
 def test_places_and_counts_are_told_and_no_text():
     pages = [("page 1", "nothing"), ("page 2", "Ada Brook, Ada Brook"), ("page 3", "Cyd Dale")]
-    one, two = list_leftovers(pages, ["Ada Brook", "Eve Stone", "Cyd Dale"], "")
+    one, two = find_leftovers_in_texts(pages, ["Ada Brook", "Eve Stone", "Cyd Dale"], "")
     assert (one.index, one.places, one.excess) == (0, ("page 2",), 2)
     assert (two.index, two.places, two.excess) == (2, ("page 3",), 1)
 
@@ -69,12 +69,12 @@ def test_a_result_with_leftovers_is_refused(monkeypatch):
     pages = [(f"page {n}", "Ada Brook" if n > 1 else "") for n in range(1, 10)]
     monkeypatch.setattr(verify, "read_views", lambda data, format: iter([[("x", "")], pages]))
     with pytest.raises(RefusedContent) as failed:
-        check_result(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
+        check_no_leftovers(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
     said = str(failed.value)
     assert said.startswith("the result still contains 1 of 2 covered texts (page 2, page 3")
     assert "3 more places" in said
     assert "Ada" not in said and "Brook" not in said
-    check_result(b"", "pdf", [], "")
+    check_no_leftovers(b"", "pdf", [], "")
 
 
 def test_every_view_is_a_function():
@@ -87,7 +87,7 @@ def test_every_view_is_a_function():
 
 
 def test_a_result_without_any_text_holds_nothing():
-    assert list_leftovers([], ["Ada Brook"], "") == []
+    assert find_leftovers_in_texts([], ["Ada Brook"], "") == []
 
 
 def test_what_other_packages_raise_and_say_is_not_passed_on(monkeypatch, caplog):
@@ -100,7 +100,7 @@ def test_what_other_packages_raise_and_say_is_not_passed_on(monkeypatch, caplog)
         logging.getLogger("pdfminer").warning("Ada Brook")
         raise AttributeError("Ada Brook")
 
-    monkeypatch.setattr(office, "office_texts", fails)
+    monkeypatch.setattr(office, "read_accepted_texts", fails)
     with pytest.raises(DataError, match=r"cannot be read back \(AttributeError\)$"):
         list(read_views(b"", "docx"))
     assert "Ada Brook" not in caplog.text

@@ -8,7 +8,7 @@ import pytest
 
 from allonym.errors import RefusedContent
 from allonym.files import anonymize_path
-from allonym.files.verify import find_leftovers, list_leftovers
+from allonym.files.verify import find_leftovers_in_file, find_leftovers_in_texts
 from allonym.policy import Policy, TermList
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -23,8 +23,8 @@ POLICY = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermLi
 
 def seen_by(data: bytes) -> set[str]:
     """Which readers find the name."""
-    views = {"shown": readers.read_shown_texts, "read": readers.read_texts, "raw": readers.read_raw_strings}
-    return {n for n, view in views.items() if list_leftovers(view(data), ["Ada Brook"], "")}
+    views = {"shown": readers.read_pdfium_texts, "read": readers.read_pdfminer_texts, "raw": readers.read_raw_strings}
+    return {n for n, view in views.items() if find_leftovers_in_texts(view(data), ["Ada Brook"], "")}
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def hidden_in(place: str) -> bytes:
 
 @pytest.mark.parametrize("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "mark"])
 def test_the_raw_reader_looks_everywhere(place):
-    assert find_leftovers(hidden_in(place), "pdf", ["Ada Brook"], "")
-    assert not find_leftovers(hidden_in(place), "pdf", ["Eve Stone"], "")
+    assert find_leftovers_in_file(hidden_in(place), "pdf", ["Ada Brook"], "")
+    assert not find_leftovers_in_file(hidden_in(place), "pdf", ["Eve Stone"], "")
 
 
 def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
@@ -98,7 +98,7 @@ def test_a_text_that_the_reader_missed_elsewhere_is_found(tmp_path, monkeypatch)
     """What was not swept is found by its bytes."""
     from allonym.files.pdf import clean
 
-    monkeypatch.setattr(clean, "_keep_keys", lambda thing, keys: None)
+    monkeypatch.setattr(clean, "_remove_other_keys", lambda thing, keys: None)
     monkeypatch.setattr(clean, "_remove_hidden_strings", lambda root: None)
     (tmp_path / "a.pdf").write_bytes(made.metadata())
     with pytest.raises(RefusedContent, match="still contains"):

@@ -8,8 +8,7 @@ from allonym.document import Span
 from allonym.evaluate import detection
 from allonym.report import html, markdown
 from allonym.report.evaluate.detection import detection_section
-from allonym.report.page import Details, Figures, Matrix, Notice, Page, Table, Tabs
-from allonym.report.plots import Bars
+from allonym.report.page import Bars, Details, Figures, Matrix, Notice, Page, Table, Tabs
 from allonym.train.records import make_record
 
 TEXT = "Ada Brook met Cyd in Elmford on Monday."

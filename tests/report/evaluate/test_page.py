@@ -6,10 +6,8 @@ import pytest
 
 from allonym import report
 from allonym.evaluate.measures import MEASURES
-from allonym.report.evaluate.page import SECTIONS
-from allonym.report.evaluate.verdict import choose_headline_tone
-from allonym.report.page import Figures, Notice, Table, Text
-from allonym.report.plots import Bars, Chart, Multiples
+from allonym.report.evaluate.page import SECTIONS, choose_headline_tone
+from allonym.report.page import Bars, Chart, Figures, Multiples, Notice, Table, Text
 
 
 def number(value, low=None, high=None, n=100):

@@ -9,10 +9,9 @@ import pytest
 from allonym.evaluate import Mark, Marked, red_team_summary, residual_risk
 from allonym.evaluate.red_team import Finding
 from allonym.report import html, markdown
-from allonym.report.evaluate.red_team import red_team_section
-from allonym.report.evaluate.residual import residual_section
-from allonym.report.page import Figures, Notice, Page, Section, Table
-from allonym.report.plots import Chart
+from allonym.report.evaluate.intruders import red_team_section
+from allonym.report.evaluate.risk import residual_section
+from allonym.report.page import Chart, Figures, Notice, Page, Section, Table
 
 NAME = "Zaphrandel Quux"
 

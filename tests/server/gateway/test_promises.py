@@ -15,12 +15,12 @@ from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restore import Restorer
 from allonym.server.gateway import Settings, reading, shapes
+from allonym.server.gateway.answering import EventParser, format_event
 from allonym.server.gateway.asking import ENDPOINTS, Preparer
 from allonym.server.gateway.protect import Protected, Protector
 from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import Restoring
-from allonym.server.gateway.sse import EventParser, format_event
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer
 
 

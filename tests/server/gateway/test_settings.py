@@ -12,7 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from allonym.cli.gateway import gateway as command
+from allonym.cli.serve import gateway as command
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.server.gateway import Client, Settings, load
 from allonym.server.gateway.settings import digest_client_key

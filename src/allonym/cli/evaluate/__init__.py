@@ -6,23 +6,23 @@ from collections.abc import Mapping
 
 import click
 
-from allonym.cli.lazy import LazyGroup
+from allonym.cli import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
     "all": "allonym.cli.evaluate.study:evaluate_all",
     "compare": "allonym.cli.evaluate.study:compare",
     "detection": "allonym.cli.evaluate.detection:detection",
-    "residual": "allonym.cli.evaluate.residual:residual",
-    "second-reading": "allonym.cli.evaluate.second_reading:second_reading",
-    "red-team": "allonym.cli.evaluate.red_team:red_team",
-    "intruder": "allonym.cli.evaluate.intruder:intruder",
-    "guess": "allonym.cli.evaluate.guess:guess",
-    "intruder-study": "allonym.cli.evaluate.people:intruder_study",
-    "risk": "allonym.cli.evaluate.risk:risk",
+    "residual": "allonym.cli.evaluate.missed:residual",
+    "second-reading": "allonym.cli.evaluate.missed:second_reading",
+    "red-team": "allonym.cli.evaluate.missed:red_team",
+    "intruder": "allonym.cli.evaluate.linkage:intruder",
+    "guess": "allonym.cli.evaluate.guesses:guess",
+    "intruder-study": "allonym.cli.evaluate.guesses:intruder_study",
+    "risk": "allonym.cli.evaluate.linkage:risk",
     "information": "allonym.cli.evaluate.information:information",
-    "downstream": "allonym.cli.evaluate.downstream:downstream",
-    "generations": "allonym.cli.evaluate.generations:generations",
-    "syntheticity": "allonym.cli.evaluate.syntheticity:syntheticity",
+    "downstream": "allonym.cli.evaluate.models:downstream",
+    "generations": "allonym.cli.evaluate.models:generations",
+    "syntheticity": "allonym.cli.evaluate.information:syntheticity",
 }
 
 

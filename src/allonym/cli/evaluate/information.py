@@ -1,4 +1,4 @@
-"""``allonym evaluate information``: what anonymisation costs in utility."""
+"""``allonym evaluate information`` and ``syntheticity``: what anonymisation costs, and whether it shows."""
 
 from __future__ import annotations
 
@@ -7,25 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import (
-    Output,
-    Source,
-    output_options,
-    replace_hard_spaces,
-    section_page,
-    seed_option,
-    show_estimates,
-    source_options,
-    training_options,
-)
+from allonym.cli.evaluate import options
+from allonym.cli.evaluate.options import Output, Source, print_estimates, replace_hard_spaces
+from allonym.cli.options import FILE, POSITIVE, flag, option
 from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     from allonym.evaluate.construct import Construct
-    from allonym.evaluate.contrast import Contrast
-    from allonym.evaluate.finetuned import Training
-    from allonym.evaluate.information import Information
+    from allonym.evaluate.information import Contrast, Information
     from allonym.evaluate.reading import Pairs
 
 _YES = frozenset({"1", "true", "yes", "y"})
@@ -34,61 +24,47 @@ _MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 
 
 @click.command(short_help="Measure lost information: accuracy, parts of speech, meaning.")
-@source_options
-@click.option("--labels", metavar="KEY", help="Metadata field with each text's class, for the utility loss.")
-@click.option(
-    "--group", metavar="KEY", help="Metadata field, such as author, whose groups stay on one side of a split."
+@options.source_options
+@option("--labels KEY", "Metadata field with each text's class, for the utility loss.")
+@option("--group KEY", "Metadata field, such as author, whose groups stay on one side of a split.")
+@option("--identified KEY", "Metadata field with yes or no: whether an intruder identified the subject.")
+@option("--measure", "Only this measure. Repeatable.", name="measures", multiple=True, type=click.Choice(_MEASURES))
+@option(
+    "--model NAME",
+    "Classifier: linear, encoder, or finetune:FOLDER (BERT and similar; lower --repeats).",
+    default="linear",
 )
-@click.option(
-    "--identified", metavar="KEY", help="Metadata field with yes or no: whether an intruder identified the subject."
+@options.training_options(beams=False)
+@option("--repeats", "Number of splits for the utility loss.", type=click.IntRange(2), default=20)
+@option("--tagger NAME", "Part-of-speech tagger: embedded or spacy:MODEL.", default="embedded")
+@option(
+    "--scale",
+    "Scale of the Cauchy prior on the effect.",
+    type=click.FloatRange(0, min_open=True),
+    default=2**0.5 / 2,
+    show_default="0.707",
 )
-@click.option(
-    "--measure", "measures", multiple=True, type=click.Choice(_MEASURES), help="Only this measure. Repeatable."
+@flag("--unpaired", "Test parts of speech unpaired, as if the versions were different texts (P3).", name="independent")
+@option(
+    "--ranks FILE", "File of words by frequency, the commonest first, one per line. By default wordfreq's.", type=FILE
 )
-@click.option("--model", default="linear", show_default=True, metavar="NAME",
-              help="Classifier: linear, encoder, or finetune:FOLDER (BERT and similar; lower --repeats).")  # fmt: skip
-@training_options(beams=False)
-@click.option(
-    "--repeats", type=click.IntRange(2), default=20, show_default=True, help="Number of splits for the utility loss."
+@option(
+    "--language-model FOLDER",
+    "A causal language model for the perplexity; by default n-grams.",
+    type=click.Path(path_type=Path),
 )
-@click.option(
-    "--tagger",
-    default="embedded",
-    show_default=True,
-    metavar="NAME",
-    help="Part-of-speech tagger: embedded or spacy:MODEL.",
-)
-@click.option("--scale", type=click.FloatRange(0, min_open=True), default=2**0.5 / 2, show_default="0.707",
-              help="Scale of the Cauchy prior on the effect.")  # fmt: skip
-@click.option(
-    "--unpaired", is_flag=True, help="Test parts of speech unpaired, as if the versions were different texts (P3)."
-)
-@click.option("--ranks", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="File of words by frequency, the commonest first, one per line. By default wordfreq's.")  # fmt: skip
-@click.option("--language-model", type=click.Path(path_type=Path), metavar="FOLDER",
-              help="A causal language model for the perplexity; by default n-grams.")  # fmt: skip
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Number of texts read in parallel."
-)
-@seed_option
-@output_options
+@option("--workers", "Number of texts read in parallel.", name="threads", type=POSITIVE, default=1)
+@options.seed_option
+@options.output_options
 def information(
     source: Source,
     labels: str | None,
     group: str | None,
     identified: str | None,
     measures: tuple[str, ...],
-    model: str,
-    training: Training,
-    repeats: int,
-    tagger: str,
-    scale: float,
-    unpaired: bool,
     ranks: Path | None,
-    language_model: Path | None,
-    workers: int,
-    seed: int,
     output: Output,
+    **settings: Any,
 ) -> None:
     """Measure the information that anonymised texts have lost (P3).
 
@@ -102,47 +78,25 @@ def information(
       allonym evaluate information reviews.jsonl safe.jsonl --labels sentiment --model finetune:roberta/ --repeats 3
       allonym evaluate information study.jsonl --field text --anonymised-field textwash --identified found
     """
-    read = [path for path in (ranks, language_model) if path is not None]
-    output.check([*source.paths, *read])
+    output.check_writable(*source.paths, ranks, settings["language_model"])
     from allonym.evaluate.classification import MODELS
     from allonym.evaluate.construct import open_tagger
     from allonym.evaluate.finetuned import CLASSIFIER, check_model
     from allonym.evaluate.information import MEASURES, information_loss
     from allonym.evaluate.surface import ranks_of
 
-    check_model(model, MODELS, (CLASSIFIER,), "--model")
+    check_model(settings["model"], MODELS, (CLASSIFIER,), "--model")
     if not measures or "construct" in measures:
-        open_tagger(tagger)
-    pairs = source.read()
-    with output.progress("measuring") as advance:
-        result = information_loss(
-            pairs.original,
-            pairs.anonymised,
-            pairs.labels(labels) if labels else None,
-            _read_flags(pairs, identified) if identified else None,
-            groups=pairs.labels(group) if group else None,
-            measures=measures or MEASURES,
-            model=model,
-            training=training,
-            repeats=repeats,
-            tagger=tagger,
-            scale=scale,
-            independent=unpaired,
-            ranks=ranks_of(ranks) if ranks else None,
-            language_model=language_model,
-            threads=workers,
-            seed=seed,
-            advance=advance,
-        )
-    values = result.to_dict()
-
-    def make_page() -> Any:
-        from allonym.report.evaluate.information import information_section
-
-        section = information_section(values, texts=output.with_text)
-        return section_page("Information loss", (section,), f"{result.texts:,} texts, seed {seed}")
-
-    output.write({"information": values}, make_page)
+        open_tagger(settings["tagger"])
+    pairs = source.read_pairs()
+    settings["groups"] = pairs.labels(group) if group else None
+    settings["ranks"] = ranks_of(ranks) if ranks else None
+    classes = pairs.labels(labels) if labels else None
+    flags = _read_flags(pairs, identified) if identified else None
+    texts = (pairs.original, pairs.anonymised, classes, flags)
+    with output.show_progress("measuring") as advance:
+        result = information_loss(*texts, measures=measures or MEASURES, advance=advance, **settings)
+    output.write_measure("information", result.to_dict(), f"{result.texts:,} texts, seed {settings['seed']}")
     _print_information(result, quiet=output.quiet)
 
 
@@ -169,22 +123,19 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
 
 def _print_information(result: Information, *, quiet: bool) -> None:
     rows: list[Any] = []
-    if result.utility is not None:
-        utility = result.utility
+    if (utility := result.utility) is not None:
         rows += [("accuracy before", utility.before, "share"), ("accuracy after", utility.after, "share")]
         rows += [("utility loss", utility.loss, "share"), ("loss of macro F1", utility.macro_loss, "share")]
-    if result.surface is not None:
-        surface = result.surface
+    if (surface := result.surface) is not None:
         rows.append(("words removed", surface.removed, "share"))
         rows += [("frequency rank before", surface.rank.before), ("frequency rank after", surface.rank.after)]
         rows += [("reading ease before", surface.ease.before), ("reading ease after", surface.ease.after)]
-    if result.similarity is not None:
-        rows.append(("semantic similarity", result.similarity.mean))
-        rows.append(("of unrelated texts", result.similarity.chance))
+    if (similarity := result.similarity) is not None:
+        rows += [("semantic similarity", similarity.mean), ("of unrelated texts", similarity.chance)]
     if result.perplexity is not None:
         rows += [("perplexity before", result.perplexity.before), ("perplexity after", result.perplexity.after)]
     if rows:
-        show_estimates(rows, "measure")
+        print_estimates(rows, "measure")
     if result.construct is not None:
         _print_word_classes(result.construct)
     if result.contrasts:
@@ -192,44 +143,78 @@ def _print_information(result: Information, *, quiet: bool) -> None:
     if not quiet:
         for name, why in result.skipped.items():
             print_note(f"{name} was left out: {why}")
-        if result.utility is not None:
-            print_note(result.utility.reading.removeprefix("none: "))
+        if utility is not None:
+            print_note(utility.reading.removeprefix("none: "))
 
 
 def _print_word_classes(construct: Construct) -> None:
-    from allonym.report.numbers import format_number
+    from allonym.report.values import format_number
 
-    def format_log(value: float) -> str:
+    def format_value(value: float) -> str:
         return replace_hard_spaces(format_number(value, "number", 2))
 
     print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
-    body = [
-        [
-            c.part.lower() if c.part == "WORDS" else c.part,
-            replace_hard_spaces(format_number(c.before.value, "number", 2)),
-            replace_hard_spaces(format_number(c.after.value, "number", 2)),
-            format_log(c.bayes.log10),
-            c.bayes.reading,
-            replace_hard_spaces(format_number(c.mapped.value, "number", 2)),
-            format_log(c.mapped_bayes.log10),
-            c.mapped_bayes.reading,
-        ]
-        for c in construct.counts
-    ]
+    rows = []
+    for c in construct.counts:
+        name = c.part.lower() if c.part == "WORDS" else c.part
+        counts = (format_value(c.before.value), format_value(c.after.value))
+        mapped = (format_value(c.mapped.value), format_value(c.mapped_bayes.log10), c.mapped_bayes.reading)
+        rows.append([name, *counts, format_value(c.bayes.log10), c.bayes.reading, *mapped])
     head = ["part", "before", "after", "log10 BF10", "reading", "mapped", "log10 BF10", "reading"]
-    print_table(head, body, right=(1, 2, 3, 5, 6))
+    print_table(head, rows, right=(1, 2, 3, 5, 6))
 
 
 def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
-    from allonym.report.numbers import format_cell
+    from allonym.report.values import format_cell
 
     print_heading("identified texts against the others")
-    body = [
+    rows = []
+    for c in contrasts:
+        numbers = [format_cell(e).text for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)]
+        rows.append([c.name, *map(replace_hard_spaces, (*numbers, format_cell(c.d).line))])
+    print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], rows, right=(1, 2, 3, 4))
+
+
+@click.command(short_help="Measure whether a classifier tells pseudonymised texts from originals.")
+@options.source_options
+@option("--folds", "Folds of the cross-validation.", type=click.IntRange(2), default=5)
+@options.seed_option
+@options.output_options
+def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
+    """Measure how well a classifier tells ANONYMISED texts from ORIGINAL ones; lower is better.
+
+    Both versions of a text are classified by models that saw neither of them. Guessing reaches an accuracy of 50 %.
+    Revealing features are listed by kind; --with-text shows the features themselves, which are words of the texts.
+
+    \b
+    Examples:
+      allonym evaluate syntheticity mails.jsonl mails_pseudonymised.jsonl
+      allonym evaluate syntheticity mails/ pseudonymised/ --report syntheticity.html --with-text
+    """
+    from allonym.evaluate.syntheticity import syntheticity as measure
+
+    output.check_writable(*source.paths)
+    pairs = source.read_pairs()
+    with output.show_progress("judging") as advance:
+        result = measure(pairs.original, pairs.anonymised, folds=folds, seed=seed, advance=advance)
+    output.write_measure("syntheticity", result.to_dict(texts=output.with_text), f"{len(pairs):,} texts, seed {seed}")
+    print_estimates(
         [
-            c.name,
-            *(replace_hard_spaces(format_cell(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
-            replace_hard_spaces(format_cell(c.d).line),
-        ]
-        for c in contrasts
-    ]
-    print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], body, right=(1, 2, 3, 4))
+            ("precision", result.precision, "share"),
+            ("recall", result.recall, "share"),
+            ("F1", result.f1, "share"),
+            ("accuracy", result.accuracy, "share"),
+            ("told apart", result.told_apart, "share"),
+        ],
+        "of “pseudonymised”",
+    )
+    if result.unchanged:
+        click.echo(f"{result.unchanged:,} of {len(pairs):,} texts are unchanged and left out")
+    if result.kinds:
+        print_heading("revealing features")
+        kinds = sorted(result.kinds, key=lambda k: -k[1])
+        print_table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
+    if output.with_text and result.signs:
+        print_heading("features")
+        rows = [[s.term, s.side, f"{s.weight:.3f}", s.pairs] for s in result.signs[:20]]
+        print_table(["feature", "speaks for", "weight", "pairs"], rows, right=(2, 3))

@@ -2,69 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from allonym.cli.evaluate.options import (
-    Output,
-    Source,
-    output_options,
-    reading_options,
-    replace_hard_spaces,
-    seed_option,
-    source_options,
-    with_options,
-)
-from allonym.cli.progress import show_stages
-from allonym.cli.terminal import print_note, print_table
+from allonym.cli.evaluate import options
+from allonym.cli.evaluate.options import Output, Source, replace_hard_spaces
+from allonym.cli.options import PATH, SHARE, flag, group_options, option, with_options
+from allonym.cli.outputs import open_stages_folder
+from allonym.cli.terminal import print_note, print_table, show_stage_bars
 from allonym.errors import UsageError
 
-Command = Callable[..., Any]
-_PATH = click.Path(exists=True, path_type=Path)
+
+class Study(NamedTuple):
+    """What is measured: the inputs beside the texts, and the choice of measures."""
+
+    gold: Path | None = option("--gold PATH", "The originals with gold spans.", type=PATH)
+    labels: str | None = option("--labels KEY", "Metadata field for a classifier to predict, such as sentiment.")
+    subject: str | None = option("--subject KEY", "Metadata field with the subject of each text.")
+    group: str | None = option("--group KEY", "Metadata field whose values are reported separately, such as fame.")
+    background: Path | None = option(
+        "--background PATH", "Further texts with --subject that the intruder knows.", type=PATH
+    )
+    review_above: float | None = option("--review-above P", "List texts with a greater risk.", type=SHARE)
+    measure: tuple[str, ...] = option("--measure NAME", "Only this measure. Repeatable.", multiple=True)
+    seed: int = options.seed_option
+    resume: bool = flag("--resume", "Continue an interrupted run of the same command.")
+
+    def read_settings(self, source: Source) -> dict[str, Any]:
+        """Read the inputs beside the texts, as the arguments of :func:`allonym.evaluate.study.evaluate`."""
+        from allonym.evaluate.reading import get_metadata_value, read_pairs
+        from allonym.train.records import read_records
+
+        background: list[tuple[str, str]] = []
+        if self.background is not None:
+            if self.subject is None:
+                raise UsageError("--background requires --subject")
+            pairs = read_pairs(self.background, self.background, field=source.field, format=source.format)
+            subjects = [get_metadata_value(meta, self.subject) for meta in pairs.meta]
+            if not any(subjects):
+                pairs.labels(self.subject)  # its message lists the fields
+            background = [pair for pair in zip(pairs.original, subjects, strict=True) if pair[1]]
+        return {
+            "gold": None if self.gold is None else read_records(self.gold),
+            "labels": self.labels,
+            "subjects": self.subject,
+            "groups": self.group,
+            "background": background,
+            "review_above": self.review_above,
+            "measures": self.measure or None,
+            "seed": self.seed,
+        }
 
 
-def study_options(command: Command) -> Command:
-    """Add the options for the inputs of the measures beside the texts."""
-    return with_options(
-        click.option("--gold", type=_PATH, metavar="PATH", help="The originals with gold spans."),
-        click.option("--labels", metavar="KEY", help="Metadata field for a classifier to predict, such as sentiment."),
-        click.option("--subject", metavar="KEY", help="Metadata field with the subject of each text."),
-        click.option(
-            "--group", metavar="KEY", help="Metadata field whose values are reported separately, such as fame."
-        ),
-        click.option(
-            "--background", type=_PATH, metavar="PATH", help="Further texts with --subject that the intruder knows."
-        ),
-        click.option(
-            "--review-above", type=click.FloatRange(0, 1), metavar="P", help="List texts with a greater risk."
-        ),
-        click.option("--measure", multiple=True, metavar="NAME", help="Only this measure. Repeatable."),
-        seed_option,
-        click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command."),
-        output_options,
-    )(command)
+_study_options = with_options(group_options("study", Study), options.output_options)
 
 
 @click.command("all", short_help="Run every measure that the inputs allow, for one report.")
-@source_options
-@study_options
-def evaluate_all(
-    source: Source,
-    gold: Path | None,
-    labels: str | None,
-    subject: str | None,
-    group: str | None,
-    background: Path | None,
-    review_above: float | None,
-    measure: tuple[str, ...],
-    seed: int,
-    resume: bool,
-    output: Output,
-) -> None:
+@options.source_options
+@_study_options
+def evaluate_all(source: Source, study: Study, output: Output) -> None:
     """Measure the risk and utility of ANONYMISED against ORIGINAL, as far as the inputs allow.
 
     The report gives a reason for each measure left out. Documents are paired by id, by relative path in folders, or
@@ -79,27 +79,23 @@ def evaluate_all(
     from allonym.evaluate.study import evaluate
     from allonym.report import evaluation_page
 
-    read = [*source.paths, *(p for p in (gold, background) if p is not None)]
-    settings = _gather_settings(gold, labels, subject, group, background, review_above, measure, source)
-    with _open_state(output, read, resume=resume) as state:
-        pairs = source.read()
-        with show_stages({}, enabled=not output.quiet) as advance:
-            data = evaluate(
-                pairs, **settings, texts=output.with_text, seed=seed, advance=advance, state=state
-            ).to_dict()
-        output.write(data, lambda: evaluation_page(data, texts=output.with_text))
+    settings = study.read_settings(source)
+    with _open_measures_folder(study, output, source.paths) as state:
+        pairs = source.read_pairs()
+        with show_stage_bars({}, enabled=not output.quiet) as advance:
+            result = evaluate(pairs, texts=output.with_text, advance=advance, state=state, **settings)
+        data = result.to_dict()
+        output.write_reports(data, lambda: evaluation_page(data, texts=output.with_text))
     _print_headlines({"": data})
-    for row in data["skipped"]:
-        print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
 @click.command(short_help="Compare several anonymised versions of one corpus.")
-@click.argument("original", type=_PATH)
-@click.argument("version", type=_PATH, nargs=-1)
-@with_options(*reading_options)
-@click.option("--human", multiple=True, metavar="NAME", help="Name of a version made by people. Repeatable.")
-@click.option("--names", metavar="A,B,...", help="Names of the versions; by default those of the files or fields.")
-@study_options
+@click.argument("original", type=PATH)
+@click.argument("version", type=PATH, nargs=-1)
+@with_options(*options.reading_options)
+@option("--human NAME", "Name of a version made by people. Repeatable.", multiple=True)
+@option("--names A,B,...", "Names of the versions; by default those of the files or fields.")
+@_study_options
 def compare(
     original: Path,
     version: tuple[Path, ...],
@@ -109,15 +105,7 @@ def compare(
     metadata: Path | None,
     human: tuple[str, ...],
     names: str | None,
-    gold: Path | None,
-    labels: str | None,
-    subject: str | None,
-    group: str | None,
-    background: Path | None,
-    review_above: float | None,
-    measure: tuple[str, ...],
-    seed: int,
-    resume: bool,
+    study: Study,
     output: Output,
 ) -> None:
     """Compare several anonymised versions of ORIGINAL, including one made by people.
@@ -129,27 +117,21 @@ def compare(
       allonym evaluate compare raw/ tags/ pseudonyms/ byhand/ --human byhand --report versions.html
       allonym evaluate compare all.jsonl --anonymised-field tags --anonymised-field names --subject person
     """
-    from allonym.evaluate.study import compare as measured
+    from allonym.evaluate.study import compare as measure
     from allonym.report import compare_page
 
-    sources = [Source(original, v, field, anonymised_field, format, metadata) for v in version] or [
-        Source(original, None, field, (name,), format, metadata) for name in anonymised_field
-    ]
-    called = _name_versions(names, [p.name for p in version] or list(anonymised_field))
-    read = [*dict.fromkeys(p for s in sources for p in s.paths), *(p for p in (gold, background) if p is not None)]
-    settings = _gather_settings(
-        gold, labels, subject, group, background, review_above, measure, Source(original, None, field, (), format, None)
-    )
-    with _open_state(output, read, resume=resume) as state:
-        pairs = {name: source.read() for name, source in zip(called, sources, strict=True)}
-        with show_stages({}, enabled=not output.quiet) as advance:
-            data = measured(
-                pairs, human=human, **settings, texts=output.with_text, seed=seed, advance=advance, state=state
-            ).to_dict()
-        output.write(data, lambda: compare_page(data, texts=output.with_text))
+    source = Source(original, None, field, anonymised_field, format, metadata)
+    sources = [source._replace(anonymised=path) for path in version]
+    sources = sources or [source._replace(anonymised_field=(name,)) for name in anonymised_field]
+    called = _name_versions(names, [path.name for path in version] or list(anonymised_field))
+    settings = study.read_settings(source)
+    with _open_measures_folder(study, output, [*source.paths, *version]) as state:
+        versions = {name: each.read_pairs() for name, each in zip(called, sources, strict=True)}
+        settings |= {"human": human, "texts": output.with_text, "state": state}
+        with show_stage_bars({}, enabled=not output.quiet) as advance:
+            data = measure(versions, advance=advance, **settings).to_dict()
+        output.write_reports(data, lambda: compare_page(data, texts=output.with_text))
     _print_headlines(data["versions"])
-    for row in next(iter(data["versions"].values()))["skipped"]:
-        print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
 def _name_versions(listed: str | None, files: Sequence[str]) -> list[str]:
@@ -164,88 +146,21 @@ def _name_versions(listed: str | None, files: Sequence[str]) -> list[str]:
     return names
 
 
-def _gather_settings(
-    gold: Path | None,
-    labels: str | None,
-    subject: str | None,
-    group: str | None,
-    background: Path | None,
-    review_above: float | None,
-    measure: Sequence[str],
-    source: Source,
-) -> dict[str, Any]:
-    """Read the inputs of the measures beside the texts."""
-    from allonym.evaluate.reading import get_metadata_value, read_pairs
-    from allonym.train.records import read_records
-
-    if background is not None and subject is None:
-        raise UsageError("--background requires --subject")
-    background_texts: list[tuple[str, str]] = []
-    if background is not None and subject is not None:
-        texts = read_pairs(background, background, field=source.field, format=source.format)
-        subjects = [get_metadata_value(meta, subject) for meta in texts.meta]
-        if not any(subjects):
-            texts.labels(subject)
-        background_texts = [
-            (text, subject_of_text)
-            for text, subject_of_text in zip(texts.original, subjects, strict=True)
-            if subject_of_text
-        ]
-    return {
-        "gold": None if gold is None else read_records(gold),
-        "labels": labels,
-        "subjects": subject,
-        "groups": group,
-        "background": background_texts,
-        "review_above": review_above,
-        "measures": measure or None,
-    }
-
-
-@contextmanager
-def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Path | None]:
-    """Yield the hidden folder of finished measures beside the first output, or None if nothing is written.
-
-    The folder is deleted when the run succeeds.
-    """
-    from allonym.files.state import State
-
-    output.check(read)
-    if not output.paths:
-        if resume:
-            raise UsageError("--resume requires --json or --report: finished measures are kept beside them")
-        yield None
-        return
-    target = output.paths[0].absolute()
-    folder = target.with_name(f".{target.name}.allonym-evaluate")
-    if folder.exists() and not resume:
-        if not output.overwrite and any(folder.glob("*.json")):
-            raise UsageError(f"an unfinished run lies at {folder}: --resume continues it, --overwrite begins again")
-        State(folder).clear()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    state = State(folder)
-    try:
-        yield folder
-    except KeyboardInterrupt:
-        if not any(folder.glob("*.json")):
-            state.clear()
-            raise
-        print_note("interrupted; run the same command with --resume to continue", label="error:")
-        raise click.exceptions.Exit(130) from None
-    except BaseException:
-        if any(folder.glob("*.json")):
-            print_note(f"finished measures are kept in {folder}; --resume continues from there")
-        else:
-            state.clear()
-        raise
-    state.clear()
+def _open_measures_folder(study: Study, output: Output, read: Iterable[Path]) -> AbstractContextManager[Path | None]:
+    """Return a context with the folder of finished measures, or with None if nothing is written."""
+    output.check_writable(*read, study.gold, study.background)
+    if output.paths:
+        note = "finished measures are kept in {}; --resume continues from there"
+        return open_stages_folder(output.paths[0], "evaluate", note, resume=study.resume, overwrite=output.overwrite)
+    if study.resume:
+        raise UsageError("--resume requires --json or --report: finished measures are kept beside them")
+    return nullcontext()
 
 
 def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the headlines as a table with a column per version."""
-    from allonym.report.evaluate.verdict import choose_number_kind
-    from allonym.report.numbers import format_cell
-    from allonym.report.values import read_estimate
+    """Print the headlines as a table with a column per version, and the measures left out."""
+    from allonym.report.evaluate.page import choose_number_kind
+    from allonym.report.values import format_cell, read_estimate
 
     rows: dict[str, list[str]] = {}
     for number, version in enumerate(versions.values()):
@@ -255,3 +170,5 @@ def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
             cells[3 + number] = replace_hard_spaces(shown.line) if shown.order is not None else "none"
     if rows:
         print_table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())
+    for row in next(iter(versions.values()))["skipped"]:
+        print_note(f"{row['title']}: {row['reason']}", label="skipped:")

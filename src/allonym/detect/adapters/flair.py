@@ -6,25 +6,23 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found, ModelSettings
+from allonym.detect.adapters import OVERLAP, Adapter, Found, cut_windows
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import check_exists, import_library, load_offline
-from allonym.detect.adapters.windows import cut_windows
+from allonym.detect.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
 from allonym.document import Interval
 from allonym.policy import Policy
 
 WORDS = 250
 """Words of a sentence, at most; the splitter's longer sentences are cut."""
-OVERLAP = 50
 
 
 @lru_cache(maxsize=2)
 def _load_tagger(model: str, device: str, allow_download: bool) -> Any:
     flair = import_library("flair", "flair")
     torch = import_library("torch", "flair")
-    with load_offline("flair", model, allow_download=allow_download):
+    with block_model_hubs("flair", model, allow_download=allow_download):
         if not allow_download:
-            check_exists(model, "detect.flair")
+            check_path_exists(model, "detect.flair")
         # Flair puts what it computes on one device for the whole process.
         flair.device = torch.device(device)
         return import_library("flair.models", "flair").SequenceTagger.load(model).to(flair.device)
@@ -38,14 +36,14 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
         DataError: the model is not there.
     """
-    settings = ModelSettings.read(policy, "flair")
-    tagger = _load_tagger(settings.model, settings.device, settings.allow_download)
+    settings = policy.settings("flair")
+    tagger = _load_tagger(require_option(settings, "flair"), settings["device"], settings["allow_download"])
     sentence = import_library("flair.data", "flair").Sentence
     splitter = import_library("flair.splitter", "flair").SegtokSentenceSplitter()
 
     def read_windows(windows: Sequence[str]) -> Iterator[list[Found]]:
         sentences = [sentence(window) for window in windows]
-        tagger.predict(sentences, mini_batch_size=settings.batch_size)
+        tagger.predict(sentences, mini_batch_size=settings["batch_size"])
         for tagged in sentences:
             spans = [(s, s.get_label(tagger.tag_type)) for s in tagged.get_spans(tagger.tag_type)]
             yield [Found(s.start_position, s.end_position, label.value, label.score) for s, label in spans]
@@ -57,7 +55,7 @@ def build_detector(policy: Policy) -> Adapter:
             yield from ((start + a, start + b) for a, b in cut_windows(text[start:stop], WORDS, OVERLAP))
 
     labels = LabelMap(policy, "flair", ("conll", "spacy"), _list_labels(tagger))
-    return Adapter("flair", read_windows, labels, settings.threshold, split_sentences)
+    return Adapter("flair", read_windows, labels, settings["threshold"], split_sentences)
 
 
 def _list_labels(tagger: Any) -> set[str]:

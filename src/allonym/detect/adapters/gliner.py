@@ -6,14 +6,13 @@ table ``[detect.gliner.labels]`` adds prompts or removes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found, ModelSettings
-from allonym.detect.adapters.labels import LabelMap, read_tables
-from allonym.detect.adapters.offline import import_library, load_offline
-from allonym.detect.adapters.windows import cut_windows
+from allonym.detect.adapters import Adapter, Found, cut_windows
+from allonym.detect.adapters.labels import LabelMap, read_label_tables
+from allonym.detect.adapters.offline import block_model_hubs, import_library, require_option
 from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.labels import TAXONOMY
@@ -26,7 +25,7 @@ _LONGEST = 100  # characters of a word that are looked at together
 @lru_cache(maxsize=2)
 def _load_model(model: str, device: str, allow_download: bool) -> Any:
     gliner = import_library("gliner", "gliner")
-    with load_offline("gliner", model, allow_download=allow_download):
+    with block_model_hubs("gliner", model, allow_download=allow_download):
         return gliner.GLiNER.from_pretrained(model, map_location=device, local_files_only=not allow_download).eval()
 
 
@@ -36,11 +35,9 @@ def list_prompts(policy: Policy) -> dict[str, str]:
     Raises:
         PolicyError: nothing that the policy looks for has a prompt.
     """
-    extra = policy.settings("gliner")["labels"]
-    assert isinstance(extra, Mapping)
-    prompts = {prompt: label for label, prompt in read_tables()["prompts"].items() if label in policy.taxonomy}
+    prompts = {prompt: label for label, prompt in read_label_tables()["prompts"].items() if label in policy.taxonomy}
     prompts |= {lab.name.lower().replace("_", " "): lab.name for lab in policy.taxonomy if lab.name not in TAXONOMY}
-    prompts |= extra
+    prompts |= policy.settings("gliner")["labels"]
     out = {prompt: label for prompt, label in prompts.items() if label and policy.looks_for(label)}
     if not out:
         raise PolicyError(
@@ -58,9 +55,10 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError: no model is named, nothing can be asked for, or the prompts leave no room for text.
         DataError: the model is not there.
     """
-    settings = ModelSettings.read(policy, "gliner")
+    settings = policy.settings("gliner")
+    folder = require_option(settings, "gliner")
     prompts = list_prompts(policy)
-    model = _load_model(settings.model, settings.device, settings.allow_download)
+    model = _load_model(folder, settings["device"], settings["allow_download"])
     many = max(1, int(getattr(model.config, "max_types", 25)))
     groups = [list(prompts)[i : i + many] for i in range(0, len(prompts), many)]
     tokenizer = model.data_processor.transformer_tokenizer
@@ -76,21 +74,14 @@ def build_detector(policy: Policy) -> Adapter:
 
     def read_windows(windows: Sequence[str]) -> list[list[Found]]:
         findings: list[list[Found]] = [[] for _ in windows]
+        options = {name: settings[name] for name in ("threshold", "batch_size")}
         for group in groups if windows else ():
-            options = {"threshold": settings.threshold, "batch_size": settings.batch_size}
-            for found_in_window, rows in zip(findings, model.inference(list(windows), group, **options), strict=True):
-                found_in_window += (Found(r["start"], r["end"], r["label"], float(r["score"])) for r in rows)
+            for in_window, rows in zip(findings, model.inference(list(windows), group, **options), strict=True):
+                in_window += (Found(r["start"], r["end"], r["label"], float(r["score"])) for r in rows)
         return findings
 
-    return Adapter("gliner", read_windows, _Prompted(policy, prompts), settings.threshold, cut_text)
-
-
-class _Prompted(LabelMap):
-    """The model names its findings by their prompts."""
-
-    def __init__(self, policy: Policy, prompts: Mapping[str, str]) -> None:
-        super().__init__(policy, "gliner")
-        self._own = prompts
+    labels = LabelMap(policy, "gliner", extra=prompts)  # the model names its findings by their prompts
+    return Adapter("gliner", read_windows, labels, settings["threshold"], cut_text)
 
 
 def _count_free_tokens(model: Any, tokenizer: Any, groups: Sequence[Sequence[str]]) -> int:

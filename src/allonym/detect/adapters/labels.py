@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from allonym.errors import PolicyError, UnknownNameError
+from allonym.errors import PolicyError, check_names
 from allonym.labels import SCHEMES
 from allonym.policy import Policy
 
@@ -21,7 +21,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @cache
-def read_tables() -> Mapping[str, Mapping[str, str]]:
+def read_label_tables() -> Mapping[str, Mapping[str, str]]:
     """The tables of ``labels.toml``: ``names`` (a model's label to ours) and ``prompts`` (our label to words)."""
     return tomllib.loads(files("allonym").joinpath("detect", "adapters", "labels.toml").read_text(encoding="utf-8"))
 
@@ -36,6 +36,7 @@ class LabelMap:
         model_labels: all labels of the model, where it can list them. Then an unmapped label, or a row for a label that
             the model does not have, is an error at once.
         extra: further rows, which come before the policy's.
+        fallback: label of what has no mapping; None: that is an error.
 
     Raises:
         PolicyError: a label has no mapping. The call raises it, too, where ``model_labels`` was not given.
@@ -49,33 +50,31 @@ class LabelMap:
         schemes: tuple[str, ...] = (),
         model_labels: Iterable[str] | None = None,
         extra: Mapping[str, str] = _NONE,
+        fallback: str | None = None,
     ) -> None:
         self._policy = policy
         self._detector = detector
         self._schemes = (*schemes, *(s for s in SCHEMES if s not in schemes))
-        configured = policy.settings(detector)["labels"]
-        assert isinstance(configured, Mapping)
-        self._own: Mapping[str, str] = {**configured, **extra}
+        self._fallback = fallback
+        self._rows: Mapping[str, str] = {**policy.settings(detector)["labels"], **extra}
         for name, label in extra.items():
             if label:
                 policy.taxonomy.get(label, f"label of {name}")
         self._seen: dict[str, str] = {}
         if model_labels is not None:
             names = sorted(set(model_labels))
-            for name in self._own:
-                if name not in names:
-                    raise UnknownNameError("label of the model", name, names, f"detect.{detector}.labels")
-            self._refuse_labels([name for name in names if self._find_label(name) is None])
+            check_names("label of the model", self._rows, names, f"detect.{detector}.labels")
+            self._raise_unmapped_labels([name for name in names if self._find_label(name) is None])
 
     def __call__(self, name: str) -> str:
-        if (label := self._seen.get(name)) is None:
-            label_or_none = self._find_label(name)
-            if label_or_none is None:
-                self._refuse_labels([name])
-            label = self._seen[name] = label_or_none or ""
-        return label
+        if name not in self._seen:
+            label = self._find_label(name)
+            if label is None and self._fallback is None:
+                self._raise_unmapped_labels([name])
+            self._seen[name] = label if label is not None else self._fallback or ""
+        return self._seen[name]
 
-    def _refuse_labels(self, names: list[str]) -> None:
+    def _raise_unmapped_labels(self, names: list[str]) -> None:
         if names:
             listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
             raise PolicyError(
@@ -85,8 +84,8 @@ class LabelMap:
             )
 
     def _find_label(self, name: str) -> str | None:
-        if name in self._own:
-            return self._own[name]
+        if name in self._rows:
+            return self._rows[name]
         taxonomy = self._policy.taxonomy
         plain = re.sub(r"[\s\-]+", "_", name.strip()).upper()
         if plain in taxonomy:
@@ -94,11 +93,11 @@ class LabelMap:
         for scheme in self._schemes:
             for written in (name, plain):
                 if matches := taxonomy.from_scheme(written, scheme):
-                    return self._generalise_labels(matches)
-        label = read_tables()["names"].get(name.lower())
-        return label if label is not None and label in taxonomy else None
+                    return self._find_common_ancestor(matches)
+        label = read_label_tables()["names"].get(name.lower())
+        return label if label in taxonomy else None
 
-    def _generalise_labels(self, labels: tuple[str, ...]) -> str:
+    def _find_common_ancestor(self, labels: tuple[str, ...]) -> str:
         """One label for several that a scheme does not distinguish: their nearest common ancestor.
 
         Where the policy looks for only some of them, it is one of these, so that no label it looks for is lost.

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
 
-from allonym.detect.adapters import Adapter, Found
-from allonym.detect.adapters.labels import LabelMap, read_tables
-from allonym.detect.adapters.windows import cut_windows, split_words
+from allonym.detect.adapters import Adapter, Found, cut_windows, split_words
+from allonym.detect.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
 from allonym.llm.client import Reply, Request, client_for, read_answers
-from allonym.llm.templates import build_messages
+from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
 from allonym.policy import Policy
 
 OVERLAP = 40
@@ -39,7 +37,7 @@ def build_detector(policy: Policy) -> Adapter:
         UsageError, PolicyError: no endpoint or no model is named, or the policy looks for no label that has a prompt.
     """
     settings = policy.settings("llm")
-    size, score = cast(int, settings["words"]), cast(float, settings["score"])
+    size, score = settings["words"], settings["score"]
     labels = _describe_labels(policy)
     listed = "\n".join(f"- {label}: {says}" for label, says in labels.items())
     client_for(policy.llm)  # what is wrong with the table is told now
@@ -51,12 +49,8 @@ def build_detector(policy: Policy) -> Adapter:
         rows: list[set[tuple[str, str]]] = [set() for _ in texts]
         again = False
         while places:
-            requests = [
-                Request(
-                    build_messages("detect", client.prompts, again=again, text=t, labels=listed), schema, "entities"
-                )
-                for _, t in places
-            ]
+            messages = (build_messages("detect", client.prompts, again=again, text=t, labels=listed) for _, t in places)
+            requests = [Request(message, schema, "entities") for message in messages]
             pending: list[tuple[int, str]] = []
             for (i, text), answer_rows in zip(places, read_answers(client, requests, _read_rows), strict=True):
                 if answer_rows is not None:
@@ -68,18 +62,17 @@ def build_detector(policy: Policy) -> Adapter:
                 pending += ((i, part) for part in parts)
             places, again = pending, True
         return [
-            [Found(a, b, label, score) for name, label in sorted(rows) for a, b in find_occurrences(text, name)]
+            [Found(a, b, label, score) for name, label in sorted(rows) for a, b in find_name_occurrences(text, name)]
             for text, rows in zip(texts, rows, strict=True)
         ]
 
-    detector = Adapter("llm", read_texts, _Labels(policy, "llm"))
-    detector.reads_disguise = False  # type: ignore[attr-defined]  # each disguised view would be sent once more
-    return detector
+    # A label that the model invents still counts, and disguised views are not sent once more.
+    return Adapter("llm", read_texts, LabelMap(policy, "llm", fallback=OTHER), reads_disguise=False)
 
 
 def _describe_labels(policy: Policy) -> dict[str, str]:
     """Label to its description: the labels with zero-shot prompts and the policy's own, where it looks for them."""
-    descriptions = {label: says for label, says in read_tables()["prompts"].items() if label in policy.taxonomy}
+    descriptions = {label: says for label, says in read_label_tables()["prompts"].items() if label in policy.taxonomy}
     added = {lab.name: lab.description or lab.name.lower() for lab in policy.taxonomy if lab.name not in TAXONOMY}
     out = {label: says for label, says in (descriptions | added).items() if policy.looks_for(label)}
     if not out:
@@ -87,29 +80,9 @@ def _describe_labels(policy: Policy) -> dict[str, str]:
     return out
 
 
-class _Labels(LabelMap):
-    """A map in which a label that the model invents still counts, so that no text stays uncovered because of it."""
-
-    def __call__(self, name: str) -> str:
-        if name not in self._seen:
-            label = self._find_label(name)
-            self._seen[name] = OTHER if label is None else label
-        return self._seen[name]
-
-
 def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
-    row = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "label": {"type": "string", "enum": sorted(labels)}},
-        "required": ["text", "label"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"entities": {"type": "array", "items": row}},
-        "required": ["entities"],
-        "additionalProperties": False,
-    }
+    row = make_object_schema({"text": TEXT, "label": {**TEXT, "enum": sorted(labels)}})
+    return make_object_schema({"entities": make_list_schema(row)})
 
 
 def _read_rows(reply: Reply) -> list[tuple[str, str]] | None:
@@ -135,21 +108,21 @@ def _split_text(text: str) -> list[str]:
     return [text[a:b] for a, b in cut_windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
 
 
-def _find_exactly(text: str, name: str) -> Iterator[tuple[int, int]]:
+def _find_exact_occurrences(text: str, name: str) -> Iterator[tuple[int, int]]:
     position = text.find(name)
     while position >= 0:
         yield position, position + len(name)
         position = text.find(name, position + len(name))
 
 
-def find_occurrences(text: str, name: str) -> list[tuple[int, int]]:
-    """Find the occurrences of a string in a text.
+def find_name_occurrences(text: str, name: str) -> list[tuple[int, int]]:
+    """Find where a text holds a string, also in other spellings.
 
     Exact occurrences come first; where there are none, others may differ in blanks, quotation marks, hyphens and case.
     Occurrences inside words count only where there are no others. A string of more than 200 characters must be exact.
     """
     if len(name := name.strip()) > LONGEST:
-        return list(_find_exactly(text, name))
+        return list(_find_exact_occurrences(text, name))
     pieces = _SPACES.split(name)
     exact = r"\s+".join(re.escape(piece) for piece in pieces)
     loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)

@@ -13,25 +13,25 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters import OVERLAP, Adapter, Found, cut_windows
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
-from allonym.detect.adapters.windows import cut_windows
+from allonym.detect.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
 from allonym.document import Interval
 from allonym.models.words import split_words
 from allonym.policy import Policy
 
 WORDS = 5_000
-OVERLAP = 50
 _FILE = "ner_model.dat"
 
 
 @lru_cache(maxsize=2)
 def _load_extractor(model: str, features: str) -> Any:
     mitie = import_library("mitie", "mitie")
-    with load_offline("mitie", model):
+    with block_model_hubs("mitie", model):
         file = str(Path(model) / _FILE) if Path(model).is_dir() else model
-        return mitie.named_entity_extractor(*(check_exists(p, "detect.mitie").encode() for p in (file, features) if p))
+        return mitie.named_entity_extractor(
+            *(check_path_exists(p, "detect.mitie").encode() for p in (file, features) if p)
+        )
 
 
 def build_detector(policy: Policy) -> Adapter:
@@ -49,8 +49,6 @@ def build_detector(policy: Policy) -> Adapter:
     model = require_option(settings, "mitie")
     extractor = _load_extractor(model, str(settings["features"]))
     split = split_words if Path(model).is_dir() else _split_words
-    threshold = settings["threshold"]
-    assert isinstance(threshold, float)
 
     def find_entities(text: str) -> Iterator[Found]:
         borders = split(text)
@@ -59,9 +57,8 @@ def build_detector(policy: Policy) -> Adapter:
             yield Found(start, end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
 
     labels = LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags())
-    return Adapter(
-        "mitie", partial(map, find_entities), labels, threshold, partial(cut_windows, limit=WORDS, overlap=OVERLAP)
-    )
+    cut = partial(cut_windows, limit=WORDS, overlap=OVERLAP)
+    return Adapter("mitie", partial(map, find_entities), labels, settings["threshold"], cut)
 
 
 def _split_words(text: str) -> list[Interval]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import AllonymError, DataError, MissingExtra, PolicyError
+from allonym.errors import AllonymError, DataError, PolicyError, require_extra
 
 _SWITCHES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _CONSTANTS = (("huggingface_hub.constants", "HF_HUB_OFFLINE"), ("transformers.utils.hub", "_is_offline_mode"))
@@ -18,10 +18,8 @@ _CONSTANTS = (("huggingface_hub.constants", "HF_HUB_OFFLINE"), ("transformers.ut
 
 def import_library(module: str, extra: str) -> Any:
     """Import a module; raise :class:`MissingExtra` where its package, or one that it needs, is not installed."""
-    try:
+    with require_extra(f"the detector {extra}", extra):
         return import_module(module)
-    except ImportError:
-        raise MissingExtra(f"the detector {extra}", extra) from None
 
 
 def require_option(settings: Mapping[str, object], detector: str, key: str = "model") -> str:
@@ -32,7 +30,18 @@ def require_option(settings: Mapping[str, object], detector: str, key: str = "mo
     return str(value)
 
 
-def check_exists(path: str, what: str) -> str:
+def load_spacy(model: str, detector: str) -> Any:
+    """Load a spaCy pipeline from a folder, or by the name of an installed one; raise :class:`DataError` without one."""
+    try:
+        return import_library("spacy", detector).load(model)
+    except OSError:
+        raise DataError(
+            f"detect.{detector}: there is no pipeline {model!r}; a folder is required, or the name of a pipeline that "
+            "is installed here"
+        ) from None
+
+
+def check_path_exists(path: str, what: str) -> str:
     """Return a path; raise :class:`DataError` where nothing is there."""
     if not Path(path).exists():
         raise DataError(f"{what}: there is no file or folder {path}")
@@ -40,7 +49,9 @@ def check_exists(path: str, what: str) -> str:
 
 
 @contextmanager
-def load_offline(detector: str, model: str, *, allow_download: bool = False, floor: str = "detect") -> Iterator[None]:
+def block_model_hubs(
+    detector: str, model: str, *, allow_download: bool = False, floor: str = "detect"
+) -> Iterator[None]:
     """Switch model hubs off for a block, and turn its errors into a :class:`DataError` that names the model.
 
     The switches are those of the Hugging Face libraries: the environment variables that they read on import, and the

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters import OVERLAP, Adapter, Found, cut_windows
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import check_exists, import_library, load_offline
-from allonym.detect.adapters.windows import cut_windows
-from allonym.errors import DataError, UnknownNameError
+from allonym.detect.adapters.offline import block_model_hubs, check_path_exists, import_library, load_spacy
+from allonym.errors import check_names
 from allonym.policy import Policy
 
 WORDS = 20_000
-OVERLAP = 50
 _LEMMAS = "allonym_lower_case_lemmas"
 
 
@@ -29,7 +27,7 @@ def wrapped(thing: Any, policy: Policy, name: str = "presidio") -> Adapter:
     Raises:
         PolicyError, UnknownNameError: an entity that is not mapped.
     """
-    _keep_off_the_network()
+    _block_suffix_list_download()
     if hasattr(thing, "get_supported_entities") and not hasattr(thing, "registry"):
         entities = list(thing.get_supported_entities())
 
@@ -41,10 +39,8 @@ def wrapped(thing: Any, policy: Policy, name: str = "presidio") -> Adapter:
         def analyze(text: str) -> Iterable[Any]:
             return thing.analyze(text, language=policy.language) or ()
 
-    extra = policy.settings("presidio")["labels"]
-    assert isinstance(extra, Mapping)
     # Recognizers may list fewer entities than they find, so a row of the policy's for another is no mistake.
-    labels = LabelMap(policy, "presidio", ("presidio",), {*entities, *extra})
+    labels = LabelMap(policy, "presidio", ("presidio",), {*entities, *policy.settings("presidio")["labels"]})
 
     def find_entities(text: str) -> Iterator[Found]:
         return (Found(r.start, r.end, r.entity_type, r.score) for r in analyze(text))
@@ -61,9 +57,8 @@ def build_detector(policy: Policy) -> Adapter:
         DataError: the model or the file of recognizers is not there.
     """
     settings = policy.settings("presidio")
-    names = settings["recognizers"]
-    assert isinstance(names, tuple)
-    return wrapped(_build_engine(names, str(settings["config"]), str(settings["model"]), policy.language), policy)
+    engine = _build_engine(settings["recognizers"], settings["config"], settings["model"], policy.language)
+    return wrapped(engine, policy)
 
 
 @lru_cache(maxsize=4)
@@ -71,13 +66,11 @@ def _build_engine(names: tuple[str, ...], config: str, model: str, language: str
     analyzer = import_library("presidio_analyzer", "presidio")
     predefined = import_library("presidio_analyzer.predefined_recognizers", "presidio")
     recognizers = import_library("presidio_analyzer.recognizer_registry", "presidio")
-    for name in names:
-        if name not in predefined.__all__:
-            raise UnknownNameError("recognizer", name, predefined.__all__, "detect.presidio.recognizers")
+    check_names("recognizer", names, predefined.__all__, "detect.presidio.recognizers")
     engine = import_library("presidio_analyzer.nlp_engine", "presidio").SpacyNlpEngine()
     # Its own way to load a pipeline would download one that is not there.
     engine.nlp = {language: _load_pipeline(model, language)}
-    with load_offline("presidio", config or ", ".join(names) or "default recognizers"):
+    with block_model_hubs("presidio", config or ", ".join(names) or "default recognizers"):
         if names:
             registry = recognizers.RecognizerRegistry(supported_languages=[language])
             for name in names:
@@ -85,7 +78,7 @@ def _build_engine(names: tuple[str, ...], config: str, model: str, language: str
         else:
             options: dict[str, object] = {"registry_configuration": {"supported_languages": [language]}}
             if config:
-                options = {"conf_file": check_exists(config, "detect.presidio")}
+                options = {"conf_file": check_path_exists(config, "detect.presidio")}
             registry = recognizers.RecognizerRegistryProvider(**options).create_recognizer_registry()
         if model and not any(isinstance(r, predefined.SpacyRecognizer) for r in registry.recognizers):
             registry.add_nlp_recognizer(nlp_engine=engine)
@@ -94,20 +87,13 @@ def _build_engine(names: tuple[str, ...], config: str, model: str, language: str
 
 def _load_pipeline(model: str, language: str) -> Any:
     """The spaCy pipeline; without a model one that only splits words, so that context words are compared literally."""
-    spacy = import_library("spacy", "presidio")
-    with load_offline("presidio", model or f"blank:{language}"):
+    with block_model_hubs("presidio", model or f"blank:{language}"):
         if model:
-            try:
-                return spacy.load(model)
-            except OSError:
-                raise DataError(
-                    f"detect.presidio: there is no pipeline {model!r}; a folder is required, or the name of a pipeline "
-                    "that is installed here"
-                ) from None
+            return load_spacy(model, "presidio")
         language_class = import_library("spacy.language", "presidio").Language
         if not language_class.has_factory(_LEMMAS):
             language_class.component(_LEMMAS, func=_lower_case_lemmas)
-        nlp = spacy.blank(language)
+        nlp = import_library("spacy", "presidio").blank(language)
         nlp.add_pipe(_LEMMAS)
         return nlp
 
@@ -118,6 +104,6 @@ def _lower_case_lemmas(doc: Any) -> Any:
     return doc
 
 
-def _keep_off_the_network() -> None:
+def _block_suffix_list_download() -> None:
     # The recognizer of e-mail addresses would fetch the list of public suffixes; its package has a copy.
     import_library("tldextract.tldextract", "presidio").TLD_EXTRACTOR.suffix_list_urls = ()

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found, ModelSettings
+from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import import_library, load_offline
+from allonym.detect.adapters.offline import block_model_hubs, import_library, require_option
+from allonym.document import trim_blanks
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
 
@@ -39,7 +40,7 @@ def _load_model(model: str, device: str, allow_download: bool) -> tuple[Any, Any
     import_library("torch", "transformers")
     hub = import_library("transformers", "transformers")
     local = not allow_download
-    with load_offline("transformers", model, allow_download=allow_download):
+    with block_model_hubs("transformers", model, allow_download=allow_download):
         tokenizer = hub.AutoTokenizer.from_pretrained(model, local_files_only=local)
         if not tokenizer.is_fast:
             raise DataError(f"detect.transformers: the tokenizer of {model!r} gives no offsets; a fast one is required")
@@ -59,8 +60,10 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
         DataError: the model is not there, or is no token classifier with a fast tokenizer.
     """
-    model, size, threshold, device, allow_download = ModelSettings.read(policy, "transformers")
-    tokenizer, network = _load_model(model, device, allow_download)
+    settings = policy.settings("transformers")
+    size, threshold, device = settings["batch_size"], settings["threshold"], settings["device"]
+    model = require_option(settings, "transformers")
+    tokenizer, network = _load_model(model, device, settings["allow_download"])
     tags = [_parse_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
     labels = LabelMap(policy, "transformers", ("conll", "spacy"), {label for _, label in tags if label != "O"})
     if all(label != "O" and labels(label) for _, label in tags):
@@ -68,7 +71,7 @@ def build_detector(policy: Policy) -> Adapter:
             'detect.transformers: no label of the model means that a word is no entity; map one to "" in '
             "[detect.transformers.labels]"
         )
-    window = _measure_window(tokenizer, network)
+    window = _get_window_size(tokenizer, network)
 
     def read_texts(texts: Sequence[str]) -> list[list[Found]]:
         cut = [(i, *w) for i, text in enumerate(texts) for w in _cut_windows(tokenizer, text, window)]
@@ -76,27 +79,19 @@ def build_detector(policy: Policy) -> Adapter:
         pieces_by_text: list[dict[int, tuple[tuple[int, int], _Piece]]] = [{} for _ in texts]
         for offset in range(0, len(order), size):
             chunk = [cut[n] for n in order[offset : offset + size]]
-            for (i, first, ids, offsets), rows in zip(
-                chunk, _compute_rows(tokenizer, network, chunk, device), strict=True
-            ):
+            probabilities = _compute_tag_probabilities(tokenizer, network, chunk, device)
+            for (i, first, ids, offsets), rows in zip(chunk, probabilities, strict=True):
                 for n, (start, end) in enumerate(offsets):
                     # Where windows overlap, the one counts that shows most of both sides; of two, the first.
                     margin = (min(n, len(ids) - 1 - n), -first)
                     if end > start and (first + n not in pieces_by_text[i] or margin > pieces_by_text[i][first + n][0]):
                         pieces_by_text[i][first + n] = (margin, _make_piece((start, end), rows[n], tags, labels))
         return [
-            list(_join_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold))
+            _join_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold)
             for text, pieces in zip(texts, pieces_by_text, strict=True)
         ]
 
-    return Adapter("transformers", read_texts, _Ours(policy, "transformers"), threshold)
-
-
-class _Ours(LabelMap):
-    """Labels are mapped before words are joined, so they need no further mapping."""
-
-    def __call__(self, name: str) -> str:
-        return name
+    return Adapter("transformers", read_texts, str, threshold)  # labels are mapped before words are joined
 
 
 def _parse_tag(name: str) -> tuple[str, str]:
@@ -104,14 +99,12 @@ def _parse_tag(name: str) -> tuple[str, str]:
     return (placed[1], placed[2]) if placed else ("", name)
 
 
-def _measure_window(tokenizer: Any, network: Any) -> int:
+def _get_window_size(tokenizer: Any, network: Any) -> int:
     """The number of tokens that fit into one pass, including those that begin and end it."""
     most = getattr(network.config, "max_position_embeddings", None) or TOKENS
     # RoBERTa and its kin number positions from after the padding token's.
-    offset = (
-        2 if getattr(network.config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "longformer") else 0
-    )
-    return int(min(TOKENS, tokenizer.model_max_length, most - offset))
+    is_roberta = getattr(network.config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "longformer")
+    return int(min(TOKENS, tokenizer.model_max_length, most - 2 * is_roberta))
 
 
 def _cut_windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[int], list[tuple[int, int]]]]:
@@ -127,14 +120,15 @@ def _cut_windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, l
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
-    for n, (ids, offsets, special) in enumerate(
-        zip(cut["input_ids"], cut["offset_mapping"], cut["special_tokens_mask"], strict=True)
-    ):
+    windows = zip(cut["input_ids"], cut["offset_mapping"], cut["special_tokens_mask"], strict=True)
+    for n, (ids, offsets, special) in enumerate(windows):
         places = [(0, 0) if s else (a, b) for (a, b), s in zip(offsets, special, strict=True)]
         yield n * (limit - added - stride), ids, places
 
 
-def _compute_rows(tokenizer: Any, network: Any, chunk: Sequence[tuple[int, int, list[int], Any]], device: str) -> Any:
+def _compute_tag_probabilities(
+    tokenizer: Any, network: Any, chunk: Sequence[tuple[int, int, list[int], Any]], device: str
+) -> Any:
     """The probabilities of all tags for each token of each window."""
     torch = import_library("torch", "transformers")
     sizes = [len(ids) for _, _, ids, _ in chunk]
@@ -160,47 +154,38 @@ def _make_piece(
     return _Piece(*place, sums, begins)
 
 
-def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator[Found]:
+def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> list[Found]:
     """Join neighbouring words of one label, unless the second begins a new entity."""
-    open_: Found | None = None
+    entities: list[Found] = []
     scores: list[float] = []
     for word in _group_words(text, pieces):
         score = min(1.0, max(sum(p.labels.values()) for p in word))
         if score < threshold or score == 0.0:
-            if open_ is not None:
-                yield open_
-            open_ = None
+            scores = []
             continue
         label = min(word[0].labels, key=lambda name: (-sum(p.labels[name] for p in word), name))
         start, end = word[0].start, word[-1].end
         begins = 2 * word[0].begins.get(label, 0.0) > word[0].labels[label]
-        if open_ is not None and open_.label == label and not begins and not text[open_.end : start].strip():
+        before = entities[-1] if scores else None
+        if before and before.label == label and not begins and not text[before.end : start].strip():
             scores.append(score)
-            open_ = Found(open_.start, end, label, sum(scores) / len(scores))
+            entities[-1] = Found(before.start, end, label, sum(scores) / len(scores))
         else:
-            if open_ is not None:
-                yield open_
             scores = [score]
-            open_ = Found(start, end, label, score)
-    if open_ is not None:
-        yield open_
+            entities.append(Found(start, end, label, score))
+    return entities
 
 
 def _group_words(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """Group the pieces by word, without the blanks that some tokenizers include at a piece's ends."""
     word: list[_Piece] = []
     for piece in pieces:
-        start, end = piece.start, piece.end
-        while start < end and text[start].isspace():
-            start += 1
-        while start < end and text[end - 1].isspace():
-            end -= 1
+        start, end = trim_blanks(text, piece.start, piece.end)
         if start == end:
             continue
         piece = _Piece(start, end, piece.labels, piece.begins)
-        joined = word and (
-            start < word[-1].end or (start == word[-1].end and text[start - 1].isalnum() and text[start].isalnum())
-        )
+        # No sign parts the piece from the word before.
+        joined = word and start <= word[-1].end and (start < word[-1].end or text[start - 1 : start + 1].isalnum())
         if word and not joined:
             yield word
             word = []

@@ -20,10 +20,10 @@ from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import prepare_pdf
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import order_units
+from allonym.files.pdf.layout import order_glyphs
 from allonym.files.pdf.objects import open_pdf
 from allonym.files.pdf.paint import Painter, make_patches, make_standard_font
-from allonym.files.pdf.redact import group_glyphs_by_stream, rewrite_content
+from allonym.files.pdf.redact import group_glyphs_by_stream, rewrite_content, write_operations
 from allonym.files.pictures import strip_metadata
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
 
@@ -60,7 +60,7 @@ class _File:
     def __init__(self, data: bytes, job: Job) -> None:
         policy = job.policy
         self._images = policy.images
-        self._made: dict[str, Any] = {}
+        self._standard_fonts: dict[str, Any] = {}
         self.pdf = open_pdf(data)
         self.slots, hidden = prepare_pdf(self.pdf)
         self.content = Content(self.pdf, hidden)
@@ -74,60 +74,57 @@ class _File:
                 f"page {bare[0] + 1}{more}: a scan, which needs OCR first, for example with ocrmypdf; or name an OCR "
                 'in the policy, such as ocr = "tesseract"'
             )
-        self.units, self.others = order_units(self.content.glyphs, self.content.spans)
+        self.units, self.others = order_glyphs(self.content.glyphs, self.content.spans)
         if bare:
             self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
 
     def count_changes(self) -> Counter[str]:
         """Return the counts of content other than text."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
-        are_pictures_kept = self._images == "keep"
-        return Counter({f"pictures {'kept' if are_pictures_kept else 'left out'}": inside} if inside else {})
+        what = "pictures kept" if self._images == "keep" else "pictures left out"
+        return Counter({what: inside} if inside else {})
 
     def _recognise_pages(self, pages: Sequence[int], reader: scans.Reader) -> None:
-        rendered = scans.Rendered(self.pdf)
-        try:
-            for number in pages:
-                line = self.units[-1].line + 1 if self.units else 0
-                words = scans.read_words(rendered.page(number), reader, self.pdf.pages[number], number, line)
-                self.units += words
-        finally:
-            rendered.close()
+        for number, image in scans.render_pages(self.pdf, pages):
+            line = self.units[-1].line + 1 if self.units else 0
+            self.units += scans.read_words(image, reader, self.pdf.pages[number], number, line)
 
     @_translate_errors()
     def render(self, parts: tuple[str, ...]) -> bytes:
         """Return the file with other texts. It can be called only once."""
-        unit_count, others = len(self.units), len(self.others)
-        new_texts = parts if unit_count + others + len(self.slots) else ()
-        new_patches = make_patches(self.units, new_texts[:unit_count])
-        gone: list[Glyph] = [g for patch in new_patches for gap in patch.gaps for g in gap.glyphs]
-        for unit, part in zip(self.others, new_texts[unit_count : unit_count + others], strict=True):
+        first, last = len(self.units), len(self.units) + len(self.others)
+        new = parts if last + len(self.slots) else ()
+        patches = make_patches(self.units, new[:first])
+        gone: list[Glyph] = [g for patch in patches for gap in patch.gaps for g in gap.glyphs]
+        for unit, part in zip(self.others, new[first:last], strict=True):
             if part != unit.text:
                 gone += unit.glyphs
-        for slot, part in zip(self.slots, new_texts[unit_count + others :], strict=True):
+        for slot, part in zip(self.slots, new[last:], strict=True):
             if part != slot.text:
                 slot.set(part)
         lost = {(g.stream, g.op, g.item, g.start) for g in gone}
         kept_glyphs = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
         closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
-        painter = Painter(kept_glyphs, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
-        painter.paint_all(new_patches)
+        painter = Painter(kept_glyphs, [scans.get_page_box(page) for page in self.pdf.pages], self.scans, closed)
+        painter.paint_patches(patches)
         pictures = self._paint_over_pictures(gone)
         by_stream = group_glyphs_by_stream(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():
-            data = rewrite_content(source, by_stream.get(key, {}), painter.inserts[key], self._decide_pictures(key))
+            data = rewrite_content(
+                source, by_stream.get(key, {}), painter.inserts[key], self._choose_picture_treatment(key)
+            )
             if source.thing is None:
                 number = key[1]
                 self._finish_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
                 continue
             source.thing.write(data)
             if "/Resources" in source.thing:
-                if self._decide_pictures(key) != "keep":
+                if self._choose_picture_treatment(key) != "keep":
                     _remove_picture_resources(source.thing.Resources.get("/XObject", {}))
                 self._add_fonts(source.thing.Resources, painter.fonts[key])
         return self._save_bytes()
 
-    def _decide_pictures(self, key: Any) -> str:
+    def _choose_picture_treatment(self, key: Any) -> str:
         """Decide how to treat the pictures that a content stream draws."""
         if any(p.stream == key and p.page in self.scans for p in self.content.pictures):
             return "drop"
@@ -137,16 +134,10 @@ class _File:
         """Paint over the pages that are pictures."""
         if not self.scans:
             return {}
-        rendered = scans.Rendered(self.pdf)
-        try:
-            return {
-                number: scans.paint_over_glyphs(
-                    rendered.page(number), [g for g in gone if g.page == number], self.pdf.pages[number]
-                )
-                for number in self.scans
-            }
-        finally:
-            rendered.close()
+        return {
+            number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
+            for number, image in scans.render_pages(self.pdf, self.scans)
+        }
 
     def _finish_page(self, number: int, page: Any, body: bytes, painter: Painter, picture: Any) -> None:
         import pikepdf
@@ -155,17 +146,17 @@ class _File:
         resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
         self._add_fonts(resources, painter.fonts["page", number])
         things = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
-        if self._decide_pictures(("page", number)) != "keep":
+        if self._choose_picture_treatment(("page", number)) != "keep":
             _remove_picture_resources(things)
         under = b""
         if picture is not None:
-            stream, matrix = scans.picture_stream(self.pdf, picture, page)
+            stream, matrix = scans.make_picture_stream(self.pdf, picture, page)
             things["/AllonymPage"] = self.pdf.make_indirect(stream)
             numbers = " ".join(f"{v:.4f}" for v in matrix)
             under = f"q {numbers} cm /AllonymPage Do Q\n".encode("ascii")
         resources.XObject = things
         page.obj.Resources = resources
-        over = bytes(pikepdf.unparse_content_stream(painter.ops[number])) if painter.ops[number] else b""
+        over = write_operations(painter.ops[number])
         page.obj.Contents = self.pdf.make_stream(under + b"q\n" + body + b"\nQ\n" + over)
 
     def _add_fonts(self, resources: Any, styles: set[str]) -> None:
@@ -175,9 +166,9 @@ class _File:
             return
         fonts = pikepdf.Dictionary(resources.get("/Font", {}))
         for style in sorted(styles):
-            if style not in self._made:
-                self._made[style] = make_standard_font(self.pdf, style)
-            fonts[f"/Allonym{style}"] = self._made[style]
+            if style not in self._standard_fonts:
+                self._standard_fonts[style] = make_standard_font(self.pdf, style)
+            fonts[f"/Allonym{style}"] = self._standard_fonts[style]
         resources.Font = fonts
 
     def _save_bytes(self) -> bytes:

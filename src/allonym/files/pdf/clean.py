@@ -33,7 +33,7 @@ _DROPPED = frozenset(
     "/Measure /PtData /LastModified /SeparationInfo /Usage /CreatorInfo /CharSet /CIDSet /FontFamily /VP /Ref".split()
 )
 _KNOWN = {"/Group": _GROUP, "/Resources": _RESOURCES}
-_STRINGS = frozenset(("/Registry", "/Ordering", "/Panose"))
+_STRINGS = frozenset(("/Registry", "/Ordering", "/Panose", "/Length"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     try:
         _flatten_forms(pdf)
         find = _make_destination_finder(pdf)
-        hidden = hidden_layers(pdf)
+        hidden = find_hidden_layers(pdf)
         slots = [*_list_bookmarks(pdf, find), *_list_links(pdf, find), *_list_page_labels(root), *_list_layers(root)]
-        _remove_unkept_entries(pdf)
+        _remove_unlisted_entries(pdf)
     except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
@@ -73,16 +73,16 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     return slots, hidden
 
 
-def _remove_unkept_entries(pdf: Any) -> None:
+def _remove_unlisted_entries(pdf: Any) -> None:
     root = pdf.Root
-    _keep_keys(root, _ROOT)
+    _remove_other_keys(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
         del root["/Lang"]
-    _keep_keys(pdf.trailer, _TRAILER)
+    _remove_other_keys(pdf.trailer, _TRAILER)
     _remove_hidden_strings(root)
 
 
-def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
+def find_hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
     """Return the layers that are hidden when the file is opened."""
     properties = pdf.Root.get("/OCProperties")
     if properties is None:
@@ -93,7 +93,7 @@ def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
     return frozenset(every - on if default.get("/BaseState") == "/OFF" else off)
 
 
-def _keep_keys(thing: Any, keys: frozenset[str]) -> None:
+def _remove_other_keys(thing: Any, keys: frozenset[str]) -> None:
     for key in [k for k in thing.keys() if k not in keys]:  # noqa: SIM118
         del thing[key]
 
@@ -125,7 +125,7 @@ def _flatten_forms(pdf: Any) -> None:
     pdf.flatten_annotations("screen")
     for page, links in kept_links:
         page.obj.Annots = pikepdf.Array(links)
-        _keep_keys(page.obj, _PAGE)
+        _remove_other_keys(page.obj, _PAGE)
 
 
 def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
@@ -173,7 +173,7 @@ def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
     outlines = pdf.Root.get("/Outlines")
     if outlines is None:
         return
-    _keep_keys(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
+    _remove_other_keys(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
     queue: list[Any] = [outlines.get("/First")]
     visited: set[tuple[int, int]] = set()
     while queue:
@@ -184,13 +184,13 @@ def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
             raise DataError("the bookmarks of the PDF have no end")
         visited.add(get_object_key(item))
         target = _find_target(item, find)
-        _keep_keys(item, _BOOKMARK)
+        _remove_other_keys(item, _BOOKMARK)
         if target is not None:
             item.Dest = target
         elif "/Dest" in item:
             del item["/Dest"]
         if "/Title" in item:
-            yield _string_slot(item, "/Title")
+            yield _make_string_slot(item, "/Title")
         queue += [item.get("/Next"), item.get("/First")]
 
 
@@ -202,7 +202,7 @@ def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
             target = _find_target(link, find)
             action = link.get("/A") or {}
             uri = action.get("/URI") if action.get("/S") == "/URI" else None
-            _keep_keys(link, _LINK)
+            _remove_other_keys(link, _LINK)
             for key in ("/A", "/Dest"):
                 if key in link:
                     del link[key]
@@ -210,48 +210,39 @@ def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
                 link.Dest = target
             elif isinstance(uri, pikepdf.String):
                 link.A = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=uri)
-                yield _address_slot(link.A)
+                yield _make_string_slot(link.A, "/URI", unquote, _quote_address)
 
 
-def _address_slot(action: Any) -> Slot:
+def _quote_address(text: str) -> str:
+    return quote(text, safe=":/?#[]@!$&'()*+,;=%~")
+
+
+def _make_string_slot(
+    thing: Any, key: str, decode: Callable[[str], str] = str, encode: Callable[[str], str] = str
+) -> Slot:
     import pikepdf
-
-    def put_address(text: str) -> None:
-        action.URI = pikepdf.String(quote(text, safe=":/?#[]@!$&'()*+,;=%~"))
-
-    def restore_address() -> None:
-        action.URI = pikepdf.String(before)
-
-    before = bytes(action.URI)
-    return Slot(unquote(str(action.URI)), put_address, restore_address)
-
-
-def _string_slot(thing: Any, key: str) -> Slot:
-    import pikepdf
-
-    def put_string(text: str) -> None:
-        thing[key] = pikepdf.String(text)
-
-    def restore_string() -> None:
-        thing[key] = pikepdf.String(before)
 
     before = bytes(thing[key])
-    return Slot(str(thing[key]), put_string, restore_string)
+
+    def put_string(value: str | bytes) -> None:
+        thing[key] = pikepdf.String(value)
+
+    return Slot(decode(str(thing[key])), lambda text: put_string(encode(text)), lambda: put_string(before))
 
 
 def _list_page_labels(root: Any) -> Iterator[Slot]:
     if "/PageLabels" in root:
         for _, label in _list_tree_pairs(root.PageLabels, "/Nums"):
-            _keep_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
+            _remove_other_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
             if "/P" in label:
-                yield _string_slot(label, "/P")
+                yield _make_string_slot(label, "/P")
 
 
 def _list_layers(root: Any) -> Iterator[Slot]:
     for group in (root.get("/OCProperties") or {}).get("/OCGs", []):
-        _keep_keys(group, frozenset(("/Type", "/Name", "/Intent")))
+        _remove_other_keys(group, frozenset(("/Type", "/Name", "/Intent")))
         if "/Name" in group:
-            yield _string_slot(group, "/Name")
+            yield _make_string_slot(group, "/Name")
 
 
 def _remove_hidden_strings(root: Any) -> None:
@@ -267,32 +258,23 @@ def _remove_hidden_strings(root: Any) -> None:
             if key in visited:
                 continue
             visited.add(key)
-        if isinstance(thing, pikepdf.Array):
-            table = len(thing) == 4 and thing[0] == "/Indexed"
-            for i, value in enumerate(thing):
-                if isinstance(value, pikepdf.String) and not table:
-                    thing[i] = pikepdf.String("")
-                elif isinstance(value, pikepdf.Array | pikepdf.Dictionary | pikepdf.Stream):
-                    stack.append(value)
-            continue
-        for name in list(thing.keys()):
-            value = thing[name]
+        is_list = isinstance(thing, pikepdf.Array)
+        is_table = is_list and len(thing) == 4 and thing[0] == "/Indexed"
+        for name, value in list(enumerate(thing) if is_list else thing.items()):
             if name in _DROPPED or (name == "/Name" and thing.get("/Type") != "/OCG"):
                 del thing[name]
-            elif name == "/Properties":
-                _keep_layers(value)
-                stack.append(value)
+                continue
+            if name == "/Properties":
+                _remove_other_properties(value)
             elif name in _KNOWN and isinstance(value, pikepdf.Dictionary):
-                _keep_keys(value, _KNOWN[name])
+                _remove_other_keys(value, _KNOWN[name])
+            if isinstance(value, pikepdf.Array | pikepdf.Dictionary | pikepdf.Stream):
                 stack.append(value)
-            elif isinstance(value, pikepdf.String):
-                if name not in _STRINGS and name != "/Length":
-                    thing[name] = pikepdf.String("")
-            elif isinstance(value, pikepdf.Array | pikepdf.Dictionary | pikepdf.Stream):
-                stack.append(value)
+            elif isinstance(value, pikepdf.String) and not is_table and name not in _STRINGS:
+                thing[name] = pikepdf.String("")
 
 
-def _keep_layers(properties: Any) -> None:
+def _remove_other_properties(properties: Any) -> None:
     for name in list(properties.keys()):
         if properties[name].get("/Type") not in ("/OCG", "/OCMD"):
             del properties[name]

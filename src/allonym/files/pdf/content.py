@@ -19,6 +19,9 @@ Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 SHOWING = frozenset(("Tj", "TJ", "'", '"'))
 _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
+_TEXT_STATE = {"Tc": "char", "Tw": "word", "TL": "leading", "Ts": "rise"}
+"""Operators that set one number of the text state."""
+
 _COLOURS = (1, 3, 4)
 
 
@@ -163,9 +166,9 @@ class Content:
         self._drawn: set[Any] = set()
         self._beside: list[tuple[int, Any, Any]] = []
         for number, page in enumerate(pdf.pages):
-            self._read_guarded(number, self._read_page, page)
+            self._read_or_refuse(number, self._read_page, page)
         while self._beside:
-            self._read_guarded(*self._beside.pop())
+            self._read_or_refuse(*self._beside.pop())
 
     def _read_page(self, page: Any) -> None:
         key = ("page", self._page)
@@ -182,7 +185,7 @@ class Content:
             if get_object_key(thing) not in self._drawn:
                 self._draw_form(thing, resources, _State(), "invisible", ())
 
-    def _read_guarded(self, number: int, read: Any, argument: Any) -> None:
+    def _read_or_refuse(self, number: int, read: Any, argument: Any) -> None:
         self._page = number
         try:
             read(argument)
@@ -216,18 +219,12 @@ class Content:
             elif op == "BT":
                 tm = line = IDENTITY
             elif op == "Tf":
-                state.font, state.size = self._load_font(args[0], resources), float(args[1])
-                state.name = str(args[0])
-            elif op == "Tc":
-                state.char = float(args[0])
-            elif op == "Tw":
-                state.word = float(args[0])
+                state.name, state.size = str(args[0]), float(args[1])
+                state.font = self._load_font(resources.Font[state.name])
+            elif op in _TEXT_STATE:
+                setattr(state, _TEXT_STATE[op], float(args[0]))
             elif op == "Tz":
                 state.scale = float(args[0]) / 100
-            elif op == "TL":
-                state.leading = float(args[0])
-            elif op == "Ts":
-                state.rise = float(args[0])
             elif op == "Tr":
                 state.mode = int(args[0])
             elif op == "Tm":
@@ -266,37 +263,30 @@ class Content:
         if self._steps > MAX_STEPS:
             raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators and characters")
 
-    def _load_font(self, name: Any, resources: Any) -> Font:
-        return self._font_of(resources.Font[str(name)])
-
-    def _font_of(self, spec: Any) -> Font:
+    def _load_font(self, spec: Any) -> Font:
         key = get_object_key(spec)
         if key in self._fonts and key != (0, 0):
             return self._fonts[key]
         font = read_font(spec)
         if spec.get("/Subtype") == "/Type3":
-            self._look_into(spec)
+            self._check_type3_font(spec)
         self._fonts[key] = font
         return font
 
-    def _look_into(self, spec: Any) -> None:
-        for _, glyph in spec.CharProcs.items():
+    def _check_type3_font(self, spec: Any) -> None:
+        for glyph in spec.CharProcs.values():
             data = glyph.read_bytes()
-            if b"T" in data or b"Do" in data:
-                for instruction in self._pike.parse_content_stream(glyph):
-                    if str(instruction.operator) in (*SHOWING, "Do"):
-                        raise RefusedContent(
-                            f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
-                        )
+            operators = self._pike.parse_content_stream(glyph) if b"T" in data or b"Do" in data else ()
+            if any(str(o.operator) in (*SHOWING, "Do") for o in operators):
+                raise RefusedContent(
+                    f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
+                )
 
     def _set_graphics_state(self, name: Any, resources: Any, state: _State) -> None:
         graphics_state = resources.ExtGState[str(name)]
         if "/Font" in graphics_state:
-            state.font, state.size, state.name = (
-                self._font_of(graphics_state.Font[0]),
-                float(graphics_state.Font[1]),
-                "",
-            )
+            font, size = graphics_state.Font
+            state.font, state.size, state.name = self._load_font(font), float(size), ""
 
     def _draw_object(
         self, name: Any, resources: Any, state: _State, plane: str, source: tuple[Any, int], above: tuple[Any, ...]
@@ -419,13 +409,8 @@ def _list_resource_streams(pike: Any, resources: Any) -> Iterator[Any]:
     """Yield the content streams in resources: forms, tiling patterns, masks."""
     if not isinstance(resources, pike.Dictionary):
         return
-    for thing in (resources.get("/XObject") or {}).values():
-        if isinstance(thing, pike.Stream) and thing.get("/Subtype") == "/Form":
-            yield thing
-    for thing in (resources.get("/Pattern") or {}).values():
-        if isinstance(thing, pike.Stream):
-            yield thing
-    for state in (resources.get("/ExtGState") or {}).values():
-        mask = state.get("/SMask")
-        if isinstance(mask, pike.Dictionary) and isinstance(mask.get("/G"), pike.Stream):
-            yield mask.G
+    forms, patterns, states = ((resources.get(k) or {}).values() for k in ("/XObject", "/Pattern", "/ExtGState"))
+    yield from (t for t in forms if isinstance(t, pike.Stream) and t.get("/Subtype") == "/Form")
+    yield from (t for t in patterns if isinstance(t, pike.Stream))
+    masks = (state.get("/SMask") for state in states)
+    yield from (m.G for m in masks if isinstance(m, pike.Dictionary) and isinstance(m.get("/G"), pike.Stream))

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from allonym.files.pdf.objects import convert_to_miner
+from allonym.files.pdf.objects import convert_to_pdfminer
 
-_BAD_NAMES = frozenset((".notdef",))
 _LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00, 0xFB07))}
 
 
@@ -48,7 +47,7 @@ class Font(ABC):
     def __init__(self, spec: Any) -> None:
         self.vertical = False
         self.style = _choose_standard_font(spec)
-        self._map = _to_unicode(spec)
+        self._map = _read_unicode_map(spec)
         self._cache: dict[bytes, list[Sign]] = {}
 
     def decode_string(self, data: bytes) -> list[Sign]:
@@ -67,9 +66,7 @@ class Font(ABC):
         mapped = self._map.get(code)
         if mapped is None or not mapped.strip("\x00"):
             mapped = other
-        if mapped is None or not mapped:
-            return None
-        return "".join(_LIGATURES.get(c, c) for c in mapped)
+        return "".join(_LIGATURES.get(c, c) for c in mapped) if mapped else None
 
 
 class SimpleFont(Font):
@@ -81,16 +78,11 @@ class SimpleFont(Font):
         self._widths, self._missing = _read_widths(spec, self._names)
 
     def _split_signs(self, data: bytes) -> list[Sign]:
-        return [
-            Sign(
-                i,
-                i + 1,
-                self._decode_code(code, self._names.get(code)),
-                self._widths.get(code, self._missing),
-                code == 32,
-            )
-            for i, code in enumerate(data)
-        ]
+        out: list[Sign] = []
+        for i, code in enumerate(data):
+            text, width = self._decode_code(code, self._names.get(code)), self._widths.get(code, self._missing)
+            out.append(Sign(i, i + 1, text, width, code == 32))
+        return out
 
 
 class CidFont(Font):
@@ -100,8 +92,8 @@ class CidFont(Font):
         super().__init__(spec)
         from pdfminer.pdffont import PDFCIDFont
 
-        below = convert_to_miner(spec.DescendantFonts[0])
-        encoding = convert_to_miner(spec.get("/Encoding"))
+        below = convert_to_pdfminer(spec.DescendantFonts[0])
+        encoding = convert_to_pdfminer(spec.get("/Encoding"))
         below["Encoding"] = encoding
         self._inner: Any = PDFCIDFont(cast(Any, None), below)
         self.vertical = bool(self._inner.is_vertical())
@@ -152,7 +144,7 @@ def read_font(spec: Any) -> Font:
         raise ValueError("a table of the font is broken") from None
 
 
-def _to_unicode(spec: Any) -> dict[int, str]:
+def _read_unicode_map(spec: Any) -> dict[int, str]:
     import pikepdf
     from pdfminer.cmapdb import CMapParser, FileUnicodeMap
 
@@ -171,20 +163,14 @@ def _read_encoding(spec: Any) -> dict[int, str]:
 
     encoding = spec.get("/Encoding")
     descriptor = spec.get("/FontDescriptor") or {}
-    base = None
-    if isinstance(encoding, pikepdf.Name):
-        base = str(encoding)[1:]
-    elif isinstance(encoding, pikepdf.Dictionary) and "/BaseEncoding" in encoding:
-        base = str(encoding.BaseEncoding)[1:]
-    if base in EncodingDB.encodings:
-        table = dict(EncodingDB.encodings[base])
-    else:
-        table = _read_built_in_encoding(spec, descriptor)
+    named = encoding.get("/BaseEncoding") if isinstance(encoding, pikepdf.Dictionary) else encoding
+    base = str(named)[1:] if isinstance(named, pikepdf.Name) else ""
+    table = dict(EncodingDB.encodings.get(base) or _read_built_in_encoding(spec, descriptor))
     if isinstance(encoding, pikepdf.Dictionary) and "/Differences" in encoding:
         code = 0
         for item in encoding.Differences:
             if isinstance(item, pikepdf.Name):
-                text = glyph_text(str(item)[1:])
+                text = decode_glyph_name(str(item)[1:])
                 # pdfminer keeps the base encoding's sign for unknown names, but that sign is not drawn.
                 table.pop(code, None)
                 if text is not None:
@@ -212,11 +198,8 @@ def _read_built_in_encoding(spec: Any, descriptor: Any) -> dict[int, str]:
         return dict(encoding) if encoding else dict(EncodingDB.encodings["StandardEncoding"])
     if "/FontFile3" in descriptor:
         program: Any = CFFFont(name, io.BytesIO(descriptor.FontFile3.read_bytes()))
-        encoding = {}
-        for code, glyph in program.code2gid.items():
-            text = glyph_text(_decode_name(program.gid2name.get(glyph)))
-            if text is not None:
-                encoding[code] = text
+        texts = {c: decode_glyph_name(_decode_name(program.gid2name.get(g))) for c, g in program.code2gid.items()}
+        encoding = {code: text for code, text in texts.items() if text is not None}
         return encoding or dict(EncodingDB.encodings["StandardEncoding"])
     if name in ("Symbol", "ZapfDingbats"):
         return _STANDARD_SIGNS
@@ -233,11 +216,11 @@ def _decode_name(name: Any) -> str:
     return name.decode("latin-1") if isinstance(name, bytes) else str(name or "")
 
 
-def glyph_text(name: str) -> str | None:
+def decode_glyph_name(name: str) -> str | None:
     """Return the text of a glyph's name, or None for names without one (``g12``, ``C0_1``, ``.notdef``)."""
     from pdfminer.encodingdb import name2unicode
 
-    if name in _BAD_NAMES:
+    if name == ".notdef":
         return None
     try:
         return name2unicode(name) or None

@@ -11,7 +11,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
+from statistics import median_high
 
 from allonym.errors import RefusedContent
 from allonym.files.pdf.content import Glyph
@@ -68,7 +69,7 @@ class _Run:
     size: float
 
 
-def order_units(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
+def order_glyphs(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
     """Return all characters of a file as units, in reading order.
 
     Args:
@@ -84,14 +85,14 @@ def order_units(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[lis
     planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
     twins: dict[int, list[Glyph]] = {}
     glyphs, others = _read_marked_text(glyphs, spans, twins)
-    for glyph in _drop_twins(glyphs, twins):
+    for glyph in _drop_duplicate_glyphs(glyphs, twins):
         tiny = glyph.size < 2
         planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _get_text_angle(glyph)].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[Unit] = []
     line = 0
     for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
-        units, line = _read_plane(planes[key], twins, math.radians(key[3]), line)
+        units, line = _read_text_at_angle(planes[key], twins, math.radians(key[3]), line)
         if units and out:
             units[0].before = "\n\n"
         out += units
@@ -111,20 +112,22 @@ def _read_marked_text(
     gone: set[int] = set()
     for span, some in marked.items():
         actual_text, drawn_text = spans[span], "".join(g.text or "\ufffd" for g in some)
-        if _keep_letters(actual_text) == _keep_letters(drawn_text) and not any(_is_obscure(c) for c in drawn_text):
+        if _extract_alphanumerics(actual_text) == _extract_alphanumerics(drawn_text) and not any(
+            _is_unreadable(c) for c in drawn_text
+        ):
             continue
-        if any(_is_obscure(c) for c in drawn_text) and actual_text.strip():
+        if any(_is_unreadable(c) for c in drawn_text) and actual_text.strip():
             first, last = some[0], some[-1]
             first.text = actual_text
             first.dx, first.dy = last.x + last.dx - first.x, last.y + last.dy - first.y
             twins[id(first)] = some[1:]
             gone.update(map(id, some[1:]))
-        elif _keep_letters(actual_text):
+        elif _extract_alphanumerics(actual_text):
             others.append(Unit(actual_text, list(some), "\n"))
     return [g for g in glyphs if id(g) not in gone] if gone else glyphs, others
 
 
-def _keep_letters(text: str) -> str:
+def _extract_alphanumerics(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
 
 
@@ -135,12 +138,12 @@ def _get_text_angle(glyph: Glyph) -> int:
     return round(math.degrees(math.atan2(glyph.uy, glyph.ux)) - 90) % 360
 
 
-def _drop_twins(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
+def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
     """Drop characters drawn twice at one position (bold, shadows); they are removed together with the first."""
     glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]] = {}
     for _, some in groupby(glyphs, key=lambda g: (g.page, g.stream, g.op)):
         shown = list(some)
-        pairs = [(g, _find_twin(g, glyphs_by_place)) for g in shown if g.text and not g.text.isspace()]
+        pairs = [(g, _find_duplicate_glyph(g, glyphs_by_place)) for g in shown if g.text and not g.text.isspace()]
         # Another text may have the same letter at the same position.
         if pairs and all(twin is not None for _, twin in pairs):
             for glyph, twin in pairs:
@@ -154,20 +157,21 @@ def _drop_twins(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Itera
         yield from shown
 
 
-def _find_twin(glyph: Glyph, glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
+def _find_duplicate_glyph(glyph: Glyph, glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
     """Return the same character drawn before at the same position."""
     step = max(glyph.size, 0.5)
     cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
-    for i in (cx - 1, cx, cx + 1):
-        for j in (cy - 1, cy, cy + 1):
-            for other in glyphs_by_place.get((glyph.page, glyph.text or "", i, j), ()):
-                near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
-                if near and abs(other.size - glyph.size) < 0.2 * step:
-                    return other
+    for i, j in product((cx - 1, cx, cx + 1), (cy - 1, cy, cy + 1)):
+        for other in glyphs_by_place.get((glyph.page, glyph.text or "", i, j), ()):
+            near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
+            if near and abs(other.size - glyph.size) < 0.2 * step:
+                return other
     return None
 
 
-def _read_plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int) -> tuple[list[Unit], int]:
+def _read_text_at_angle(
+    glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int
+) -> tuple[list[Unit], int]:
     cos, sin = math.cos(-angle), math.sin(-angle)
 
     def rotate_point(glyph: Glyph) -> tuple[float, float]:
@@ -282,10 +286,9 @@ def _is_running_text(band: list[_Run], x: float) -> bool:
         rows: dict[int, list[_Run]] = defaultdict(list)
         for segment in side:
             rows[round(segment.y)].append(segment)
-        lengths = sorted(sum(len(s.units) for s in row) for row in rows.values())
-        if len(rows) < 3 or lengths[len(lengths) // 2] < 18:
+        if len(rows) < 3 or _find_median([sum(len(s.units) for s in row) for row in rows.values()]) < 18:
             return False
-        parted = sum(any(_is_cell(a, b) for a, b in pairwise(sorted(r, key=lambda s: s.x0))) for r in rows.values())
+        parted = sum(any(_is_cell_gap(a, b) for a, b in pairwise(sorted(r, key=lambda s: s.x0))) for r in rows.values())
         if parted > 0.3 * len(rows):
             return False
     return True
@@ -310,11 +313,12 @@ def _trim_band(band: list[_Run], x: float) -> list[_Run]:
     return [segment for piece in pieces for segment in piece]
 
 
-def _find_median(numbers: list[float]) -> float:
-    return sorted(numbers)[len(numbers) // 2] if numbers else 0.0
+def _find_median(numbers: Sequence[float]) -> float:
+    """Return the middle number, of two the greater one; 0 of none."""
+    return median_high(numbers) if numbers else 0.0
 
 
-def _is_cell(left: _Run, right: _Run) -> bool:
+def _is_cell_gap(left: _Run, right: _Run) -> bool:
     return right.x0 - left.x1 >= CELL * min(left.size, right.size)
 
 
@@ -334,9 +338,8 @@ def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
                     unit.right = right - segment.x0 - _measure_distance(segment.units[0].first, unit.first)
             line += 1
             if out:
-                units[0].before = (
-                    "\t" if index else _choose_separator(before, row, right if len(rows) > 2 else 0.0, out, units)
-                )
+                margin = right if len(rows) > 2 else 0.0
+                units[0].before = "\t" if index else _choose_separator(before, row, margin, out, units)
             out += units
         before = row
     return out, line
@@ -373,31 +376,27 @@ def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: lis
 def _split_words(segment: _Run) -> list[Unit]:
     """Return the units of a line; a gap that is wider than the others separates words."""
     units = segment.units
-    if _is_on_grid(units):
+    if _separate_grid_words(units):
         return units
     gaps: list[float] = []
     for a, b in pairwise(units):
-        first_glyph, two = a.glyphs[0], b.glyphs[0]
-        size = max(first_glyph.size, 0.1)
-        along = (two.x - first_glyph.x) * first_glyph.dx + (two.y - first_glyph.y) * first_glyph.dy
-        gaps.append((along / first_glyph.width - first_glyph.width) / size if first_glyph.width > 1e-6 else 0.0)
-    usual = max(0.0, sorted(gaps)[len(gaps) // 2]) if gaps else 0.0
+        here, after = a.first, b.first
+        along = (after.x - here.x) * here.dx + (after.y - here.y) * here.dy
+        gaps.append((along / here.width - here.width) / max(here.size, 0.1) if here.width > 1e-6 else 0.0)
+    usual = max(0.0, _find_median(gaps))
     for gap, (a, b) in zip(gaps, pairwise(units), strict=True):
         if gap > usual + GAP and not a.text.isspace() and not b.text.isspace():
             b.before = " "
     return units
 
 
-def _is_on_grid(units: list[Unit]) -> bool:
-    """Tell whether letters of different widths are equally spaced, so that an empty cell separates words."""
+def _separate_grid_words(units: list[Unit]) -> bool:
+    """Separate words at empty cells if letters of different widths are equally spaced; return whether they are."""
     steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
-    usual = sorted(steps)[len(steps) // 2] if steps else 0.0
+    usual = _find_median(steps)
     equal = sum(abs(step - usual) < 0.02 * usual for step in steps)
-    if (
-        len(units) < 6
-        or equal < 0.7 * len(steps)
-        or max(u.first.width for u in units) <= 1.2 * min(u.first.width for u in units)
-    ):
+    widths = [u.first.width for u in units]
+    if len(units) < 6 or equal < 0.7 * len(steps) or max(widths) <= 1.2 * min(widths):
         return False
     for step, (a, b) in zip(steps, pairwise(units), strict=True):
         if step > 1.5 * usual and not a.text.isspace() and not b.text.isspace():
@@ -409,7 +408,12 @@ def _check_readable(units: Sequence[Unit]) -> None:
     """Refuse signs with an unknown text inside words; a sign alone is a bullet or an ornament."""
     for a, b in pairwise([*units, Unit(" ", [], " ")]):
         touching = not b.before and not b.text.isspace() and not a.text.isspace()
-        if touching and (_is_obscure(a.text) or _is_obscure(b.text)) and _is_wordlike(a.text) and _is_wordlike(b.text):
+        if (
+            touching
+            and (_is_unreadable(a.text) or _is_unreadable(b.text))
+            and _is_wordlike(a.text)
+            and _is_wordlike(b.text)
+        ):
             page = a.first.page + 1
             raise RefusedContent(
                 f"page {page} has text in a font without a mapping to letters; recognise the text first "
@@ -417,9 +421,9 @@ def _check_readable(units: Sequence[Unit]) -> None:
             )
 
 
-def _is_obscure(text: str) -> bool:
+def _is_unreadable(text: str) -> bool:
     return all(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or c < " " for c in text)
 
 
 def _is_wordlike(text: str) -> bool:
-    return _is_obscure(text) or text[-1].isalnum()
+    return _is_unreadable(text) or text[-1].isalnum()

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, RefusedContent
-from allonym.files.record import MAX_WHOLE, check_ratio
+from allonym.errors import DataError, RefusedContent, require_extra
+from allonym.files.record import MAX_WHOLE, check_compression_ratio
 
 MAX_OBJECTS = 2_000_000
 MAX_PAGES = 20_000
@@ -20,12 +20,10 @@ MAX_DEPTH = 20
 
 def import_pikepdf() -> Any:
     """Import pikepdf; raise :class:`MissingExtra` if a package for PDF is not installed."""
-    try:
+    with require_extra("PDF", "pdf"):
         import pdfminer.pdffont  # noqa: F401
         import pikepdf
         import pypdfium2  # noqa: F401
-    except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
     for name in ("pdfminer", "pikepdf", "pypdfium2"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
     return pikepdf
@@ -67,8 +65,8 @@ def _check_size(pdf: Any, size: int) -> None:
             continue
         filters = thing.get("/Filter", pikepdf.Array())
         names = [str(f) for f in filters] if isinstance(filters, pikepdf.Array) else [str(filters)]
-        total += unpacked_size(thing.read_raw_bytes(), names)
-        check_ratio(size, total)
+        total += measure_unpacked_size(thing.read_raw_bytes(), names)
+        check_compression_ratio(size, total)
         if total > MAX_WHOLE:
             raise DataError(f"the PDF unpacks to more than {MAX_WHOLE} bytes")
 
@@ -78,7 +76,7 @@ def _is_picture(stream: Any) -> bool:
     return stream.get("/Subtype") == "/Image" and "/Width" in stream and "/Height" in stream
 
 
-def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
+def measure_unpacked_size(raw: bytes, names: Sequence[str]) -> int:
     """Return the greatest size of a stream with these filters in bytes.
 
     Raises:
@@ -91,10 +89,8 @@ def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
         elif name in ("/ASCII85Decode", "/A85", "/ASCIIHexDecode", "/AHx"):
             raw = _decode_ascii_filter(raw, name)
         elif name in ("/RunLengthDecode", "/RL", "/LZWDecode", "/LZW"):
-            most = max(
-                most,
-                64 * len(raw) if name.startswith("/R") else max(_measure_lzw_unpacked_size(raw, e) for e in (0, 1)),
-            )
+            runs = name.startswith("/R")
+            most = max(most, 64 * len(raw) if runs else max(_measure_lzw_unpacked_size(raw, e) for e in (0, 1)))
             if most > MAX_WHOLE:
                 raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
             if index + 1 < len(names):
@@ -160,7 +156,7 @@ def get_object_key(thing: Any) -> tuple[int, int]:
     return number, generation
 
 
-def convert_to_miner(thing: Any, depth: int = 0) -> Any:
+def convert_to_pdfminer(thing: Any, depth: int = 0) -> Any:
     """Convert a pikepdf object to pdfminer's types, with all references resolved."""
     import pikepdf
     from pdfminer.pdftypes import PDFStream
@@ -173,14 +169,14 @@ def convert_to_miner(thing: Any, depth: int = 0) -> Any:
     if isinstance(thing, pikepdf.String):
         return bytes(thing)
     if isinstance(thing, pikepdf.Array):
-        return [convert_to_miner(item, depth + 1) for item in thing]
+        return [convert_to_pdfminer(item, depth + 1) for item in thing]
     if isinstance(thing, pikepdf.Stream):
         skipped = ("/Filter", "/DecodeParms", "/Length")
-        attributes = {k[1:]: convert_to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped}
+        attributes = {k[1:]: convert_to_pdfminer(v, depth + 1) for k, v in thing.items() if k not in skipped}
         return PDFStream(attributes, thing.read_bytes())
     if isinstance(thing, pikepdf.Dictionary):
         skipped_keys = ("/Parent", "/CharProcs", "/Resources")
-        return {k[1:]: convert_to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped_keys}
+        return {k[1:]: convert_to_pdfminer(v, depth + 1) for k, v in thing.items() if k not in skipped_keys}
     if thing is None or isinstance(thing, bool | int):
         return thing
     return float(thing)

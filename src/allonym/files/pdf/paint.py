@@ -14,7 +14,7 @@ from typing import Any
 
 from allonym.files.pdf.content import Glyph
 from allonym.files.pdf.layout import Unit
-from allonym.files.pdf.redact import Insert
+from allonym.files.pdf.redact import Insert, Operation
 
 LEAST_SIZE = 4.0
 """Font height in points below which a box is painted instead."""
@@ -95,14 +95,14 @@ class Painter:
         self._boxes, self._over, self._closed = boxes, over, closed
         self.inserts: dict[Any, dict[tuple[int, int, int], Insert]] = defaultdict(dict)
         self.fonts: dict[Any, set[str]] = defaultdict(set)
-        self.ops: dict[int, list[Any]] = defaultdict(list)
+        self.ops: dict[int, list[Operation]] = defaultdict(list)
 
-    def paint_all(self, patches_made: Sequence[Patch]) -> None:
+    def paint_patches(self, patches: Sequence[Patch]) -> None:
         """Paint replacements without overlaps."""
-        for patch in patches_made:
+        for patch in patches:
             for gap in patch.gaps if patch.text else ():
                 self._kept[gap.first.page].append(gap.first)
-        for patch in patches_made:
+        for patch in patches:
             self._paint_patch(patch)
 
     def _paint_patch(self, patch: Patch) -> None:
@@ -111,32 +111,31 @@ class Painter:
         if not text or not patch.gaps:
             return
         style = patch.gaps[0].first.style
-        wide = text_width(text, style)
-        best: tuple[float, Gap, float] | None = None
+        wide = measure_text_width(text, style)
+        best = (-1.0, patch.gaps[0], 0.0)
         for gap in patch.gaps:
-            share = gap.width / (wide * gap.first.size) if wide and gap.first.size else 0.0
-            room = gap.width
-            if share < 0.8:
-                room = self._measure_room(gap, wide * gap.first.size)
-                share = room / (wide * gap.first.size) if wide and gap.first.size else 0.0
-            if best is None or share > best[0]:
+            needed, room = wide * gap.first.size, gap.width
+            if not needed or room / needed < 0.8:
+                room = self._measure_room(gap, needed)
+            share = room / needed if needed else 0.0
+            if share > best[0]:
                 best = (share, gap, room)
             if share >= 0.8:
                 break
-        assert best is not None
         share, gap, room = best
         # The reduction is shared between height and width.
         squeeze = min(1.0, math.sqrt(share)) if share < 1 else 1.0
-        size = gap.first.size * (squeeze if share < 0.8 else 1.0)
+        first = gap.first
+        size = first.size * (squeeze if share < 0.8 else 1.0)
         scale = room / (wide * size) if 0 < share < 1 else 1.0
-        if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < gap.first.size < 1000:
+        if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < first.size < 1000:
             self._add_box(gap)
-        elif gap.first.page in self._over or not self._set_text(
-            gap.first, text, style, size, wide * size * min(1.0, scale)
-        ):
-            self._add_text(gap.first, text, style, size, min(1.0, scale))
+            return
+        scale = min(1.0, scale)
+        if first.page in self._over or not self._insert_text(first, text, style, size, wide * size * scale):
+            self._add_text(first, text, style, size, scale)
 
-    def _set_text(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
+    def _insert_text(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
         """Set a text of this size and width into the stream; return false if that is not possible."""
         setting = glyph.setting
         if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
@@ -144,7 +143,7 @@ class Painter:
         # The page's units in one unit of the text, along the line.
         unit = glyph.width / (abs(glyph.back) * setting.size / 1000 * setting.scale)
         high = setting.size * size / glyph.size
-        scale = width / (text_width(text, style) * high * unit)
+        scale = width / (measure_text_width(text, style) * high * unit)
         place = (glyph.op, glyph.item, glyph.start)
         self.inserts[glyph.stream][place] = Insert(text.encode("cp1252"), f"/Allonym{style}", high, scale, width / unit)
         self.fonts[glyph.stream].add(style)
@@ -165,12 +164,8 @@ class Painter:
             if along >= gap.width - 0.3 * first.size and -0.9 * other.size < across < 0.9 * first.size:
                 free = min(free, along - 0.3 * first.size)
         left, bottom, right, top = self._boxes[first.page]
-        for edge, position, step in (
-            (right, first.x, ex),
-            (left, first.x, ex),
-            (top, first.y, ey),
-            (bottom, first.y, ey),
-        ):
+        edges = (right, first.x, ex), (left, first.x, ex), (top, first.y, ey), (bottom, first.y, ey)
+        for edge, position, step in edges:
             if abs(step) > 0.01 and (edge - position) / step > 0:
                 free = min(free, (edge - position) / step - 12)
         return max(gap.width, free)
@@ -178,57 +173,45 @@ class Painter:
     def _is_hidden(self, glyph: Glyph) -> bool:
         return bool(glyph.plane) and glyph.page not in self._over
 
-    def _find_rotation(self, glyph: Glyph) -> tuple[float, float, float, float]:
-        along = math.atan2(glyph.dy, glyph.dx) if glyph.width > 1e-6 else math.atan2(glyph.uy, glyph.ux) - math.pi / 2
-        cos, sin = math.cos(along), math.sin(along)
-        return cos, sin, -sin, cos
-
     def _add_text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
         import pikepdf
 
         if self._is_hidden(glyph):
             return
         self.fonts["page", glyph.page].add(style)
-        a, b, c, d = self._find_rotation(glyph)
         colour = glyph.colour or (0.0,)
-        self._add_operation(glyph.page, [], "BT")
-        self._add_operation(glyph.page, [_format_number(v) for v in colour], {1: "g", 3: "rg", 4: "k"}[len(colour)])
-        self._add_operation(glyph.page, [pikepdf.Name(f"/Allonym{style}"), _format_number(size)], "Tf")
-        self._add_operation(glyph.page, [_format_number(100 * scale)], "Tz")
-        self._add_operation(glyph.page, [_format_number(v) for v in (a, b, c, d, glyph.x, glyph.y)], "Tm")
-        self._add_operation(glyph.page, [pikepdf.String(text.encode("cp1252"))], "Tj")
-        self._add_operation(glyph.page, [], "ET")
+        self.ops[glyph.page] += (
+            ([], "BT"),
+            (colour, {1: "g", 3: "rg", 4: "k"}[len(colour)]),
+            ([pikepdf.Name(f"/Allonym{style}"), size], "Tf"),
+            ([100 * scale], "Tz"),
+            ([*_find_rotation(glyph), glyph.x, glyph.y], "Tm"),
+            ([pikepdf.String(text.encode("cp1252"))], "Tj"),
+            ([], "ET"),
+        )
 
     def _add_box(self, gap: Gap) -> None:
         first = gap.first
         if self._is_hidden(first):
             return
-        a, b, c, d = self._find_rotation(first)
-        self._add_operation(first.page, [], "q")
-        self._add_operation(first.page, [0], "g")
-        self._add_operation(first.page, [_format_number(v) for v in (a, b, c, d, first.x, first.y)], "cm")
         size = max(first.size, 0.1)
-        self._add_operation(
-            first.page,
-            [0, _format_number(-0.2 * size), _format_number(max(gap.width, 0.5)), _format_number(0.95 * size)],
-            "re",
+        self.ops[first.page] += (
+            ([], "q"),
+            ([0], "g"),
+            ([*_find_rotation(first), first.x, first.y], "cm"),
+            ([0, -0.2 * size, max(gap.width, 0.5), 0.95 * size], "re"),
+            ([], "f"),
+            ([], "Q"),
         )
-        self._add_operation(first.page, [], "f")
-        self._add_operation(first.page, [], "Q")
-
-    def _add_operation(self, page: int, args: Sequence[Any], op: str) -> None:
-        import pikepdf
-
-        self.ops[page].append(pikepdf.ContentStreamInstruction(list(args), pikepdf.Operator(op)))
 
 
-def _format_number(value: float) -> Any:
-    from decimal import Decimal
+def _find_rotation(glyph: Glyph) -> tuple[float, float, float, float]:
+    along = math.atan2(glyph.dy, glyph.dx) if glyph.width > 1e-6 else math.atan2(glyph.uy, glyph.ux) - math.pi / 2
+    cos, sin = math.cos(along), math.sin(along)
+    return cos, sin, -sin, cos
 
-    return Decimal(f"{value:.4f}")
 
-
-def text_width(text: str, style: str) -> float:
+def measure_text_width(text: str, style: str) -> float:
     """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
     from pdfminer.fontmetrics import FONT_METRICS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,10 @@ _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
     "CS cs SC SCN sc scn G g RG rg K k sh Do d0 d1".split()
 )
-_GREY = 0.88
+_BOX: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1], "re"), ([], "f"), ([], "Q"))
+
+Operation = tuple[Sequence[Any], str]
+"""Operands and operator; floats are written with four decimals."""
 
 Gone = dict[int, dict[int, list[Glyph]]]
 """The characters to remove, by operator and string."""
@@ -57,32 +60,25 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
     """
     import pikepdf
 
-    make = pikepdf.ContentStreamInstruction
     out: list[Any] = []
     depth = 0
     marks: list[bool] = []
-
-    def add_operation(args: Sequence[Any], op: str) -> None:
-        out.append(make(list(args), pikepdf.Operator(op)))
-
     for index, instruction in enumerate(source.ops):
         if isinstance(instruction, pikepdf.ContentStreamInlineImage):
-            _replace_picture(instruction, pictures, out, add_operation)
+            out += _treat_picture(instruction, pictures)
             continue
         args, op = instruction.operands, str(instruction.operator)
         if op in SHOWING:
             if op == '"':
-                add_operation([args[0]], "Tw")
-                add_operation([args[1]], "Tc")
+                out += [([args[0]], "Tw"), ([args[1]], "Tc")]
             if op in ("'", '"'):
-                add_operation([], "T*")
-            shown = args[-1]
+                out.append(([], "T*"))
             if index in gone:
-                _remove_glyphs(shown, index, gone[index], inserts, add_operation)
+                out += _remove_glyphs(args[-1], index, gone[index], inserts)
             else:
-                add_operation([shown], "TJ" if op == "TJ" else "Tj")
+                out.append(([args[-1]], "TJ" if op == "TJ" else "Tj"))
         elif op == "Do" and _is_image(args[0], source.resources):
-            _replace_picture(instruction, pictures, out, add_operation)
+            out += _treat_picture(instruction, pictures)
         elif op in ("BMC", "BDC"):
             layer = op == "BDC" and str(args[0]) == "/OC" and isinstance(args[1], pikepdf.Name)
             marks.append(layer)
@@ -97,12 +93,24 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
                 depth = 0
                 continue
             out.append(instruction)
-    for layer in reversed(marks):
-        if layer:
-            add_operation([], "EMC")
-    for _ in range(depth):
-        add_operation([], "Q")
-    return bytes(pikepdf.unparse_content_stream(out))
+    out += [([], "EMC")] * sum(marks) + [([], "Q")] * depth
+    return write_operations(out)
+
+
+def write_operations(operations: Iterable[Any]) -> bytes:
+    """Return the bytes of operations, which may be those of a parsed stream."""
+    import pikepdf
+
+    def to_operand(value: Any) -> Any:
+        if isinstance(value, list):
+            return pikepdf.Array([to_operand(v) for v in value])
+        return Decimal(f"{value:.4f}") if isinstance(value, float) else value
+
+    return bytes(
+        pikepdf.unparse_content_stream(
+            [([to_operand(v) for v in o[0]], pikepdf.Operator(o[1])) if isinstance(o, tuple) else o for o in operations]
+        )
+    )
 
 
 def _holds_text(args: Sequence[Any]) -> bool:
@@ -120,20 +128,13 @@ def _is_image(name: Any, resources: Any) -> bool:
     return thing is None or thing.get("/Subtype") != "/Form"
 
 
-def _replace_picture(instruction: Any, pictures: str, out: list[Any], add: Any) -> None:
-    if pictures == "keep":
-        out.append(instruction)
-    elif pictures == "box":
-        add([], "q")
-        add([_GREY], "g")
-        add([0, 0, 1, 1], "re")
-        add([], "f")
-        add([], "Q")
+def _treat_picture(instruction: Any, pictures: str) -> Sequence[Any]:
+    return [instruction] if pictures == "keep" else _BOX if pictures == "box" else []
 
 
 def _remove_glyphs(
-    shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert], add: Any
-) -> None:
+    shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert]
+) -> Iterator[Operation]:
     """Show a string or TJ array with gaps as wide as the removed characters, and with the inserts."""
     import pikepdf
 
@@ -141,22 +142,16 @@ def _remove_glyphs(
     out: list[Any] = []
     back = 0.0
 
-    def push_piece(piece: bytes) -> None:
-        nonlocal back
-        if piece:
-            if back:
-                out.append(_format_number(back))
-                back = 0.0
-            out.append(pikepdf.String(piece))
-
-    def close_piece() -> None:
+    def push_back() -> None:
         nonlocal back
         if back:
-            out.append(_format_number(back))
+            out.append(back)
             back = 0.0
-        if out:
-            add([pikepdf.Array(out)], "TJ")
-            out.clear()
+
+    def push_piece(piece: bytes) -> None:
+        if piece:
+            push_back()
+            out.append(pikepdf.String(piece))
 
     for index, item in enumerate(items):
         if not isinstance(item, pikepdf.String):
@@ -167,29 +162,28 @@ def _remove_glyphs(
             push_piece(data[position : glyph.start])
             insert = inserts.get((op, index, glyph.start))
             if insert is not None and glyph.setting is not None:
-                close_piece()
-                back = _show_insert(insert, glyph.setting, add)
+                push_back()
+                if out:
+                    yield [out], "TJ"
+                    out = []
+                yield from _show_insert(insert, glyph.setting)
+                back = 1000 * insert.width / (glyph.setting.size * glyph.setting.scale)
             back += glyph.back
             position = glyph.end
         push_piece(data[position:])
-    close_piece()
+    push_back()
+    if out:
+        yield [out], "TJ"
 
 
-def _show_insert(insert: Insert, setting: Setting, add: Any) -> float:
-    """Show a replacement and reset the text state; return the TJ number that moves back."""
+def _show_insert(insert: Insert, setting: Setting) -> Iterator[Operation]:
+    """Show a replacement and reset the text state."""
     import pikepdf
 
-    add([pikepdf.Name(insert.font), _format_number(insert.size)], "Tf")
-    for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
-        if value != usual:
-            add([_format_number(value * (100 if op == "Tz" else 1))], op)
-    add([pikepdf.String(insert.text)], "Tj")
-    add([pikepdf.Name(setting.font), _format_number(setting.size)], "Tf")
-    for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
-        if value != usual:
-            add([_format_number(usual * (100 if op == "Tz" else 1))], op)
-    return 1000 * insert.width / (setting.size * setting.scale)
-
-
-def _format_number(value: float) -> Decimal:
-    return Decimal(f"{value:.4f}")
+    state = ((100 * insert.scale, 100 * setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw"))
+    changed = [(value, usual, op) for value, usual, op in state if value != usual]
+    yield [pikepdf.Name(insert.font), insert.size], "Tf"
+    yield from (([value], op) for value, _, op in changed)
+    yield [pikepdf.String(insert.text)], "Tj"
+    yield [pikepdf.Name(setting.font), setting.size], "Tf"
+    yield from (([usual], op) for _, usual, op in changed)

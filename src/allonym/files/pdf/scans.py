@@ -10,7 +10,9 @@ import csv
 import io
 import shutil
 import subprocess
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -67,10 +69,8 @@ def run_tesseract(image: Image) -> Iterator[Word]:
     if process.returncode:
         raise DataError(f"tesseract failed with code {process.returncode}")
     lines: dict[tuple[str, ...], int] = {}
-    rows = csv.DictReader(
-        io.StringIO(process.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE
-    )
-    for row in rows:
+    table = io.StringIO(process.stdout.decode("utf-8", "replace"))
+    for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
         text = (row.get("text") or "").strip()
         if row.get("level") == "5" and text:
             line = lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), len(lines))
@@ -78,15 +78,15 @@ def run_tesseract(image: Image) -> Iterator[Word]:
             yield Word(text, left, top, left + float(row["width"]), top + float(row["height"]), line)
 
 
-def page_box(page: Any) -> tuple[float, float, float, float]:
+def get_page_box(page: Any) -> tuple[float, float, float, float]:
     """Return left, bottom, right and top of the visible part of a page, in its units."""
     box = [float(v) for v in page.cropbox]
     return min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])
 
 
-def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
+def compute_shown_matrix(page: Any) -> tuple[Matrix, float, float]:
     """Return the matrix from the shown page (from its bottom left corner) to its units, and its width and height."""
-    x0, y0, x1, y1 = page_box(page)
+    x0, y0, x1, y1 = get_page_box(page)
     turn = int(page.obj.get("/Rotate", page.get("/Rotate", 0)) or 0) % 360
     if turn == 90:
         return (0, 1, -1, 0, x1, y0), y1 - y0, x1 - x0
@@ -99,60 +99,48 @@ def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
 
 def measure_picture_coverage(pdf: Any, content: Content) -> dict[int, float]:
     """Return the share of each page that pictures cover, counting overlaps twice."""
-    out: dict[int, float] = {}
+    out: dict[int, float] = defaultdict(float)
     for picture in content.pictures:
-        left, bottom, right, top = page_box(pdf.pages[picture.page])
+        left, bottom, right, top = get_page_box(pdf.pages[picture.page])
         a, b, c, d = picture.box()
         area = max(0.0, min(c, right) - max(a, left)) * max(0.0, min(d, top) - max(b, bottom))
-        page_area = max(1e-6, (right - left) * (top - bottom))
-        out[picture.page] = out.get(picture.page, 0.0) + area / page_area
+        out[picture.page] += area / max(1e-6, (right - left) * (top - bottom))
     return out
 
 
 def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
     """Return the pages that are pictures, each with whether it has an invisible text."""
-    shown: dict[int, int] = {}
-    unseen: dict[int, int] = {}
-    for glyph in content.glyphs:
-        if (glyph.text or "\ufffd").isalnum() or glyph.text is None:
-            counts = shown if not glyph.plane else unseen
-            counts[glyph.page] = counts.get(glyph.page, 0) + 1
+    letters = [g for g in content.glyphs if g.text is None or g.text.isalnum()]
+    shown = Counter(g.page for g in letters if not g.plane)
+    unseen = Counter(g.page for g in letters if g.plane)
     shares = measure_picture_coverage(pdf, content)
     out: dict[int, bool] = {}
     for page in range(len(pdf.pages)):
-        pictured = shares.get(page, 0.0) >= LARGE and shown.get(page, 0) <= max(FEW, unseen.get(page, 0) // 4)
-        drawn = content.shapes[page] >= DRAWN and not shown.get(page, 0) and not unseen.get(page, 0)
+        pictured = shares[page] >= LARGE and shown[page] <= max(FEW, unseen[page] // 4)
+        drawn = content.shapes[page] >= DRAWN and not shown[page] and not unseen[page]
         if pictured or drawn:
-            out[page] = unseen.get(page, 0) > 0 and not drawn
+            out[page] = unseen[page] > 0 and not drawn
     return out
 
 
-class Rendered:
-    """The pages of a file as pictures, rendered lazily."""
+def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]]:
+    """Yield pages by number as pictures at ``DPI``, as shown."""
+    import pypdfium2
 
-    def __init__(self, pdf: Any) -> None:
-        import pypdfium2
-
-        data = io.BytesIO()
-        pdf.save(data)
-        self._file: Any = pypdfium2.PdfDocument(data.getvalue())
-
-    def page(self, number: int) -> Image:
-        """Return a page at ``DPI``, as shown."""
-        page = self._file[number]
-        width, height = page.get_size()
-        # A very large page does not need more dots than a sheet of paper.
-        scale = min(DPI / 72, 8000 / max(width, height, 1.0))
-        return cast("Image", page.render(scale=scale).to_pil().convert("RGB"))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    data = io.BytesIO()
+    pdf.save(data)
+    with closing(cast(Any, pypdfium2.PdfDocument(data.getvalue()))) as file:
+        for number in numbers:
+            page = file[number]
+            width, height = page.get_size()
+            # A very large page does not need more dots than a sheet of paper.
+            scale = min(DPI / 72, 8000 / max(width, height, 1.0))
+            yield number, page.render(scale=scale).to_pil().convert("RGB")
 
 
 def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) -> list[Unit]:
     """Return the words that OCR reads on a page, as units with their positions."""
-    matrix, width, height = shown_matrix(page)
+    matrix, width, height = compute_shown_matrix(page)
     sx, sy = width / image.width, height / image.height
     out: list[Unit] = []
     before: Word | None = None
@@ -177,7 +165,7 @@ def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image
     """Return the picture of a page with white boxes over the characters."""
     from PIL import ImageDraw
 
-    matrix, width, height = shown_matrix(page)
+    matrix, width, height = compute_shown_matrix(page)
     back = _invert_matrix(matrix)
     sx, sy = image.width / width, image.height / height
     draw = ImageDraw.Draw(image)
@@ -191,7 +179,7 @@ def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image
     return image
 
 
-def picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
+def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
     """Return the picture as an image of the file, and the matrix that puts it over the page."""
     import pikepdf
 
@@ -201,7 +189,7 @@ def picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
     stream.Type, stream.Subtype = pikepdf.Name.XObject, pikepdf.Name.Image
     stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
     stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
-    matrix, width, height = shown_matrix(page)
+    matrix, width, height = compute_shown_matrix(page)
     return stream, multiply_matrices((width, 0, 0, height, 0, 0), matrix)
 
 

@@ -20,14 +20,14 @@ from allonym.text.fold import Level, fold
 from allonym.text.words import find_words
 
 _OFFICE = (
-    "allonym.files.verify.office:office_texts",
-    "allonym.files.verify.office:rejected_texts",
+    "allonym.files.verify.office:read_accepted_texts",
+    "allonym.files.verify.office:read_rejected_texts",
     "allonym.files.verify.office:read_raw_texts",
 )
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "pdf": (
-        "allonym.files.verify.pdf:read_shown_texts",
-        "allonym.files.verify.pdf:read_texts",
+        "allonym.files.verify.pdf:read_pdfium_texts",
+        "allonym.files.verify.pdf:read_pdfminer_texts",
         "allonym.files.verify.pdf:read_raw_strings",
         "allonym.files.verify.pdf:read_byte_strings",
     ),
@@ -84,23 +84,21 @@ class _Squeezed:
             position += len(word)
         return cls("".join(pieces), [*borders, position])
 
-    def count_text(self, needle: str, *, loose: bool, tight: bool) -> int:
+    def count_occurrences(self, needle: str, *, loose: bool, tight: bool) -> int:
         """Count ``needle`` in the text: ``loose`` includes matches inside words, ``tight`` only unbroken ones."""
         count = 0
         position = self.text.find(needle)
         while position >= 0:
-            first = bisect_left(self.borders, position)
-            last = bisect_left(self.borders, position + len(needle))
-            bounded = self.borders[first] == position and self.borders[last] == position + len(needle)
-            if loose or (bounded and (not tight or last == first + 1)):
-                count += 1
-                position = self.text.find(needle, position + len(needle))
-            else:
-                position = self.text.find(needle, position + 1)
+            end = position + len(needle)
+            first, last = bisect_left(self.borders, position), bisect_left(self.borders, end)
+            bounded = self.borders[first] == position and self.borders[last] == end
+            counts = loose or (bounded and (not tight or last == first + 1))
+            count += counts
+            position = self.text.find(needle, end if counts else position + 1)
         return count
 
 
-def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
+def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
     """Return the covered texts that occur more often in the result than in the expected text.
 
     Args:
@@ -113,40 +111,25 @@ def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], exp
     """
     pages = [(place, _Squeezed.squeeze_text(text)) for place, text in texts]
     allowed = _Squeezed.squeeze_text(expected)
-    wanted_all = {needle for text in covered for needle in _list_needles(text)}
+    needles = [_list_needles(text) for text in covered]
     # most do not occur, which one pass over all pages shows
-    covered_pages: dict[str, tuple[tuple[str, ...], int]]
-    covered_pages = dict.fromkeys(
-        wanted_all - _find_present_needles(wanted_all, [page.text for _, page in pages]), ((), 0)
-    )
+    present = _find_present_needles({n for some in needles for n in some}, [page.text for _, page in pages])
+    excess = {needle: _count_excess_occurrences(pages, needle, allowed) for needle in present}
     out: list[Leftover] = []
-    for index, text in enumerate(covered):
-        for needle in _list_needles(text):
-            if needle not in covered_pages:
-                covered_pages[needle] = _count_excess(pages, needle, allowed)
-            places, excess = covered_pages[needle]
-            if excess > 0:
-                out.append(Leftover(index, places, excess))
-                break
+    for index, some in enumerate(needles):
+        leftover = next((excess[needle] for needle in some if needle in excess and excess[needle][1] > 0), None)
+        if leftover is not None:
+            out.append(Leftover(index, *leftover))
     return out
 
 
 def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
     """Return the needles that occur in a page, in one pass over all pages; needles are letters and digits."""
-    import re2
+    from allonym.detect.scan import PatternSet, encode_text
 
     listed = sorted(needles)
-    options = re2.Options()
-    options.max_mem, options.log_errors = 1 << 29, False
-    words = re2.Set.SearchSet(options)
-    for word in listed:
-        words.Add(word)
-    words.Add("\n\n")
-    words.Compile()
-    matches = words.Match("\n".join(pages) + "\n\n") or []
-    if len(listed) not in matches:  # the end was not reached, for lack of memory
-        return set(listed)
-    return {listed[n] for n in matches if n < len(listed)}
+    words = PatternSet(listed, memory=1 << 29).compile()
+    return {listed[n] for n in words.find_matching_patterns(encode_text("\n".join(pages)))}
 
 
 def _list_needles(text: str) -> list[str]:
@@ -156,7 +139,7 @@ def _list_needles(text: str) -> list[str]:
     return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
 
 
-def _count_excess(
+def _count_excess_occurrences(
     pages: Sequence[tuple[str, _Squeezed]], needle: str, allowed: _Squeezed
 ) -> tuple[tuple[str, ...], int]:
     # Short texts often arise from two neighbouring cells of a table ("4" and "1" are not 41).
@@ -164,8 +147,8 @@ def _count_excess(
     if len(needle) >= LEAST_LOOSE:
         ways.append({"loose": True, "tight": False})
     for way in ways:
-        counts = {place: n for place, page in pages if (n := page.count_text(needle, **way))}
-        excess = sum(counts.values()) - allowed.count_text(needle, **way) if counts else 0
+        counts = {place: n for place, page in pages if (n := page.count_occurrences(needle, **way))}
+        excess = sum(counts.values()) - allowed.count_occurrences(needle, **way) if counts else 0
         if excess > 0:
             return tuple(counts), excess
     return (), 0
@@ -190,29 +173,27 @@ def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
         yield texts
 
 
-def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
+def find_leftovers_in_file(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
     """Return the leftovers that any reader of the format can still read in a file, each text once."""
-    leftovers_by_index: dict[int, Leftover] = {}
+    by_index: dict[int, Leftover] = {}
     for texts in read_views(data, format):
-        for leftover in list_leftovers(texts, covered, expected):
-            leftovers_by_index.setdefault(leftover.index, leftover)
-    return [leftovers_by_index[index] for index in sorted(leftovers_by_index)]
+        by_index = {
+            leftover.index: leftover for leftover in find_leftovers_in_texts(texts, covered, expected)
+        } | by_index
+    return [by_index[index] for index in sorted(by_index)]
 
 
-def check_result(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
+def check_no_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
     """Check that a result contains no covered text more often than allowed.
 
     Raises:
         RefusedContent: it does; the message gives number and places, and quotes nothing.
     """
-    covered_texts = list(dict.fromkeys(covered))
-    if not covered_texts:
-        return
-    leftovers_found = find_leftovers(data, format, covered_texts, expected)
-    if leftovers_found:
-        places = list(dict.fromkeys(place for leftover in leftovers_found for place in leftover.places))
+    texts = list(dict.fromkeys(covered))
+    leftovers = find_leftovers_in_file(data, format, texts, expected) if texts else []
+    if leftovers:
+        places = list(dict.fromkeys(place for leftover in leftovers for place in leftover.places))
         more = f" and {len(places) - 5} more places" if len(places) > 5 else ""
         raise RefusedContent(
-            f"the result still contains {len(leftovers_found)} of {len(covered_texts)} covered texts "
-            f"({', '.join(places[:5])}{more})"
+            f"the result still contains {len(leftovers)} of {len(texts)} covered texts ({', '.join(places[:5])}{more})"
         )

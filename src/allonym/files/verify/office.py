@@ -49,7 +49,7 @@ _USUAL = frozenset(
 _DEEPEST = 4
 
 
-def office_texts(data: bytes) -> Iterator[tuple[str, str]]:
+def read_accepted_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Return (part, text) of all readable text, with tracked changes accepted.
 
     Raises:
@@ -58,13 +58,13 @@ def office_texts(data: bytes) -> Iterator[tuple[str, str]]:
     return _read_package(data, "accepted", "", 0)
 
 
-def rejected_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return (part, text) as :func:`office_texts`, with tracked changes rejected."""
+def read_rejected_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Return (part, text) as :func:`read_accepted_texts`, with tracked changes rejected."""
     return _read_package(data, "rejected", "", 0)
 
 
 def read_raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return (part, text) as :func:`office_texts`, with inserted and deleted text side by side."""
+    """Return (part, text) as :func:`read_accepted_texts`, with inserted and deleted text side by side."""
     return _read_package(data, "raw", "", 0)
 
 
@@ -73,7 +73,7 @@ def _read_package(data: bytes, reading: str, where: str, depth: int) -> Iterator
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield f"{where}zip", archive.comment.decode("latin-1")
             for number, info in enumerate(archive.infolist()):
-                strange = _list_unusual_words(info.filename)
+                strange = _get_unusual_part_name(info.filename)
                 place = where + (f"part {number}" if strange else info.filename)  # errors name the part
                 yield place, " ".join([strange, *_find_strings(info.comment + info.extra)])
                 yield from _read_part(info.filename, archive.read(info), reading, place, depth)
@@ -81,7 +81,7 @@ def _read_package(data: bytes, reading: str, where: str, depth: int) -> Iterator
         raise DataError(f"the result is not an office file ({type(error).__name__})") from None
 
 
-def _list_unusual_words(name: str) -> str:
+def _get_unusual_part_name(name: str) -> str:
     """Return the words of a part's name that are not common to all office files."""
     stem = name.rpartition("/")[2].rpartition(".")[0]
     plain = re.sub(r"\d+$", "", re.sub(r"\.xml$", "", stem))
@@ -118,14 +118,14 @@ def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
         if not isinstance(node.tag, str):
             loose.append(node.text or "")
             continue
-        local = _local_name(node)
+        local = _get_local_name(node)
         loose += _read_attributes(node, local)
-        above = [_local_name(a) for a in node.iterancestors()]
+        above = [_get_local_name(a) for a in node.iterancestors()]
         if local == "p":
             paragraphs[node] = []
         elif "p" in above and (local in ("t", "delText") or (local in _BREAKS and above[0] == "r")):
             if not any(a in _OUT[reading] for a in above):
-                owner = next(a for a in node.iterancestors() if _local_name(a) == "p")
+                owner = next(a for a in node.iterancestors() if _get_local_name(a) == "p")
                 paragraphs[owner].append(_BREAKS.get(local) or node.text or "")
         elif local in ("instrText", "delInstrText") and node.text:
             goes_on = loose and loose[-1].startswith("\0")
@@ -140,7 +140,7 @@ def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
             out[-1] += text
         else:
             out.append(text)
-        goes_on = any(_local_name(e) in _OUT[reading] for e in paragraph.iterfind("{*}pPr/{*}rPr/*"))
+        goes_on = any(_get_local_name(e) in _OUT[reading] for e in paragraph.iterfind("{*}pPr/{*}rPr/*"))
     yield from out
     yield from (text.lstrip("\0") for text in loose)
 
@@ -158,7 +158,7 @@ def _read_attributes(node: Any, local: str) -> Iterator[str]:
     parent = node.getparent()
     if local in _UNSAID:
         return
-    if local == "name" and parent is not None and _local_name(parent) == "style":
+    if local == "name" and parent is not None and _get_local_name(parent) == "style":
         if not any(str(a).endswith("customStyle") for a in parent.attrib):
             return
         yield from (str(value) for value in node.attrib.values() if not _COMMON.fullmatch(value))
@@ -172,7 +172,7 @@ def _read_attributes(node: Any, local: str) -> Iterator[str]:
             yield str(value)
 
 
-def _local_name(node: Any) -> str:
+def _get_local_name(node: Any) -> str:
     return str(node.tag).rpartition("}")[2]
 
 

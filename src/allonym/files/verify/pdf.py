@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from allonym.errors import DataError, MissingExtra
+from allonym.errors import DataError, require_extra
 
 WORD_GAP = -120
 """Least displacement in a TJ array that separates two words, in thousandths of the font's height."""
@@ -19,16 +19,14 @@ _LITERAL = re.compile(rb"\(([^()\\]{3,})\)")
 _RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties")
 
 
-def read_shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return the text of each page as PDFium extracts it, with its links and bookmarks.
+def read_pdfium_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Return (place, text) of what PDFium shows: each page, the metadata, the bookmarks, the names of attachments.
 
     Raises:
         DataError: PDFium cannot open the file.
     """
-    try:
+    with require_extra("PDF", "pdf"):
         import pypdfium2
-    except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
     try:
         file = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError:
@@ -48,19 +46,17 @@ def read_shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
         file.close()
 
 
-def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
+def read_pdfminer_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Return the text of each page as pdfminer.six extracts it.
 
     Raises:
         DataError: pdfminer.six cannot read the file.
     """
-    try:
+    with require_extra("PDF", "pdf"):
         from pdfminer.converter import TextConverter
         from pdfminer.layout import LAParams
         from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
         from pdfminer.pdfpage import PDFPage
-    except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
     try:
         resources = PDFResourceManager()
         for number, page in enumerate(PDFPage.get_pages(io.BytesIO(data))):
@@ -116,10 +112,8 @@ def read_byte_strings(data: bytes) -> Iterator[tuple[str, str]]:
 @contextmanager
 def _open_pdf(data: bytes) -> Iterator[tuple[Any, Any]]:
     """Return the module pikepdf and the open file; errors show only their type."""
-    try:
+    with require_extra("PDF", "pdf"):
         import pikepdf
-    except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
     try:
         with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
             yield pikepdf, pdf

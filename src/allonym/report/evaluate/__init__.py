@@ -1,1 +1,1 @@
-"""The report of an evaluation: one file per section, each made of a measure's plain values."""
+"""The report of an evaluation: sections that are made of a measure's plain values, and the page that holds them."""

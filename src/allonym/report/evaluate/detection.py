@@ -1,14 +1,12 @@
-"""Detection in a report: scores per label, confusion of labels, leaks, agreement of annotators."""
+"""Detection in a report, with the leaks that it leaves, and originals in the outputs of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from allonym.report.numbers import format_number
-from allonym.report.page import Block, Matrix, Notice, Square, Tabs, Text, Tone
-from allonym.report.plots import Axis
-from allonym.report.sections import BarChart, Folded, KeyFigures, RowMark, SectionSpec, ValueTable
-from allonym.report.values import Plain, read_estimate, read_part, read_path, read_rows
+from allonym.report.page import Axis, Block, Matrix, Notice, Square, Tabs, Tag, Text, Tone
+from allonym.report.sections import BarChart, Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
+from allonym.report.values import Plain, format_number, get_nested_value, read_estimate, read_mapping, read_rows
 
 LEVELS = {
     "token": ("Words", "Word by word; punctuation marks do not count."),
@@ -74,7 +72,7 @@ _PRECISION = """
     The same, by information  | tab.weighted  | number.3 | rare words weigh more than frequent ones
 """
 _BENCHMARK_NOTE = (
-    "What is direct or quasi is decided {kinds}; which mentions are one entity {entities}. Weights: {weights}."
+    "What is direct or quasi is decided {kinds}; which mentions are one entity {entities}. Weights: {tab.weights}."
 )
 _KINDS = {
     "gold": "by the annotators",
@@ -88,21 +86,20 @@ _ENTITIES = {
 }
 
 
-def _draw_figures(result: Plain) -> Iterator[Block]:
-    typed = result.get("typed")
-    f1 = read_path(result, f"levels.strict.{'micro' if typed else 'any'}.f1")
-    meaning = "borders and label right" if typed else "borders right; the findings have no types"
-    yield KeyFigures(
-        _FIGURES,
-        {
-            "Mentions that leak": lambda values: _colour_leak(values, "leaks.all.mentions"),
-            "Names still in the text": lambda values: _colour_leak(values, "leaks.all.surfaces"),
-        },
-    ).draw({**result, "f1": f1, "meaning": meaning})
+def _derive_values(result: Plain) -> Plain:
+    typed, tab = result.get("typed"), read_mapping(result, "tab")
+    recall = read_mapping(tab, "recall")
+    return {
+        "f1": get_nested_value(result, f"levels.strict.{'micro' if typed else 'any'}.f1"),
+        "meaning": "borders and label right" if typed else "borders right; the findings have no types",
+        "kinds": _KINDS.get(str(tab.get("kinds"))),
+        "entities": _ENTITIES.get(str(tab.get("entities"))),
+        "recall": recall and [{**read_mapping(recall, name), "name": name} for name in ("direct", "quasi", "all")],
+    }
 
 
 def _colour_leak(result: Plain, path: str) -> Tone:
-    value = read_estimate(read_path(result, path)).value
+    value = read_estimate(get_nested_value(result, path)).value
     return "" if value != value else "good" if value <= 0.02 else "warn" if value <= 0.1 else "bad"
 
 
@@ -119,7 +116,7 @@ def _draw_notices(result: Plain) -> Iterator[Block]:
         ("unmapped", "The gold has labels that the taxonomy does not know: only findings of the same name fit them."),
         ("left_out", "Gold spans that do not count: the label map or the annotators leave them out."),
     ):
-        if counts := read_part(result, name):
+        if counts := read_mapping(result, name):
             order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             yield Notice(text, "note", tuple(f"{label}: {count:,}" for label, count in order))
 
@@ -127,7 +124,7 @@ def _draw_notices(result: Plain) -> Iterator[Block]:
 def _draw_scores(result: Plain) -> Iterator[Block]:
     options = []
     for level, (name, meaning) in LEVELS.items():
-        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(read_part(result, f"levels.{level}"))
+        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(read_mapping(result, f"levels.{level}"))
         options.append((name, (Text(meaning, "muted"), table)))
     yield Tabs("Precision, recall and F1", tuple(options), 1)
 
@@ -138,11 +135,11 @@ def _list_scores(level: Plain) -> list[Plain]:
 
 def _list_leaks(result: Plain) -> list[Plain]:
     averages = {"mean": "mean of the types", "all": "all mentions"}
-    return [*read_rows(result, "leaks.types"), *_list_averages(read_part(result, "leaks"), averages)]
+    return [*read_rows(result, "leaks.types"), *_list_averages(read_mapping(result, "leaks"), averages)]
 
 
 def _list_averages(values: Plain, names: Plain) -> list[Plain]:
-    return [{**read_part(values, key), "name": name, "average": True} for key, name in names.items()]
+    return [{**read_mapping(values, key), "name": name, "average": True} for key, name in names.items()]
 
 
 def _mark_average(row: Plain) -> RowMark:
@@ -150,7 +147,7 @@ def _mark_average(row: Plain) -> RowMark:
 
 
 def _draw_confusion(result: Plain) -> Iterator[Block]:
-    if matrices := read_part(result, "confusion"):
+    if matrices := read_mapping(result, "confusion"):
         options = ((name, (_draw_matrix(matrices[unit], unit),)) for unit, name in UNITS.items() if unit in matrices)
         yield Tabs("What was taken for what", tuple(options))
 
@@ -179,18 +176,8 @@ def _draw_matrix(matrix: Plain, unit: str) -> Matrix:
     return Matrix("", tuple(columns[c] for c in shown), tuple(body), "gold \\ found", "count", None, note)
 
 
-def _draw_benchmark(result: Plain) -> Iterator[Block]:
-    tab = read_part(result, "tab")
-    if recall := read_part(tab, "recall"):
-        names = {"kinds": _KINDS.get(str(tab.get("kinds"))), "entities": _ENTITIES.get(str(tab.get("entities")))}
-        lines = [{**read_part(recall, name), "name": name} for name in ("direct", "quasi", "all")]
-        title = "Recall as in the Text Anonymization Benchmark"
-        yield ValueTable(title, lambda _: lines, _RECALL, _BENCHMARK_NOTE).draw({**tab, **names})
-        yield KeyFigures(_PRECISION).draw(result)
-
-
 def _list_agreement(result: Plain) -> list[Plain]:
-    return [{"name": name, "value": read_path(result, f"agreement.{key}")} for key, name in _AGREEMENT.items()]
+    return [{"name": name, "value": get_nested_value(result, f"agreement.{key}")} for key, name in _AGREEMENT.items()]
 
 
 detection_section = SectionSpec(
@@ -198,7 +185,13 @@ detection_section = SectionSpec(
     "detection",
     "levels",
     (
-        _draw_figures,
+        KeyFigures(
+            _FIGURES,
+            {
+                "Mentions that leak": lambda values: _colour_leak(values, "leaks.all.mentions"),
+                "Names still in the text": lambda values: _colour_leak(values, "leaks.all.surfaces"),
+            },
+        ),
         _draw_notices,
         _draw_scores,
         _draw_confusion,
@@ -218,7 +211,8 @@ detection_section = SectionSpec(
             mark=_mark_average,
             when="leaks.types",
         ),
-        _draw_benchmark,
+        ValueTable("Recall as in the Text Anonymization Benchmark", "recall", _RECALL, _BENCHMARK_NOTE, when="recall"),
+        KeyFigures(_PRECISION, when="recall"),
         Folded(
             "Agreement of {agreement.annotators} annotators in {agreement.documents} texts",
             (
@@ -231,5 +225,120 @@ detection_section = SectionSpec(
             ),
             when="agreement",
         ),
+    ),
+    _derive_values,
+)
+
+
+_SHOWN = 25
+_FORMS = {
+    "whole": "all of it",
+    "part": "a part",
+    "shortened": "shortened",
+    "edited": "one letter another",
+    "initials": "initials alone",
+}
+_LEAD = (
+    "{outputs:,} outputs of a model were searched for {all.originals:,} originals by keyed digests: in any case and "
+    "grouping, in part, shortened, with one letter another."
+)
+_NONE = "No original was found. Up to {all.outputs.high:share.2} of such outputs may hold one, by the interval."
+_GENERATIONS_FIGURES = """
+    Outputs with an original       | all.outputs    | share.1 | 0 is wanted
+    With one that identifies alone | direct.outputs | share.1 | direct identifiers
+    Originals that turn up         | all.leaked     | share.1 | of {all.originals:,}
+    Beyond the baseline | all.excess | share.1 | less the {baseline:,} texts that never saw the data | baseline
+"""
+_LABELS = """
+    Label          | label
+    Originals      | originals   | count
+    Of them leaked | leaked      | share.1  | In part only where no other original has that part
+    Outputs with one | outputs   | share.1
+    Baseline       | baseline    | share.1  | | baseline
+    Difference     | excess      | share.1  | | baseline
+    Places         | occurrences | count
+    By chance      | chance      | number.2 | Places that word frequencies alone would lead one to expect
+    Common words   | common      | count    | Not in the numbers before
+    Initials       | initials    | count    | In capitals, alone; not in the numbers before
+"""
+_PLACES = """
+    Output | output
+    From   | start | count
+    To     | end   | count
+    Label  | label
+    Form   | form
+           | tag
+"""
+_READING = (
+    "An original is in an output where some words have the digest of the original or of a variant. Case, diacritics "
+    "and punctuation do not matter, and digits may be spoken. With one letter another, words that a dictionary knows "
+    "do not count. What is a common word, or made of common ones, and initials alone are counted apart: they occur in "
+    "any text. A rare name may still be there by chance, or because the prompt held it: compare with a model that "
+    "never saw the data. Only what the vault keeps is looked for: what was suppressed, masked or hashed is not in it."
+)
+
+
+def _make_count_colour(path: str) -> Callable[[Plain], Tone]:
+    return lambda result: "bad" if get_nested_value(result, path) else "good"
+
+
+def _list_label_leaks(result: Plain) -> list[Plain]:
+    lines = [
+        *read_rows(result, "labels"),
+        read_mapping(result, "direct"),
+        {**read_mapping(result, "all"), "total": True},
+    ]
+    return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
+
+
+def _mark_total(row: Plain) -> RowMark:
+    return "chosen" if row.get("total") else ""
+
+
+def _list_leak_forms(result: Plain) -> list[Plain]:
+    counts = read_mapping(result, "all.kinds")
+    return [{"name": name, "count": counts[form]} for form, name in _FORMS.items() if counts.get(form)]
+
+
+def _list_leak_places(result: Plain) -> list[Plain]:
+    return [
+        {**row, "form": _FORMS.get(str(row.get("kind")), ""), "tag": _tag_leak(row)}
+        for row in read_rows(result, "places")
+    ]
+
+
+def _tag_leak(row: Plain) -> Tag:
+    is_separate = row.get("common") or row.get("kind") == "initials"
+    return Tag("counted apart", "muted") if is_separate else Tag("leak", "bad")
+
+
+def _describe_unlisted_leaks(result: Plain) -> str:
+    more = int(result.get("found") or 0) - len(read_rows(result, "places"))
+    return f"{more:,} more are not listed." if more > 0 else ""
+
+
+generations_section = SectionSpec(
+    "Originals in generations",
+    "generations",
+    "all",
+    (
+        Paragraph(_LEAD, "lead"),
+        KeyFigures(
+            _GENERATIONS_FIGURES,
+            {
+                "Outputs with an original": _make_count_colour("all.occurrences"),
+                "With one that identifies alone": _make_count_colour("direct.occurrences"),
+            },
+        ),
+        Warn(_NONE, when=lambda result: not get_nested_value(result, "all.occurrences")),
+        ValueTable("By label", _list_label_leaks, _LABELS, shown=_SHOWN, mark=_mark_total),
+        ValueTable(
+            "In which form",
+            _list_leak_forms,
+            "Form | name \n Places | count | count",
+            lambda result: "" if _list_leak_forms(result) else "None.",
+        ),
+        ValueTable("Where", _list_leak_places, _PLACES, _describe_unlisted_leaks, _SHOWN),
+        Folded("How to read this", (Paragraph(_READING),)),
     ),
 )

@@ -1,10 +1,33 @@
-"""The result table of an intruder: rates over all texts, per group and per subject (P3 Tables 3, 4 and 7)."""
+"""Intruders in a report: programs, people, language models and a red team that try to find whom texts are about."""
 
 from __future__ import annotations
 
-from allonym.report.plots import Axis
-from allonym.report.sections import BarChart, Folded, Paragraph, Parts, SectionSpec, ValueTable
-from allonym.report.values import Plain, list_rows, read_part, read_rows
+from collections.abc import Iterator
+from dataclasses import replace
+
+from allonym.report.page import Axis, Block, Chart, Guide, Matrix, Point, Series, Square, Tone
+from allonym.report.sections import (
+    BarChart,
+    Folded,
+    KeyFigures,
+    Paragraph,
+    Parts,
+    SectionSpec,
+    SideBySide,
+    ValueTable,
+    Warn,
+    draw_parts,
+)
+from allonym.report.values import (
+    Plain,
+    format_number,
+    get_missing_reason,
+    get_nested_value,
+    has_estimate,
+    read_estimate,
+    read_mapping,
+    read_rows,
+)
 
 _RATES = """
     Texts      | texts      | count
@@ -29,11 +52,11 @@ _ATTRIBUTES_LEAD = (
 
 
 def _list_groups(result: Plain) -> list[Plain]:
-    return [{**group, "name": str(group.get("name") or "no group")} for group in list_rows(result, "groups")]
+    return [{**group, "name": str(group.get("name") or "no group")} for group in read_rows(result, "groups")]
 
 
 def _list_groups_and_all(result: Plain) -> list[Plain]:
-    return [*_list_groups(result), {**read_part(result, "all"), "name": "all texts"}]
+    return [*_list_groups(result), {**read_mapping(result, "all"), "name": "all texts"}]
 
 
 def _list_ranks(result: Plain) -> list[Plain]:
@@ -42,7 +65,7 @@ def _list_ranks(result: Plain) -> list[Plain]:
 
 
 def _list_attributes(result: Plain) -> list[Plain]:
-    lines = [*list_rows(result, "attributes"), *filter(None, [read_part(result, "all")])]
+    lines = [*read_rows(result, "attributes"), *filter(None, [read_mapping(result, "all")])]
     return [{**row, "name": str(row.get("attribute") or "all")} for row in lines]
 
 
@@ -73,5 +96,301 @@ attributes_section = SectionSpec(
     (
         Paragraph(_ATTRIBUTES_LEAD),
         ValueTable("How often attributes were inferred", _list_attributes, _ATTRIBUTES),
+    ),
+)
+
+
+BEFORE, AFTER = 7, 0
+_KNOWS = {
+    "original": "original texts",
+    "anonymised": "anonymised texts, as they are released,",
+    "both": "texts, before and after anonymisation,",
+}
+_FEATURES = {
+    "words": "n-grams of words",
+    "characters": "n-grams of characters",
+    "both": "n-grams of words and of characters",
+    "encoder": "vectors of a sentence encoder",
+    "all": "n-grams of words and of characters, and vectors of a sentence encoder",
+}
+_RELEASED = (
+    "An intruder who has learnt from the released texts of others about the same subjects, or from texts that were "
+    "anonymised by the same means, finds {released.all.after:share.1} [{released.all.after.low:share.1}, "
+    "{released.all.after.high:share.1}] after anonymisation."
+)
+_UNJUDGED = "{unjudged:,} texts are left out: there is no other text about their subject to learn from."
+_LINKAGE_RATES = """
+    Group     | name
+    Texts     | texts            | count    | Texts that were judged
+    Subjects  | subjects         | count    | Candidates among whom the intruder chose
+    Before    | before           | share.1  | Share of original texts whose subject comes first
+    After     | after            | share.1  | The same after anonymisation
+    Change    | change           | share.1  | After less before, paired
+    Blind     | chance.value     | share.1  | The subject with most texts, guessed for all
+"""
+_TOP = "First {k} | top.{k}.after | share.1 | Subject among the first {k}, after anonymisation\n"
+_RANKS = """
+    1 / rank  | reciprocal.after | number.3 | Mean reciprocal rank after anonymisation: 1 where all subjects come first
+    McNemar p | test.exact       | p        | Exact: were as many found after as before?
+"""
+_TERMS = """
+    Subject            | subject
+    Group              | group
+    Where it was found | found  | | Terms that spoke most for the subject, the strongest first
+    Where it was not   | missed | | Terms that spoke for the subject, and were not enough
+"""
+
+
+def _write_lead(result: Plain) -> str:
+    source = (
+        f"other people's {_KNOWS.get(str(result.get('knows')), 'texts')} about the same subjects; it never learns from "
+        "a text that it judges, nor from a copy"
+        if result.get("folds")
+        else "a background of texts about the same subjects, without copies of what it judges"
+    )
+    features = _FEATURES.get(str(result.get("features")), str(result.get("features")))
+    return (
+        f"A program links each text to the subject whose other texts it is most like. It has learnt from {source}. "
+        f"It looks at {features}. It knows more than people who guess from the open world, and is no bound: "
+        "whoever knows other things may find others."
+    )
+
+
+def _list_linkage_groups(result: Plain) -> list[Plain]:
+    groups = [*read_rows(result, "groups"), read_mapping(result, "all")]
+    return [{**group, "name": str(group.get("name") or "all texts")} for group in groups]
+
+
+def _write_rate_fields(result: Plain) -> str:
+    ks = sorted({int(k) for group in _list_linkage_groups(result) for k in read_mapping(group, "top")} - {1})
+    return _LINKAGE_RATES + "".join(_TOP.format(k=k) for k in ks) + _RANKS
+
+
+def _has_linkage_result(result: Plain) -> bool:
+    return has_estimate(get_nested_value(result, "all.after"))
+
+
+def _draw_rank_curve(result: Plain) -> Iterator[Block]:
+    curve = read_rows(result, "all.curve")
+    if len(curve) < 2 or not _has_linkage_result(result):
+        return
+    series = []
+    for name, slot in (("before", BEFORE), ("after", AFTER)):
+        points = (
+            Point(
+                float(p["k"]),
+                read_estimate(p.get(name)).value,
+                f"first {p['k']}",
+                ((name, read_estimate(p.get(name))),),
+            )
+            for p in curve
+        )
+        series.append(Series(name.capitalize(), tuple(points), slot, "full"))
+    most = float(curve[-1]["k"])
+    yield Chart(
+        "Rank curve: how many subjects must be looked at",
+        Axis("First k subjects", "count", 1, most),
+        Axis("Texts whose subject is among them", "share", 0, 1),
+        tuple(series),
+        (Guide("blind order", ((1.0, 1 / most), (most, 1.0))),),
+        f"Share of texts whose subject is among the first k, up to all {format_number(most, 'count')} candidates.",
+        "lower right",
+    )
+
+
+def _list_terms(result: Plain) -> list[Plain]:
+    lists = ("found", "missed")
+    return [
+        {**row, **{name: [term for term, _ in row.get(name) or ()] for name in lists}}
+        for row in read_rows(result, "terms")
+    ]
+
+
+def _explain_missing_linkage(result: Plain) -> str:
+    return get_missing_reason(get_nested_value(result, "all.after")).capitalize() + "."
+
+
+linkage_section = SectionSpec(
+    "Intruder: record linkage",
+    "linkage",
+    "all",
+    (
+        Paragraph(_write_lead),
+        Paragraph(_RELEASED, when="released.all.after"),
+        Paragraph(_UNJUDGED, "muted", when="unjudged"),
+        BarChart(
+            "Texts whose subject comes first",
+            Axis("Share of texts", "share", 0, 1),
+            _list_linkage_groups,
+            f"Before | before | .{BEFORE} \n After | after | .{AFTER}",
+            "chance",
+            "guessing blindly",
+            "Before and after anonymisation, with the rate of guessing blindly.",
+            "Whiskers: Wilson, 95 %. The tick is the subject with most texts, guessed for all.",
+            when="all.after",
+        ),
+        ValueTable(
+            "Found before and after",
+            _list_linkage_groups,
+            _write_rate_fields,
+            "Below each value: its 95 % interval.",
+            when=_has_linkage_result,
+        ),
+        _draw_rank_curve,
+        Paragraph(_explain_missing_linkage, "muted", when=lambda result: not _has_linkage_result(result)),
+        Folded(
+            "The table that all intruders share, anonymised texts",
+            (*RATES, replace(SUBJECTS, texts=True)),
+            "results",
+            when="results.all",
+        ),
+        Folded(
+            "What gave subjects away",
+            (ValueTable("", _list_terms, _TERMS, "Anonymised texts; as P3 Tables 5, 6 and 8, from a program.", 30),),
+            texts=True,
+            when="terms",
+        ),
+    ),
+)
+
+
+_METHOD = (
+    "A guess counts by the cosine of its characters with those of the true name; the judgements of a text are "
+    "averaged, and the text counts as identified where that reaches {cut:g}. Whoever names nobody has a similarity of "
+    "0."
+)
+_PEOPLE = "{judges:,} judge{judges:s} made {judgements:,} judgements. " + _METHOD
+_MODEL = "A language model made {judgements:,} judgements. " + _METHOD
+_FIGURES = """
+    Identified           | results.all.identified | share.2 | share of the texts
+    Found by any judge   | found_by_any | share.2  | of the texts, by at least one judge, without averaging
+    Claims that are true | trusted      | share.1  | of those who said yes
+    Judges agree         | alike        | number.2 | Krippendorff's alpha: 1 always, 0 by chance
+"""
+_TRUTH = {
+    "per_text": "judgements a text, mean and SD",
+    "agreement": "share of judgements that agree",
+    "chance_corrected": "Cohen's kappa",
+    "by_chance": "right by mere likeness of names",
+}
+_TRUTH_NOTE = (
+    "P3 reports the share; where few are found it is high by chance, kappa is not. The last line says how often a "
+    "guess passes for another subject, since only the characters of names are counted."
+)
+_SENSITIVE = "The following words are from what people wrote, and may identify somebody."
+
+
+def _are_judges_people(result: Plain) -> bool:
+    return bool(get_nested_value(result, "results.intruder") == "people")
+
+
+def _draw_results(result: Plain) -> Iterator[Block]:
+    yield from draw_parts((*RATES, SUBJECTS), read_mapping(result, "results"))
+
+
+def _count_claims(result: Plain) -> int:
+    return sum(int(count) for count in read_mapping(result, "claims").values())
+
+
+def _draw_claims(result: Plain) -> Iterator[Block]:
+    claims, total = read_mapping(result, "claims"), _count_claims(result)
+
+    def draw_line(name: str) -> tuple[Square, ...]:
+        counts = (int(claims.get(f"{name}_{truth}") or 0) for truth in ("right", "wrong"))
+        return tuple(Square(count, count / total) for count in counts)
+
+    lines = (("said yes", draw_line("claimed")), ("said no", draw_line("denied")))
+    yield Matrix("What judges said of themselves", ("found", "not found"), lines, "judgements", "count")
+
+
+def _list_truth_rates(result: Plain) -> list[Plain]:
+    return [{"name": name, "value": result.get(key)} for key, name in _TRUTH.items()]
+
+
+def _list_people_terms(result: Plain) -> list[Plain]:
+    return [{"name": name, "terms": [term for term, _ in pairs]} for name, pairs in result.items()]
+
+
+_NGRAMS = "N-gram | 0 \n Times | 1 | count"
+people_section = SectionSpec(
+    lambda result: f"{'People who' if _are_judges_people(result) else 'A language model that'} tried to identify",
+    lambda result: "people" if _are_judges_people(result) else "language-model",
+    "results.all",
+    (
+        Paragraph(_PEOPLE, when=_are_judges_people),
+        Paragraph(_MODEL, when=lambda result: not _are_judges_people(result)),
+        KeyFigures(_FIGURES),
+        Warn("{unread:,} texts have no judgement and are in no rate.", "warning", when="unread"),
+        _draw_results,
+        SideBySide(
+            (
+                _draw_claims,
+                ValueTable("Said and true", _list_truth_rates, "What | name \n Value | value | number.3", _TRUTH_NOTE),
+            ),
+            when=_count_claims,
+        ),
+        Warn(_SENSITIVE, "sensitive", texts=True, when="terms"),
+        SideBySide(
+            (
+                ValueTable("What revealed the person", "terms.revealed_all", _NGRAMS),
+                ValueTable("What was learnt where nobody was found", "terms.kept_all", _NGRAMS),
+            ),
+            texts=True,
+            when="terms",
+        ),
+        *(
+            Folded(
+                title,
+                (ValueTable(title, _list_people_terms, "Subject | name \n Most frequent n-grams | terms"),),
+                f"terms.{name}",
+                texts=True,
+                when=f"terms.{name}",
+            )
+            for name, title in (
+                ("revealed", "What revealed each subject"),
+                ("kept", "What was learnt of each subject"),
+            )
+        ),
+    ),
+)
+
+
+def _colour_identified(result: Plain) -> Tone:
+    achieved = result.get("achieved")
+    return "good" if achieved else "bad" if achieved is False else ""
+
+
+_RED_TEAM_FIGURES = """
+    Fully anonymised    | total.clean      | share.1 | of {total.conversations}
+    Something left      | total.residual   | share.1
+    Somebody identified | total.identified | share.1 | the goal is none
+"""
+_STRATA = """
+    Stratum             | name
+    Reviewed            | conversations | count
+    Fully anonymised    | clean         | share.1
+    Something left      | residual      | share.1
+    Somebody identified | identified    | share.1
+"""
+_LEAD = "People tried to identify the speakers in a sample of the anonymised conversations (P2, section 4.5)."
+_OPEN = "{open:,} conversation{open:s} of the sample {open:was} not reviewed and so not counted."
+_READING = (
+    "That nobody was identified holds for these people, this sample and this effort. The upper end of the interval is "
+    "what the sample cannot rule out."
+)
+_AGREEMENT = "Agreement | agreement | share.1 | on {twice:,} reviewed twice"
+
+red_team_section = SectionSpec(
+    "Red team",
+    "red-team",
+    "total",
+    (
+        Paragraph(_LEAD, "lead"),
+        KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": _colour_identified}),
+        Warn(_OPEN, "warning", when="open"),
+        ValueTable("By stratum", lambda r: [*read_rows(r, "strata"), read_mapping(r, "total")], _STRATA, when="strata"),
+        ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),
+        KeyFigures(_AGREEMENT, when="twice"),
+        Paragraph(_READING, "muted"),
     ),
 )

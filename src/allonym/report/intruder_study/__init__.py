@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from allonym.report.pages import embed_resources, load_templates, read_resource
+from allonym.report.html import load_templates, make_template_values, read_resource
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -81,7 +81,7 @@ def study_page(
         least=least,
         fictitious=fictitious,
         footer="This file holds everything it shows and asks no other computer for anything.",
-        **embed_resources(style, read_resource("intruder_study/templates/study.js")),
+        **make_template_values(style, read_resource("intruder_study/templates/study.js")),
     )
 
 

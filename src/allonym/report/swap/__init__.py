@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from allonym.report.page import Facts, Notice, Page, Section, Settings, Text
-from allonym.report.swap.clusters import clusters_section
-from allonym.report.swap.grid import grid_section
-from allonym.report.swap.intruders import intruders_section
-from allonym.report.swap.passages import SENSITIVE, passages_section
-from allonym.report.swap.releases import releases_section
-from allonym.report.swap.summary import draw_summary
-from allonym.report.swap.uniqueness import uniqueness_section
+from allonym.report.page import Notice, Page, Section, Settings, Text
+from allonym.report.swap.clusters import clusters_section, uniqueness_section
+from allonym.report.swap.intruders import SENSITIVE, intruders_section, passages_section
+from allonym.report.swap.releases import grid_section, releases_section
+from allonym.report.swap.summary import draw_summary, written_section
 from allonym.report.swap.values import shorten_powers
-from allonym.report.swap.written_release import written_section
-from allonym.report.values import Plain, flatten_settings, read_part
+from allonym.report.values import Plain, flatten_settings, format_seconds, read_mapping, read_rows
 
 LIMITS = (
     "Named entity swapping hides which entities occur together. It does not change how somebody writes, what a "
@@ -24,6 +20,11 @@ LIMITS = (
     " 2505.21128."
 )
 
+SECTIONS = (
+    *(releases_section, intruders_section, uniqueness_section, clusters_section),
+    *(grid_section, passages_section, written_section),
+)
+
 
 def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page:
     """The report of a search as a page.
@@ -33,38 +34,34 @@ def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page
         texts: whether anything of the corpus's text shows: passages, words of clusters, terms that gave a class away.
         passages: most passages that the reader shows.
     """
-    title = str(result.get("title") or "Named entity swapping")
-    drawn = [
-        releases_section(result),
-        intruders_section(result, texts=texts),
-        uniqueness_section(result),
-        clusters_section(result, texts=texts),
-        grid_section(result),
-        passages_section(result, most=passages) if texts else None,
-        written_section(result),
-        _draw_settings(result),
-        Section("What this does not cover", (Text(LIMITS),), "limits"),
-    ]
+    title, warnings = str(result.get("title") or "Named entity swapping"), result.get("warnings") or ()
+    values = {**(result if texts else _remove_texts(result)), "passages": passages}
+    drawn = [section(values, texts=texts) for section in SECTIONS]
+    drawn += [_draw_settings(result), Section("What this does not cover", (Text(LIMITS),), "limits")]
     sections = tuple(section for section in drawn if section is not None)
     lead = list(draw_summary(result))
     if any(section.anchor == "texts" for section in sections):
         lead.append(Notice(SENSITIVE, "sensitive"))
-    if warnings := tuple(shorten_powers(warning) for warning in result.get("warnings") or ()):
-        title_of_warnings = f"{len(warnings)} remark{'s' * (len(warnings) > 1)} of the search"
-        lead.append(Notice(title_of_warnings, "warning", warnings))
+    if warnings:
+        heading = f"{len(warnings)} remark{'s' * (len(warnings) > 1)} of the search"
+        lead.append(Notice(heading, "warning", tuple(map(shorten_powers, warnings))))
     return Page(title, sections, str(result.get("created") or ""), tuple(lead))
 
 
+def _remove_texts(result: Plain) -> Plain:
+    """Return the result without anything of the corpus's text."""
+    attacks = [{**attack, "terms": ()} for attack in read_rows(result, "attacks")]
+    clusters = [{**cluster, "words": ()} for cluster in read_rows(result, "mixture.clusters")]
+    mixture = {**read_mapping(result, "mixture"), "clusters": clusters}
+    return {**result, "outcomes": (), "attacks": attacks, "mixture": mixture}
+
+
 def _draw_settings(result: Plain) -> Section | None:
-    groups: list[tuple[str, Facts]] = []
-    loose: list[Facts] = []
-    for name, value in read_part(result, "settings").items():
-        if facts := flatten_settings(value):
-            groups.append((str(name), facts))
-        else:
-            loose.append(flatten_settings({name: value}))
-    if loose:
-        groups.insert(0, ("", tuple(fact for facts in loose for fact in facts)))
-    if timings := read_part(result, "timings"):
-        groups.append(("Seconds per stage", tuple((str(k), f"{float(v):,.1f}") for k, v in timings.items())))
+    settings = read_mapping(result, "settings").items()
+    named = [(str(name), flatten_settings(value)) for name, value in settings]
+    loose = [
+        fact for name, value in settings if not flatten_settings(value) for fact in flatten_settings({name: value})
+    ]
+    seconds = format_seconds(read_mapping(result, "timings"))
+    groups = [(name, facts) for name, facts in (("", tuple(loose)), *named, ("Seconds per stage", seconds)) if facts]
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None

@@ -1,15 +1,27 @@
-"""The mixture: a map of its clusters, their table, and the criteria by which number and family were chosen."""
+"""The statistics of a search: the mixture and its clusters, and the marginal tables with their Ewens-Pitman fits.
+
+A map of the clusters, their table, and the criteria by which number and family were chosen; then how unique the chunks
+are by each set of categories, over the population sizes (P1 Table 1).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal
 
-from allonym.report.numbers import format_number
-from allonym.report.page import Block, Cell, Facts, Notice, Section, Tag, Text
-from allonym.report.plots import Axis, Bubble, Bubbles, Chart, Point, Series
-from allonym.report.sections import ValueTable
-from allonym.report.values import Plain, list_rows, read_part, read_path
+from allonym.report import page
+from allonym.report.sections import Paragraph, SectionSpec, ValueTable
+from allonym.report.swap.values import (
+    assign_colours,
+    choose_risk_key,
+    is_asymptotic,
+    map_by_population,
+    mark_categories,
+    name_categories,
+    read_categories,
+    shorten_powers,
+)
+from allonym.report.values import Plain, format_number, format_power, get_nested_value, read_mapping, read_rows
 
 FAMILIES = {"pkbd": "Poisson kernel-based", "spcauchy": "spherical Cauchy"}
 SHORT = {"pkbd": "PKB", "spcauchy": "spherical Cauchy"}
@@ -20,52 +32,35 @@ _FIELDS = """
     Weight          | weight    | share.1
     Concentration ρ | rho       | number.4 | 0: no direction, near 1: all alike
     Remarks         | remark
+    Words that stand out | words | | | texts mixture.clusters
 """
 _FACTS = {"size": "Chunks", "documents": "Documents", "weight": "Weight", "rho": "Concentration ρ"}
 
 
-def clusters_section(result: Plain, *, texts: bool = True) -> Section | None:
-    """Clusters as a map and as a table; words of the corpus may be left out."""
-    mixture = read_part(result, "mixture")
-    clusters, fits = list_rows(mixture, "clusters"), list_rows(mixture, "selection")
-    if not texts:
-        clusters = [{**cluster, "words": ()} for cluster in clusters]
-    blocks: list[Block] = []
-    if clusters:
-        fields = _FIELDS + ("Words that stand out | words" if texts else "")
-        table = ValueTable("Clusters", lambda _: _list_clusters(clusters), fields, shown=25)
-        blocks += [
-            _describe_mixture(result, mixture),
-            *_draw_copies_warning(clusters),
-            _draw_map(clusters),
-            table.draw(result),
-        ]
-    if fits:
-        criterion = str(read_path(result, "settings.mixture.criterion") or "bic")
-        blocks.append(_draw_criteria(mixture, fits, len(clusters), criterion))
-    return Section("Clusters", tuple(blocks), "clusters") if blocks else None
-
-
-def _describe_mixture(result: Plain, mixture: Plain) -> Text:
+def _describe_mixture(result: Plain) -> str:
+    mixture = read_mapping(result, "mixture")
     text = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
-    if read_path(result, "settings.exchange.beyond"):
+    if get_nested_value(result, "settings.exchange.beyond"):
         text += "; those that find no partner there look in all clusters"
     family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
-    text += f". A {family} mixture has {len(list_rows(mixture, 'clusters'))} clusters"
+    text += f". A {family} mixture has {len(read_rows(mixture, 'clusters'))} clusters"
     if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
         text += f"; its log-likelihood is {format_number(float(likelihood), 'number', 1)}"
-    return Text(f"{text}.")
+    return f"{text}."
 
 
-def _draw_copies_warning(clusters: list[Plain]) -> Iterator[Notice]:
-    if numbers := [str(i) for i, cluster in enumerate(clusters, 1) if cluster.get("degenerate")]:
-        names = ", ".join(numbers)
-        yield Notice(
+def _draw_copies_warning(result: Plain) -> Iterator[page.Block]:
+    clusters = read_rows(result, "mixture.clusters")
+    if names := ", ".join(str(i) for i, cluster in enumerate(clusters, 1) if cluster.get("degenerate")):
+        yield page.Notice(
             f"At the cap of concentration, so copies of one text rather than a topic: cluster {names}.", "warning"
         )
 
 
-def _draw_map(clusters: list[Plain]) -> Bubbles:
+def _draw_map(result: Plain) -> Iterator[page.Block]:
+    clusters = read_rows(result, "mixture.clusters")
+    if not clusters:
+        return
     rhos = [float(cluster.get("rho") or 0) for cluster in clusters]
     low, high = min(rhos), max(rhos)
     bubbles = []
@@ -73,9 +68,9 @@ def _draw_map(clusters: list[Plain]) -> Bubbles:
         x, y, size = (float(cluster.get(name) or 0) for name in ("x", "y", "size"))
         level = (rho - low) / (high - low) if high > low else 0.5
         words = ", ".join(str(word) for word in (cluster.get("words") or ())[:3])
-        degenerate = bool(cluster.get("degenerate"))
-        bubbles.append(Bubble(x, y, size, level, f"Cluster {number}", words, _list_cluster_facts(cluster), degenerate))
-    return Bubbles(
+        facts, degenerate = _list_cluster_facts(cluster), bool(cluster.get("degenerate"))
+        bubbles.append(page.Bubble(x, y, size, level, f"Cluster {number}", words, facts, degenerate))
+    yield page.Bubbles(
         "Map of the clusters",
         tuple(bubbles),
         "chunks of the cluster",
@@ -85,47 +80,52 @@ def _draw_map(clusters: list[Plain]) -> Bubbles:
     )
 
 
-def _list_cluster_facts(cluster: Plain) -> Facts:
+def _list_cluster_facts(cluster: Plain) -> page.Facts:
     facts = tuple((label, cluster.get(name)) for name, label in _FACTS.items())
     words = ", ".join(str(word) for word in cluster.get("words") or ())
     return (*facts, ("Words", words)) if words else facts
 
 
-def _list_clusters(clusters: list[Plain]) -> list[Plain]:
+def _list_clusters(result: Plain) -> list[Plain]:
     lines: list[Plain] = []
-    for number, cluster in enumerate(clusters, 1):
-        remark: Cell = ""
+    for number, cluster in enumerate(read_rows(result, "mixture.clusters"), 1):
+        remark: page.Cell = ""
         if cluster.get("degenerate"):
-            remark = Tag("at the cap", "warn")
+            remark = page.Tag("at the cap", "warn")
         elif cluster.get("documents") == 1:
-            remark = Tag("one document", "warn")
+            remark = page.Tag("one document", "warn")
         lines.append({**cluster, "number": number, "remark": remark})
     return lines
 
 
-def _draw_criteria(mixture: Plain, fits: list[Plain], remaining: int, criterion: str) -> Chart:
+def _draw_criteria(result: Plain) -> Iterator[page.Block]:
+    mixture, fits = read_mapping(result, "mixture"), read_rows(result, "mixture.selection")
+    if not fits:
+        return
+    criterion = str(get_nested_value(result, "settings.mixture.criterion") or "bic")
+    remaining = len(read_rows(result, "mixture.clusters"))
     index = mixture.get("chosen")
-    usable = (fit for fit in fits if _is_usable(fit, criterion))
+    usable = (fit for fit in fits if _is_usable_fit(fit, criterion))
     best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
-    series: dict[tuple[str, str], list[Point]] = {}
+    series: dict[tuple[str, str], list[page.Point]] = {}
     for fit in sorted(fits, key=_read_cluster_count):
         family = str(fit.get("family", mixture.get("family", "")))
         label = f"{FAMILIES.get(family, family)}, K = {_read_cluster_count(fit)}"
         for name in ("bic", "icl"):
             if isinstance(value := fit.get(name), (int, float)):
-                mark: Literal["", "chosen", "hollow"] = "" if _is_usable(fit, name) else "hollow"
+                mark: Literal["", "chosen", "hollow"] = "" if _is_usable_fit(fit, name) else "hollow"
                 if fit is best and name == criterion:
                     mark = "chosen"
-                facts = ((name.upper(), float(value)), *_list_remarks(fit))
-                point = Point(_read_cluster_count(fit), float(value), label, facts, mark)
+                facts = ((name.upper(), float(value)), *_list_fit_remarks(fit))
+                point = page.Point(_read_cluster_count(fit), float(value), label, facts, mark)
                 series.setdefault((family, name), []).append(point)
     names = sorted({family for family, _ in series})
-    return Chart(
+    yield page.Chart(
         "Number of clusters and family",
-        Axis("Clusters K at the start", "count"),
-        Axis("Criterion, the lower the better", "number"),
+        page.Axis("Clusters K at the start", "count"),
+        page.Axis("Criterion, the lower the better", "number"),
         tuple(
-            Series(
+            page.Series(
                 f"{name.upper()}, {SHORT.get(family, family)}",
                 tuple(points),
                 2 * names.index(family) + (name == "icl"),
@@ -143,8 +143,8 @@ def _read_cluster_count(fit: Plain) -> int:
     return int(fit.get("k") or fit.get("clusters") or 0)
 
 
-def _list_remarks(fit: Plain) -> Facts:
-    facts: Facts = (("Clusters left", fit["left"]),) if "left" in fit else ()
+def _list_fit_remarks(fit: Plain) -> page.Facts:
+    facts: page.Facts = (("Clusters left", fit["left"]),) if "left" in fit else ()
     if not fit.get("converged", True):
         return (*facts, ("Remark", "did not converge"))
     if count := fit.get("degenerate"):
@@ -152,5 +152,136 @@ def _list_remarks(fit: Plain) -> Facts:
     return facts
 
 
-def _is_usable(fit: Plain, name: str) -> bool:
+def _is_usable_fit(fit: Plain, name: str) -> bool:
     return isinstance(fit.get(name), (int, float)) and bool(fit.get("converged", True)) and not fit.get("degenerate")
+
+
+clusters_section = SectionSpec(
+    "Clusters",
+    "clusters",
+    lambda result: read_rows(result, "mixture.clusters") or read_rows(result, "mixture.selection"),
+    (
+        Paragraph(_describe_mixture, when="mixture.clusters"),
+        _draw_copies_warning,
+        _draw_map,
+        ValueTable("Clusters", _list_clusters, _FIELDS, shown=25, when="mixture.clusters"),
+        _draw_criteria,
+    ),
+)
+
+
+_LEAD = (
+    "For every set of categories the chunks are counted by the entities they hold. How many cells hold a single chunk, "
+    "and how the larger cells are spread, says how many of these uniques would still be unique in a population of N "
+    "such texts (the Ewens-Pitman sampling formula)."
+)
+_INTERVALS = "Below each value: its 95 % interval."
+_FITS = """
+    Counted by   | key
+    θ            | theta   | number.2 | Strength of the Ewens-Pitman formula, 95 % interval
+    α            | alpha   | number   | Discount: near 1, new values keep coming; 95 % interval
+    s₁ / n       | share   | share.1  | Sample uniques, of all chunks
+    s₁           | singles | count    | Cells of one chunk: sample uniques
+    s₂           | doubles | count    | Cells of two chunks
+    Of one value | alone   | count    | Cells all of whose chunks have one protected value: they point to it
+    Cells k      | k       | count    | Cells that hold any chunk
+    Chunks n     | n       | count    | Chunks that are counted
+    Log-likelihood | log_likelihood | number.1 | Of (2.10)
+    Fit          | fit     |          | interior: the maximum lies inside; else at which edge it lies
+"""
+
+
+def _list_fits(result: Plain) -> list[Plain]:
+    slots = assign_colours(result)
+    return [
+        {
+            **table,
+            "key": mark_categories(read_categories(table), slots),
+            "fit": page.Tag(str(table.get("status", "")), "good" if table.get("status") == "interior" else "warn"),
+        }
+        for table in read_rows(result, "tables")
+    ]
+
+
+def _draw_uniqueness_table(result: Plain) -> Iterator[page.Block]:
+    slots = assign_colours(result)
+    formula = "(2.14), their limit for large N" if is_asymptotic(result) else "(2.13)"
+    values = {
+        "p": "(2.15): population uniques over sample uniques",
+        "bounded": "The bounded share: chance that a sample unique is unique at N",
+        "population": f"Expected population uniques, {formula}",
+    }
+    names = {"p": "p", "bounded": "p*", "population": "E S₁"}
+    sizes = _list_population_sizes(result)
+    columns = [
+        page.Column(f"{names[key]}, N = {format_power(size)}", "number", None, hint)
+        for size in sizes
+        for key, hint in values.items()
+    ]
+    body = []
+    for table in read_rows(result, "tables"):
+        estimates = {key: map_by_population(table.get(key)) for key in values}
+        cells = (estimates[key].get(size) for size in sizes for key in values)
+        body.append(page.Row((mark_categories(read_categories(table), slots), *cells)))
+    yield page.Table("Population uniques", (page.Column("Counted by"), *columns), tuple(body), _INTERVALS)
+
+
+def _list_population_sizes(result: Plain) -> list[float]:
+    return sorted({size for table in read_rows(result, "tables") for size in map_by_population(table.get("p"))})
+
+
+def _draw_uniqueness_curves(result: Plain) -> Iterator[page.Block]:
+    if len(_list_population_sizes(result)) < 2:
+        return
+    slots = assign_colours(result)
+    series = []
+    values = []
+    for table in read_rows(result, "tables"):
+        categories, bounded = read_categories(table), map_by_population(table.get("bounded"))
+        name, shares = name_categories(categories), map_by_population(table.get("p"))
+        points = (
+            page.Point(size, p, f"{name}, N = {format_power(size)}", (("p", p), ("p*", bounded.get(size))))
+            for size, p in shares.items()
+        )
+        series.append(page.Series(name, tuple(points), slots[categories], "full"))
+        values += [p.value for p in shares.values() if p.value > 0]
+    is_steep = bool(values) and max(values) > 30 * min(values)
+    yield page.Chart(
+        "The share of uniques that stay unique, over the population size",
+        page.Axis("Population size N", "power", log=True),
+        page.Axis("p of (2.15)", "power", log=True) if is_steep else page.Axis("p of (2.15)", "number", 0),
+        tuple(series),
+        description="Lines that cross change their order: which categories look riskiest depends on N then.",
+    )
+
+
+def _draw_stability(result: Plain) -> Iterator[page.Block]:
+    if sentences := tuple(_describe_stability(read_mapping(result, "stability"))):
+        p = "p*" if choose_risk_key(result) == "bounded" else "p"
+        first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
+        yield page.Section("How firm the order is", (page.Text(first), *(page.Text(s) for s in sentences)))
+
+
+def _describe_stability(stability: Plain) -> Iterator[str]:
+    if sentences := stability.get("sentences"):
+        yield from map(shorten_powers, sentences)
+        return
+    if isinstance(agree := stability.get("agree"), (int, float)):
+        yield f"{format_number(float(agree), 'share', 0)} of the pairs have the same order at every population size."
+    for size, order in zip(stability.get("populations") or (), stability.get("orders") or (), strict=False):
+        names = ", ".join(name_categories(categories) for categories in order)
+        yield f"At N = {format_power(float(size))}, from the highest p to the lowest: {names}."
+
+
+uniqueness_section = SectionSpec(
+    "Uniqueness",
+    "uniqueness",
+    "tables",
+    (
+        Paragraph(_LEAD),
+        ValueTable("Marginal tables and their fit", _list_fits, _FITS, _INTERVALS),
+        _draw_uniqueness_table,
+        _draw_uniqueness_curves,
+        _draw_stability,
+    ),
+)

@@ -1,14 +1,22 @@
-"""Intruders on the changed chunks: accuracy (P1 Table 2), McNemar (Table 3), the stages of 3.2.3."""
+"""The changed chunks: intruders on them (P1 Tables 2 and 3, 3.2.3), and their texts before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from allonym.report.numbers import format_number
-from allonym.report.page import Beside, Block, Matrix, Section, Settings, Square
-from allonym.report.plots import Axis, Bar, Bars, Group
-from allonym.report.sections import Folded, Paragraph, ValueTable
-from allonym.report.values import Plain, fill_template, has_estimate, list_rows, read_estimate, read_part
+from allonym.report import page
+from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable, Warn, draw_parts
+from allonym.report.values import (
+    Plain,
+    fill_template,
+    format_number,
+    get_nested_value,
+    has_estimate,
+    read_estimate,
+    read_mapping,
+    read_rows,
+)
 
 BEFORE, AFTER, SECOND = 7, 0, 5
 _STAGE_SLOTS = (1, 4, 3)
@@ -41,76 +49,70 @@ _TERMS = """
 """
 
 
-def _list_stages(result: Plain) -> list[str]:
-    return sorted({str(stage) for attack in list_rows(result, "attacks") for stage in read_part(attack, "told")})
+def _list_attack_stages(result: Plain) -> list[str]:
+    return sorted({str(stage) for attack in read_rows(result, "attacks") for stage in read_mapping(attack, "told")})
 
 
 def _name_stage(stage: str) -> str:
     return f"Told: {'interchanged' if stage == 'swapped' else stage}"
 
 
-def _draw_bars(result: Plain) -> Iterator[Block]:
+def _draw_accuracy_bars(result: Plain) -> Iterator[page.Block]:
     groups = []
-    slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_stages(result))}
-    for attack in list_rows(result, "attacks"):
+    slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_attack_stages(result))}
+    for attack in read_rows(result, "attacks"):
         bars = [
-            Bar("Before", read_estimate(attack.get("before")), BEFORE),
-            Bar("After", read_estimate(attack.get("after")), AFTER),
+            page.Bar("Before", read_estimate(attack.get("before")), BEFORE),
+            page.Bar("After", read_estimate(attack.get("after")), AFTER),
         ]
         if has_estimate(attack.get("second")):
-            bars.append(Bar("After, in two guesses", read_estimate(attack.get("second")), SECOND))
-        stages = read_part(attack, "told").items()
-        bars += [Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
+            bars.append(page.Bar("After, in two guesses", read_estimate(attack.get("second")), SECOND))
+        stages = read_mapping(attack, "told").items()
+        bars += [page.Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
         chance = attack.get("chance") if isinstance(attack.get("chance"), (int, float)) else None
-        groups.append(Group(str(attack.get("intruder", "")), tuple(bars), chance))
-    yield Bars(
+        groups.append(page.Group(str(attack.get("intruder", "")), tuple(bars), chance))
+    yield page.Bars(
         "Chunks whose origin is guessed",
-        Axis("Accuracy", "share", 0, 1),
+        page.Axis("Accuracy", "share", 0, 1),
         tuple(groups),
         "the most frequent class for all",
         "Whiskers are one standard deviation over the runs.",
     )
 
 
-def _draw_accuracy(result: Plain) -> Iterator[Block]:
-    attacks = list_rows(result, "attacks")
+def _write_accuracy_fields(result: Plain) -> str:
     stages = (
         f"{_name_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
-        for stage in _list_stages(result)
+        for stage in _list_attack_stages(result)
     )
-    second = _SECOND if any(has_estimate(attack.get("second")) for attack in attacks) else ""
+    second = _SECOND if any(has_estimate(attack.get("second")) for attack in read_rows(result, "attacks")) else ""
     p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs, as in P1"
-    lines = [
-        {**a, "change": read_estimate(a.get("after")).value - read_estimate(a.get("before")).value} for a in attacks
+    return _ACCURACY + second + "".join(stages) + p
+
+
+def _list_accuracies(result: Plain) -> list[Plain]:
+    return [
+        {**a, "change": read_estimate(a.get("after")).value - read_estimate(a.get("before")).value}
+        for a in read_rows(result, "attacks")
     ]
-    fields = _ACCURACY + second + "".join(stages) + p
-    yield ValueTable("Accuracy, mean and SD over the runs", lambda _: lines, fields).draw(result)
 
 
-def _draw_attack(attack: Plain, words: bool) -> Iterator[Block]:
-    if pair := (*_draw_outcomes(attack), *_draw_tests(attack)):
-        yield Beside(pair)
-    if words and attack.get("terms"):
-        table = ValueTable("", "terms", _TERMS, shown=15)
-        yield Folded("What gives the origin away most, after", (table,)).draw(attack)
-
-
-def _draw_outcomes(attack: Plain) -> Iterator[Block]:
+def _draw_outcome_matrix(attack: Plain) -> Iterator[page.Block]:
     counts = attack.get("table")
     if not isinstance(counts, (list, tuple)) or len(counts) != 4:
         return
     both, lost, won, never = (int(count) for count in counts)
     total = max(1, both + lost + won + never)
     lines = (
-        ("right before", (Square(both, both / total), Square(lost, lost / total))),
-        ("wrong before", (Square(won, won / total), Square(never, never / total))),
+        ("right before", (page.Square(both, both / total), page.Square(lost, lost / total))),
+        ("wrong before", (page.Square(won, won / total), page.Square(never, never / total))),
     )
     note = fill_template(_TABLE_NOTE, {"lost": lost, "won": won, "total": total, "share": both / total})
     columns = ("right after", "wrong after")
-    yield Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
+    yield page.Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
 
 
-def _draw_tests(attack: Plain) -> Iterator[Block]:
+def _draw_tests(attack: Plain) -> Iterator[page.Block]:
     facts = [
         (label, format_number(float(attack[key]), kind))  # type: ignore[arg-type]
         for key, (label, kind) in _TESTS.items()
@@ -120,19 +122,139 @@ def _draw_tests(attack: Plain) -> Iterator[Block]:
         runs = read_estimate(attack.get("before")).n
         if runs > 1:
             facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
-        yield Settings((("McNemar's test", tuple(facts)),))
+        yield page.Settings((("McNemar's test", tuple(facts)),))
 
 
-def _draw_attacks(result: Plain, words: bool) -> Iterator[Block]:
-    for attack in list_rows(result, "attacks"):
-        if blocks := tuple(_draw_attack(attack, words)):
-            yield Section(f"Intruder: {attack.get('intruder', '')}", blocks)
+def _draw_attacks(result: Plain) -> Iterator[page.Block]:
+    for attack in read_rows(result, "attacks"):
+        pair = (*_draw_outcome_matrix(attack), *_draw_tests(attack))
+        blocks = (*([page.Beside(pair)] if pair else []), *draw_parts((_ATTACK_TERMS,), attack, texts=True))
+        if blocks:
+            yield page.Section(f"Intruder: {attack.get('intruder', '')}", blocks)
 
 
-def intruders_section(result: Plain, *, texts: bool = True) -> Section | None:
-    """The section of all intruders; terms that gave a class away are text of the corpus, and may be left out."""
-    if not list_rows(result, "attacks"):
-        return None
-    lead = Paragraph(_LEAD).draw({"class": read_part(result, "corpus").get("protect") or "class"})
-    blocks = (lead, *_draw_bars(result), *_draw_accuracy(result), *_draw_attacks(result, texts))
-    return Section("Intruders", blocks, "intruders")
+_ATTACK_TERMS = Folded(
+    "What gives the origin away most, after", (ValueTable("", "terms", _TERMS, shown=15),), when="terms"
+)
+intruders_section = SectionSpec(
+    "Intruders",
+    "intruders",
+    "attacks",
+    (
+        Paragraph(_LEAD),
+        _draw_accuracy_bars,
+        ValueTable("Accuracy, mean and SD over the runs", _list_accuracies, _write_accuracy_fields),
+        _draw_attacks,
+    ),
+    lambda result: {"class": get_nested_value(result, "corpus.protect") or "class"},
+)
+
+SENSITIVE = (
+    "This report shows texts: the corpus after direct identifiers were suppressed, and before anything was "
+    "exchanged. It is as sensitive as that. Do not pass this file on with the release."
+)
+_PASSAGES_LEAD = (
+    "Every changed chunk of the release as written. Words that were put in are marked; point at one to see what it is "
+    "and where it comes from."
+)
+_OTHER_SLOT = 7
+
+
+def _list_outcomes(result: Plain) -> list[Plain]:
+    return [outcome for outcome in read_rows(result, "outcomes") if "before" in outcome and "after" in outcome]
+
+
+def _draw_reader(result: Plain) -> Iterator[page.Block]:
+    outcomes = _list_outcomes(result)
+    shown = _select_outcomes(outcomes, result["passages"])
+    marks = [mark for outcome in shown for mark in outcome.get("marks") or ()]
+    categories = sorted({str(mark[2]) for mark in marks if len(mark) > 3 and mark[3] == "swap"})
+    slots = {category: slot for slot, category in enumerate(categories)}
+    note = f"{len(shown):,} of {len(outcomes):,} changed chunks are shown: those still recognised first, then evenly."
+    passages = tuple(_draw_passage(outcome, slots) for outcome in shown)
+    keys = tuple(page.Key(category, slot) for category, slot in slots.items())
+    yield page.Reader("Before and after", passages, keys, note if len(shown) < len(outcomes) else "")
+
+
+def _select_outcomes(outcomes: list[Plain], most: int) -> list[Plain]:
+    if len(outcomes) <= most:
+        return outcomes
+    guesses = (tuple((outcome.get("guessed") or {}).values()) for outcome in outcomes)
+    recognised = [i for i, pairs in enumerate(guesses) if any(tuple(pair)[1] for pair in pairs)][:most]
+    rest = [i for i in range(len(outcomes)) if i not in set(recognised)]
+    missing = most - len(recognised)
+    spread = [rest[k * len(rest) // missing] for k in range(missing)]
+    return [outcomes[i] for i in sorted({*recognised, *spread})]
+
+
+def _draw_passage(outcome: Plain, slots: Mapping[str, int]) -> page.Passage:
+    document, chunk, cluster = (int(outcome.get(name) or 0) for name in ("document", "chunk", "cluster"))
+    partners = [int(partner) for partner in outcome.get("partners") or ()]
+    guesses: list[tuple[str, Sequence[bool]]] = sorted((outcome.get("guessed") or {}).items())
+    marks = outcome.get("marks") or ()
+    facts: list[tuple[str, page.Cell]] = []
+    if partners:
+        facts.append((f"Entities from chunk{'s' * (len(partners) > 1)}", ", ".join(map(str, partners))))
+    orders: dict[str, float] = {}
+    for name, label, order, digits in (("cosine", "Cosine", "cosine", 3), ("distance", "D, nats", "D", 2)):
+        value = outcome.get(name)
+        if isinstance(value, (int, float)):
+            facts.append((label, format_number(float(value), "number", digits)))
+            orders[order] = float(value)
+    facts.append(("Replaced", len(marks)))
+    traits = {"Document": str(document + 1), "Cluster": str(cluster + 1)}
+    traits |= {f"Intruder {name}": _describe_guess(*pair) for name, pair in guesses}
+    traits["Replaced by"] = _describe_replacement_kinds({str(mark[3]) for mark in marks if len(mark) > 3})
+    tags = [page.Tag(f"document {document + 1}"), page.Tag(f"cluster {cluster + 1}")]
+    tags += [page.Tag(f"{name}: {_describe_guess(*pair)}", _colour_guess(*pair)) for name, pair in guesses]
+    return page.Passage(
+        f"Chunk {chunk}",
+        str(outcome.get("before", "")),
+        str(outcome.get("after", "")),
+        tuple(_draw_marks(outcome.get("marks_before") or (), slots, partners, after=False)),
+        tuple(_draw_marks(marks, slots, partners, after=True)),
+        tuple(tags),
+        tuple(facts),
+        traits,
+        orders,
+    )
+
+
+def _draw_marks(
+    marks: Sequence[Sequence[Any]], slots: Mapping[str, int], partners: list[int], *, after: bool
+) -> Iterator[page.Mark]:
+    for start, end, category, *more in marks:
+        kind = str(more[0]) if more else "swap"
+        if kind != "swap":
+            label = f"{category}\n{'put in' if after else 'fate'}: {kind}"
+            yield page.Mark(int(start), int(end), label, _OTHER_SLOT, "other")
+            continue
+        label = f"{category}\n{'put in: exchanged' if after else 'fate: moves to another chunk'}"
+        source = more[1:] or partners
+        if after and source:
+            label += f"\nfrom chunk{'s' * (len(source) > 1)}: {', '.join(map(str, source))}"
+        yield page.Mark(int(start), int(end), label, slots.get(str(category), _OTHER_SLOT), "swap")
+
+
+def _describe_guess(before: bool, after: bool) -> str:
+    if after:
+        return "still right" if before else "right only after"
+    return "no longer right" if before else "never right"
+
+
+def _colour_guess(before: bool, after: bool) -> page.Tone:
+    return "bad" if after else "good" if before else ""
+
+
+def _describe_replacement_kinds(kinds: set[str]) -> str:
+    ways = ["exchange"] * ("swap" in kinds) + ["fall-back"] * bool(kinds - {"swap"})
+    return " and ".join(ways) or "nothing"
+
+
+passages_section = SectionSpec(
+    "Texts before and after",
+    "texts",
+    _list_outcomes,
+    (Warn(SENSITIVE, "sensitive"), Paragraph(_PASSAGES_LEAD), _draw_reader),
+)
+"""Up to ``passages`` of the result's outcomes; where there are more, those that are still recognised come first."""

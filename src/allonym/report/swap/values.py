@@ -6,9 +6,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from allonym.report.numbers import format_power
 from allonym.report.page import Key
-from allonym.report.values import Plain, list_rows, read_estimate, read_path
+from allonym.report.values import Plain, format_power, get_nested_value, read_estimate, read_rows
 from allonym.stats import Estimate
 
 Categories = tuple[str, ...]
@@ -24,7 +23,7 @@ def map_by_population(value: object) -> dict[float, Estimate]:
 def list_populations(result: Plain) -> list[float]:
     """List the population sizes of a search, ascending."""
     sizes = {float(n) for n in result.get("populations") or ()}
-    for release in list_rows(result, "releases"):
+    for release in read_rows(result, "releases"):
         sizes |= set(map_by_population(release.get("risk")))
     return sorted(sizes)
 
@@ -39,13 +38,13 @@ def name_categories(categories: Sequence[str]) -> str:
     return " + ".join(categories) or "none"
 
 
-def assign_slots(result: Plain) -> dict[Categories, int]:
+def assign_colours(result: Plain) -> dict[Categories, int]:
     """Assign a colour and mark to each set of categories, the same in every chart and table of the page."""
     slots: dict[Categories, int] = {}
-    for row in (*list_rows(result, "releases"), *list_rows(result, "tables"), *list_rows(result, "grid")):
+    for row in (*read_rows(result, "releases"), *read_rows(result, "tables"), *read_rows(result, "grid")):
         if categories := read_categories(row):
             slots.setdefault(categories, len(slots))
-        for release in list_rows(row, "releases"):
+        for release in read_rows(row, "releases"):
             slots.setdefault(read_categories(release), len(slots))
     return slots
 
@@ -57,27 +56,27 @@ def mark_categories(categories: Sequence[str], slots: Mapping[Categories, int]) 
     return name if slot is None else Key(name, slot)
 
 
-def name_risk(result: Plain) -> str:
+def choose_risk_key(result: Plain) -> str:
     """Return the key of the risk that releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
-    return "bounded" if read_path(result, "settings.search.risk") == "bounded" else "risk"
+    return "bounded" if get_nested_value(result, "settings.search.risk") == "bounded" else "risk"
 
 
 def is_asymptotic(result: Plain) -> bool:
     """Whether population uniques were estimated by (2.14), as in the paper."""
-    return bool(read_path(result, "settings.search.risk") == "paper")
+    return bool(get_nested_value(result, "settings.search.risk") == "paper")
 
 
 def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
     """Map population sizes to the risk that a release is judged by."""
-    return map_by_population(release.get(name_risk(result))) or map_by_population(release.get("risk"))
+    return map_by_population(release.get(choose_risk_key(result))) or map_by_population(release.get("risk"))
 
 
-def find_chosen(result: Plain) -> Plain | None:
+def find_chosen_release(result: Plain) -> Plain | None:
     """Return the chosen release."""
     index = result.get("chosen")
     if index is None:
         return None
-    return next((r for r in list_rows(result, "releases") if r.get("index") == index), None)
+    return next((r for r in read_rows(result, "releases") if r.get("index") == index), None)
 
 
 def find_population(result: Plain) -> float | None:

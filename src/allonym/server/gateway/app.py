@@ -20,13 +20,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from allonym.server.gateway.answering import parse_answer, restore_answer, stream_answer
+from allonym.server.gateway.answering import dump_json, parse_answer, restore_answer, stream_answer
 from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Prepared, Preparer
-from allonym.server.gateway.log import LogLine
 from allonym.server.gateway.reading import MODEL
-from allonym.server.gateway.refusal import Refusal, Unanswered, answer_error, describe_lost_request, get_status
+from allonym.server.gateway.refusal import (
+    LogLine,
+    Refusal,
+    Unanswered,
+    describe_lost_request,
+    get_status,
+    make_error_response,
+)
 from allonym.server.gateway.settings import Client, Settings, digest_client_key
-from allonym.server.gateway.sse import dump_json
 from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers
 
 if TYPE_CHECKING:
@@ -57,7 +62,7 @@ def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | s
             Route("/v1/models/{name:path}", gateway.list_models, methods=["GET"]),
             *(Route(f"/v1/{endpoint.path}", gateway.make_route(endpoint), methods=["POST"]) for endpoint in ENDPOINTS),
         ],
-        lifespan=gateway.run,
+        lifespan=gateway.manage_lifespan,
         exception_handlers={HTTPException: _refuse_path},
     )
     app.router.redirect_slashes = False
@@ -82,7 +87,7 @@ class Gateway:
         self._upstream = Upstream(settings)
 
     @asynccontextmanager
-    async def run(self, app: Starlette) -> AsyncIterator[None]:
+    async def manage_lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Keep the connections open until the server stops."""
         async with self._upstream:
             try:
@@ -101,10 +106,10 @@ class Gateway:
         name = request.path_params.get("name", "")
         if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
             raise Refusal("must be the name of a model", "model", "invalid_value")
-        headers = self._upstream.make_headers(_lower_headers(request), client, stream=False)
+        headers = self._upstream.make_headers(_lower_header_names(request), client, stream=False)
         path = f"models/{name}" if name else "models"
-        answer = await self._upstream.send("GET", path, None, headers, _version(request))
-        data = await self._upstream.read_all(answer)
+        answer = await self._upstream.send("GET", path, None, headers, _read_api_version(request))
+        data = await self._upstream.read_body(answer)
         line.write(answer.status_code)
         return Response(
             dump_json(parse_answer(data, answer.status_code)),
@@ -129,18 +134,20 @@ class Gateway:
         line.client = client.name if client is not None else ""
         policy = self._preparer.policies[self._choose_policy(request, client)]
         line.policy = policy.name
-        version, scope = _version(request), self._get_scope(request, client)
+        version, scope = _read_api_version(request), self._get_scope(request, client)
         raw = await self._read_body(request)
         prepared = await self._run_in_pool(self._preparer.prepare_request, endpoint, raw, policy, scope)
-        line.set_protected(prepared.protected.labels, prepared.milliseconds)
-        headers = self._upstream.make_headers(_lower_headers(request), client, stream=prepared.stream)
+        line.set_protected_counts(prepared.protected.labels, prepared.milliseconds)
+        headers = self._upstream.make_headers(_lower_header_names(request), client, stream=prepared.stream)
         answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
         try:
-            return await self._answer_client(answer, prepared, scope, line)
+            return await self._make_client_response(answer, prepared, scope, line)
         except Exception as error:  # an answer must not say that nothing was sent
             raise describe_lost_request(error) from None
 
-    async def _answer_client(self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine) -> Response:
+    async def _make_client_response(
+        self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
+    ) -> Response:
         """Return the client's answer for the upstream's."""
         has_events = get_media_type(answer) == "text/event-stream"
         if has_events and prepared.stream and answer.status_code == 200:
@@ -149,10 +156,10 @@ class Gateway:
         if has_events:
             await answer.aclose()
             raise Unanswered("the upstream answered in events, which were not asked for")
-        data = await self._upstream.read_all(answer)
+        data = await self._upstream.read_body(answer)
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore(prepared, scope, line)
-        line.set_restored(prepared.restoring)
+        line.set_restored_counts(prepared.restoring)
         line.write(answer.status_code)
         return Response(content, answer.status_code, get_returned_headers(answer), "application/json")
 
@@ -173,7 +180,7 @@ class Gateway:
                     await self._record_restore(prepared, scope, line)
                 except Exception as failure:  # the answer has been sent: only the log can show it
                     error = failure
-            line.set_restored(prepared.restoring)
+            line.set_restored_counts(prepared.restoring)
             line.write(200, error)
 
     async def _record_restore(self, prepared: Prepared, scope: str, line: LogLine) -> None:
@@ -264,7 +271,7 @@ async def _refuse_path(request: Request, error: Exception) -> Response:
     message = f"the gateway does not offer this; nothing was sent. It offers {offered}, GET /v1/models"
     refusal = Refusal(message, "", "not_offered", error.status_code)
     LogLine(f"{request.method} (not offered)").write(error.status_code, refusal)
-    return answer_error(refusal)
+    return make_error_response(refusal)
 
 
 async def _answer_and_log(line: LogLine, answer: Callable[[LogLine], Coroutine[Any, Any, Response]]) -> Response:
@@ -273,14 +280,14 @@ async def _answer_and_log(line: LogLine, answer: Callable[[LogLine], Coroutine[A
         return await answer(line)
     except Exception as error:  # such as a mistake of ours
         line.write(get_status(error), error)
-        return answer_error(error)
+        return make_error_response(error)
 
 
-def _lower_headers(request: Request) -> Mapping[str, str]:
+def _lower_header_names(request: Request) -> Mapping[str, str]:
     return {name.lower(): value for name, value in request.headers.items()}
 
 
-def _version(request: Request) -> str:
+def _read_api_version(request: Request) -> str:
     """Return the version of the API, the only parameter that may stand behind a path."""
     for name, value in request.query_params.multi_items():
         if name != "api-version" or not _VERSION.fullmatch(value):

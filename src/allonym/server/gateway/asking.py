@@ -1,4 +1,4 @@
-"""From the body of a client's request to the body that is sent."""
+"""From the body of a client's request to the body that is sent, with the note on placeholders for the model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,48 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.policy import Policy
-from allonym.server.gateway.notes import explain_in_chat, explain_in_response, wants_json
 from allonym.server.gateway.protect import Protected, Protector
 from allonym.server.gateway.reading import RequestText, Table
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import Restoring
 from allonym.server.gateway.settings import Settings
 from allonym.server.gateway.shapes import CHAT, EMBEDDINGS, RESPONSES, read_request
+
+NOTE = (
+    "Names and other details were replaced by placeholders such as {tag}. Each stands for one real thing, the same "
+    "everywhere. Write a placeholder exactly as it stands, with its signs and its number, wherever you mean that "
+    "thing, also in JSON and in the arguments of tools. Do not explain, translate, split or invent placeholders."
+)
+_INSTRUCTING = ("system", "developer")
+
+
+def add_note_to_messages(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the first message, if that instructs the model, else in a message before it."""
+    note = NOTE.format(tag=tag)
+    messages = body.setdefault("messages", [])
+    first = messages[0] if messages else {}
+    content = first.get("content")
+    if first.get("role") not in _INSTRUCTING or not isinstance(content, (str, list)):
+        messages.insert(0, {"role": "system", "content": note})
+    elif isinstance(content, str):
+        first["content"] = f"{content}\n\n{note}"
+    else:
+        content.append({"type": "text", "text": note})
+
+
+def add_note_to_instructions(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the instructions."""
+    note = NOTE.format(tag=tag)
+    instructions = body.get("instructions")
+    body["instructions"] = f"{instructions}\n\n{note}" if instructions else note
+
+
+def wants_json(body: dict[str, Any]) -> bool:
+    """Whether the answer's text is to be JSON."""
+    text = body.get("text")
+    form = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
+    return isinstance(form, dict) and form.get("type") in ("json_object", "json_schema")
+
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -42,8 +77,8 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("chat/completions", CHAT, explain_in_chat),
-    Endpoint("responses", RESPONSES, explain_in_response),
+    Endpoint("chat/completions", CHAT, add_note_to_messages),
+    Endpoint("responses", RESPONSES, add_note_to_instructions),
     Endpoint("embeddings", EMBEDDINGS),
 )
 
@@ -93,7 +128,7 @@ class Preparer:
         names = [settings.policy, *settings.policies]
         for client in settings.clients:
             names += [client.policy, *client.policies]
-        self.policies = {name: _use_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
+        self.policies = {name: _set_policy_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
         for policy in self.policies.values():  # check that each works, and load what it needs
             text = RequestText(settings, self.secret)
             text.add_text(_WARMING, lambda result: None)
@@ -129,7 +164,7 @@ class Preparer:
         if size > most:
             raise Refusal(f"has {size:,} characters of text; {most:,} are allowed", "request", "too_large", 413)
         protected = self._protector.protect_passages(text.passages, policy, scope)
-        text.finish()
+        text.write_back_json()
         if self._settings.explain and protected.tag and endpoint.explain is not None:
             endpoint.explain(body, protected.tag)
         restoring = Restoring(protected.restorer, json=wants_json(original))
@@ -154,7 +189,7 @@ def _parse_request(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _use_threads(policy: Policy, threads: int) -> Policy:
+def _set_policy_threads(policy: Policy, threads: int) -> Policy:
     """Return the policy with several windows of a text computed at once, unless it sets that. No result changes."""
     tagger = policy.tables.get("tagger", {})
     if "tagger" not in policy.detectors or "threads" in tagger:

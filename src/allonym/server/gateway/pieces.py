@@ -42,7 +42,7 @@ class JsonSource:
 
     Args:
         text: valid JSON.
-        put: gets the new text, when :meth:`finish` is called.
+        put: gets the new text, when :meth:`write_back` is called.
         names: whether to keep keys that look like the names of fields.
     """
 
@@ -69,7 +69,7 @@ class JsonSource:
         if text != before:
             self._changes[start] = quote_json(text)
 
-    def finish(self) -> None:
+    def write_back(self) -> None:
         """Put the text with its changes into its place."""
         parts: list[str] = []
         position = 0

@@ -20,7 +20,7 @@ from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
-from allonym.replace.mention import get_traits_by_name, policy_grammars
+from allonym.replace.mention import get_traits_by_name, list_policy_grammars
 from allonym.restore import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
 from allonym.text.placeholders import find_placeholders
@@ -153,6 +153,6 @@ def _find_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
     for edit in edits:
         traits = get_traits_by_name(edit.operator)
         if traits.writes_placeholders and not traits.lossy:
-            for placeholder in find_placeholders(edit.replacement, policy_grammars(policy)):
+            for placeholder in find_placeholders(edit.replacement, list_policy_grammars(policy)):
                 return edit.replacement[placeholder.start : placeholder.end]
     return ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.server.gateway.pieces import NAME, JsonSource, Passage, Piece, Put, is_json
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.settings import Settings
@@ -24,7 +24,7 @@ MACHINE = re.compile(
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 _ID_PREFIXES = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr msg rs sh sho toolu ws".split())
-_ROLE_WORDS = word_list("roles")
+_ROLE_WORDS = read_word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
 WORDS = frozenset(
     "1h 24h 5m action agent analysis annotations any apply_patch_call apply_patch_call_output array assistant audio "
@@ -96,10 +96,10 @@ class RequestText:
             self.passages.append(pieces)
             self._json.append(source)
 
-    def finish(self) -> None:
+    def write_back_json(self) -> None:
         """Put the JSON texts together, after all pieces are in their places."""
         for source in self._json:
-            source.finish()
+            source.write_back()
 
     def digest(self, value: str) -> str:
         """Return a keyed digest that stands for an identifier, the same in every request."""
@@ -269,7 +269,7 @@ def read_user(field: Field) -> None:
     field.put(field.request.digest(field.get_string()))
 
 
-def make_refuser(why: str) -> Kind:
+def make_refusing_reader(why: str) -> Kind:
     """Make a reader of a field that cannot be protected; only false passes."""
 
     def refuse_field(field: Field) -> None:
@@ -360,7 +360,7 @@ def _read_json(field: Field, depth: int) -> None:
             _read_json(item, depth + 1)
     elif isinstance(value, dict):
         for name in value:
-            _read_json(_get_named_member(field, name), depth + 1)
+            _read_json(_get_valid_member(field, name), depth + 1)
 
 
 def read_metadata(field: Field) -> None:
@@ -368,7 +368,7 @@ def read_metadata(field: Field) -> None:
     if not isinstance(field.value, dict):
         raise field.make_type_refusal("an object")
     for name in field.value:
-        member = _get_named_member(field, name)
+        member = _get_valid_member(field, name)
         text = member.get_string()
         if text:
             field.request.passages.append([Piece(name, None, ": "), Piece(text, member.put)])
@@ -394,32 +394,32 @@ def _read_schema(field: Field, depth: int) -> None:
             _read_schema(item, depth + 1)
     elif isinstance(value, dict):
         for name in value:
-            member = _get_named_member(field, name)
+            member = _get_valid_member(field, name)
             if name in _VALUE_KEYWORDS:
                 _read_json(member, depth + 1)
             elif name in _KEYWORDS:
-                _check_keyword(member, _KEYWORDS[name])
+                _check_schema_keyword(member, _KEYWORDS[name])
             elif name in _NAMING_KEYWORDS and isinstance(member.value, dict):
                 for defined in member.value:
-                    _read_schema(_get_named_member(member, defined), depth + 1)
+                    _read_schema(_get_valid_member(member, defined), depth + 1)
             else:
                 _read_schema(member, depth + 1)
 
 
-def _check_keyword(field: Field, pattern: re.Pattern[str]) -> None:
+def _check_schema_keyword(field: Field, pattern: re.Pattern[str]) -> None:
     """Check that some JSON holds nothing but strings of a form, true, false and null."""
     value = field.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         raise field.make_type_refusal("a string")
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        _check_keyword(Field(field.request, value, key, field.path), pattern)
+        _check_schema_keyword(Field(field.request, value, key, field.path), pattern)
     if isinstance(value, str):
         field.check_form(pattern, "what this keyword of JSON Schema knows")
     for name in value if isinstance(value, dict) else ():
-        _get_named_member(field, name)
+        _get_valid_member(field, name)
 
 
-def _get_named_member(field: Field, name: str) -> Field:
+def _get_valid_member(field: Field, name: str) -> Field:
     """Return a member of an object, whose key must be the name of a field."""
     if not NAME.fullmatch(name):
         raise field.make_refusal("has a key that is no name of a field", "not_protected")

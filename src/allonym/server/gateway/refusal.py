@@ -1,12 +1,16 @@
-"""Refusals and other errors, all in the shape of OpenAI's."""
+"""Refusals and other errors, all in the shape of OpenAI's, and the log: neither holds text of a request."""
 
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping
+from time import perf_counter
 
 from starlette.responses import Response
 
 from allonym.errors import AllonymError, EndpointError, UsageError
+from allonym.server.gateway.restoring import Restoring
 
 
 class Refusal(UsageError):
@@ -67,7 +71,42 @@ def get_status(error: Exception) -> int:
     return error.status if isinstance(error, AllonymError) else 500
 
 
-def answer_error(error: Exception) -> Response:
+def make_error_response(error: Exception) -> Response:
     """Return the answer for an error."""
     data = json.dumps(describe_error(error), ensure_ascii=False).encode()
     return Response(data, get_status(error), None, "application/json")
+
+
+LOG = logging.getLogger("allonym.gateway")
+
+
+class LogLine:
+    """The line of one request.
+
+    Args:
+        request: method and path.
+    """
+
+    def __init__(self, request: str) -> None:
+        self._request = request
+        self._start = perf_counter()
+        self._values: dict[str, object] = {}
+        self.client = ""
+        self.policy = ""
+
+    def set_protected_counts(self, labels: Mapping[str, int], milliseconds: float) -> None:
+        """Set how many mentions of each label were replaced, and how long that took."""
+        self._values["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
+        self._values["protect_ms"] = f"{milliseconds:.1f}"
+
+    def set_restored_counts(self, restoring: Restoring) -> None:
+        """Set how many placeholders were restored, and how many were not."""
+        self._values |= {"restored": restoring.restored, "unknown": restoring.unknown}
+
+    def write(self, status: int, error: Exception | None = None) -> None:
+        """Write the line; of an error only its type."""
+        values = {"client": self.client or "-", "policy": self.policy or "-", **self._values}
+        values["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"
+        if error is not None:
+            values["error"] = type(error).__name__
+        LOG.info("%s status=%d %s", self._request, status, " ".join(f"{k}={v}" for k, v in values.items()))

@@ -72,11 +72,11 @@ class Restoring:
         finally:
             self._is_repeating = False
 
-    def start_arriving(self) -> Arriving:
+    def start_arriving_text(self) -> Arriving:
         """Start a text for the restorer."""
         return self._restorer.arriving()
 
-    def count_restored(self, arriving: Arriving) -> None:
+    def count_placeholders(self, arriving: Arriving) -> None:
         """Count the placeholders of a text that has ended."""
         if not self._is_repeating:
             self.restored += arriving.restored
@@ -88,7 +88,7 @@ class TextStream:
 
     def __init__(self, restoring: Restoring) -> None:
         self._restoring = restoring
-        self._arriving = restoring.start_arriving()
+        self._arriving = restoring.start_arriving_text()
 
     def feed(self, piece: str) -> str:
         """Return the text that is certain with the next piece."""
@@ -97,8 +97,8 @@ class TextStream:
     def end(self) -> str:
         """Return the rest."""
         rest = self._arriving.end()
-        self._restoring.count_restored(self._arriving)
-        self._arriving = self._restoring.start_arriving()
+        self._restoring.count_placeholders(self._arriving)
+        self._arriving = self._restoring.start_arriving_text()
         return rest
 
 

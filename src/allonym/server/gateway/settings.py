@@ -97,7 +97,7 @@ class Settings:
         if not self.loopback and not self.clients:
             raise UsageError(
                 f"host {self.host!r} is reached from other machines: that needs clients with keys, tables "
-                "[clients.NAME] in the file of settings"
+                "[clients.NAME] in the settings file"
             )
 
     @property
@@ -145,7 +145,7 @@ def _read_clients(value: object, where: str) -> tuple[Client, ...]:
 def _check_upstream(url: str) -> None:
     if not url:
         raise UsageError(
-            "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the file of settings"
+            "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the settings file"
         )
     if wrong := describe_wrong_address(url, "upstream", "upstream_key_env"):
         raise UsageError(wrong)

@@ -6,24 +6,11 @@ from collections.abc import Mapping
 
 from allonym.server.gateway import reading
 from allonym.server.gateway.pieces import Piece
-from allonym.server.gateway.reading import (
-    Field,
-    Kind,
-    RequestText,
-    Table,
-    make_list_reader,
-    make_object_reader,
-    make_refuser,
-    read_content,
-    read_fields,
-    read_json,
-    read_name,
-    read_text,
-)
+from allonym.server.gateway.reading import Field, Table
 from allonym.server.gateway.refusal import Refusal
 
 
-def _define(*tables: Table, **kinds: str) -> Table:
+def _define_table(*tables: Table, **kinds: str) -> Table:
     """Define a table of fields.
 
     Args:
@@ -34,7 +21,7 @@ def _define(*tables: Table, **kinds: str) -> Table:
     return {name: read for table in (*tables, fields) for name, read in table.items()}
 
 
-def _make_typed_reader(tables: Mapping[str, Table], what: str) -> Kind:
+def _make_typed_reader(tables: Mapping[str, Table], what: str) -> reading.Kind:
     """Make a reader of an object whose field ``type`` decides which fields it may have."""
 
     def read_typed(field: Field) -> None:
@@ -43,7 +30,7 @@ def _make_typed_reader(tables: Mapping[str, Table], what: str) -> Kind:
             raise field.make_refusal(
                 f"is {what} of a type that is not known, so it could not be protected", "unknown_type"
             )
-        read_fields(field, tables[kind])
+        reading.read_fields(field, tables[kind])
 
     return read_typed
 
@@ -53,11 +40,11 @@ def _get_type(field: Field) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-_NO_MEDIA = make_refuser("cannot be protected: what is spoken is no text")
-_USER = _define(user="user safety_identifier prompt_cache_key")
-_WORDS = _define(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
+_NO_MEDIA = reading.make_refusing_reader("cannot be protected: what is spoken is no text")
+_USER = _define_table(user="user safety_identifier prompt_cache_key")
+_WORDS = _define_table(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
 _COMMON = {
-    **_define(
+    **_define_table(
         _USER,
         _WORDS,
         number="temperature top_p top_k min_p n seed max_tokens max_completion_tokens max_output_tokens max_tool_calls "
@@ -67,17 +54,17 @@ _COMMON = {
         metadata="metadata",
         names="tool_choice",
     ),
-    "stream_options": make_object_reader(_define(number="include_usage include_obfuscation")),
+    "stream_options": reading.make_object_reader(_define_table(number="include_usage include_obfuscation")),
 }
 
 # Tools
 
-_FUNCTION = _define(word="type", name="name", description="description", schema="parameters", number="strict")
-_GRAMMAR = make_object_reader(_define(word="type syntax", description="definition", schema="grammar"))
-_CUSTOM = {**_define(word="type", name="name", description="description"), "format": _GRAMMAR}
+_FUNCTION = _define_table(word="type", name="name", description="description", schema="parameters", number="strict")
+_GRAMMAR = reading.make_object_reader(_define_table(word="type syntax", description="definition", schema="grammar"))
+_CUSTOM = {**_define_table(word="type", name="name", description="description"), "format": _GRAMMAR}
 _TOOLS: Mapping[str, Table] = {
-    "function": {**_FUNCTION, "function": make_object_reader(_FUNCTION)},
-    "custom": {**_CUSTOM, "custom": make_object_reader(_CUSTOM)},
+    "function": {**_FUNCTION, "function": reading.make_object_reader(_FUNCTION)},
+    "custom": {**_CUSTOM, "custom": reading.make_object_reader(_CUSTOM)},
 }
 _read_known_tool = _make_typed_reader(_TOOLS, "a tool")
 
@@ -95,14 +82,14 @@ def _read_tool(field: Field) -> None:
 
 # Chat completions
 
-_CALLED = _define(name="name", arguments="arguments")
+_CALLED = _define_table(name="name", arguments="arguments")
 _CALL = {
-    **_define(identifier="id", number="index", word="type"),
-    "function": make_object_reader(_CALLED),
-    "custom": make_object_reader(_define(name="name", text="input")),
+    **_define_table(identifier="id", number="index", word="type"),
+    "function": reading.make_object_reader(_CALLED),
+    "custom": reading.make_object_reader(_define_table(name="name", text="input")),
 }
 _MESSAGE = {
-    **_define(
+    **_define_table(
         role="role",
         content="content",
         speaker="name",
@@ -110,60 +97,62 @@ _MESSAGE = {
         identifier="tool_call_id",
         json="annotations",
     ),
-    "tool_calls": make_list_reader(make_object_reader(_CALL)),
-    "function_call": make_object_reader(_CALLED),
+    "tool_calls": reading.make_list_reader(reading.make_object_reader(_CALL)),
+    "function_call": reading.make_object_reader(_CALLED),
     "audio": _NO_MEDIA,
 }
 
 
 def _read_message(field: Field) -> None:
     by_function = isinstance(field.value, dict) and field.value.get("role") in ("tool", "function")
-    read_fields(field, {**_MESSAGE, "name": read_name} if by_function else _MESSAGE)
+    reading.read_fields(field, {**_MESSAGE, "name": reading.read_name} if by_function else _MESSAGE)
 
 
-_JSON_SCHEMA = _define(name="name", description="description", schema="schema", number="strict")
-_FORMAT = {**_define(_JSON_SCHEMA, word="type"), "json_schema": make_object_reader(_JSON_SCHEMA)}
+_JSON_SCHEMA = _define_table(name="name", description="description", schema="schema", number="strict")
+_FORMAT = {**_define_table(_JSON_SCHEMA, word="type"), "json_schema": reading.make_object_reader(_JSON_SCHEMA)}
 
 CHAT: Table = {
-    **_define(_COMMON, texts="stop", names="function_call", number_map="logit_bias", words="modalities"),
-    "messages": make_list_reader(_read_message),
-    "tools": make_list_reader(_read_tool),
-    "functions": make_list_reader(make_object_reader(_FUNCTION)),
-    "response_format": make_object_reader(_FORMAT),
-    "prediction": make_object_reader(_define(word="type", content="content")),
+    **_define_table(_COMMON, texts="stop", names="function_call", number_map="logit_bias", words="modalities"),
+    "messages": reading.make_list_reader(_read_message),
+    "tools": reading.make_list_reader(_read_tool),
+    "functions": reading.make_list_reader(reading.make_object_reader(_FUNCTION)),
+    "response_format": reading.make_object_reader(_FORMAT),
+    "prediction": reading.make_object_reader(_define_table(word="type", content="content")),
     "audio": _NO_MEDIA,
-    "web_search_options": make_refuser("holds where the user is, which cannot be protected and be of use"),
+    "web_search_options": reading.make_refusing_reader(
+        "holds where the user is, which cannot be protected and be of use"
+    ),
 }
 
 # Responses
 
 
-def _read_output(field: Field) -> None:
+def _read_call_output(field: Field) -> None:
     """Read the output of a call: a text, parts, or an object."""
     value = field.value
     if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
-        read_content(field)
+        reading.read_content(field)
     else:
-        read_json(field)
+        reading.read_json(field)
 
 
-_ITEM = _define(word="type status", identifier="id created_by")
-_ITEM_CALL = _define(_ITEM, identifier="call_id", name="name namespace")
-_ITEM_OUTPUT = {**_define(_ITEM, identifier="call_id"), "output": _read_output}
-_ACTION = _define(_ITEM, identifier="call_id", json="action")
+_ITEM = _define_table(word="type status", identifier="id created_by")
+_ITEM_CALL = _define_table(_ITEM, identifier="call_id", name="name namespace")
+_ITEM_OUTPUT = {**_define_table(_ITEM, identifier="call_id"), "output": _read_call_output}
+_ACTION = _define_table(_ITEM, identifier="call_id", json="action")
 _ITEMS: Mapping[str, Table] = {
-    "message": _define(_ITEM, role="role", content="content", word="phase"),
-    "function_call": _define(_ITEM_CALL, arguments="arguments"),
+    "message": _define_table(_ITEM, role="role", content="content", word="phase"),
+    "function_call": _define_table(_ITEM_CALL, arguments="arguments"),
     "function_call_output": _ITEM_OUTPUT,
-    "custom_tool_call": _define(_ITEM_CALL, text="input"),
+    "custom_tool_call": _define_table(_ITEM_CALL, text="input"),
     "custom_tool_call_output": _ITEM_OUTPUT,
-    "reasoning": _define(_ITEM, content="summary content", sealed="encrypted_content"),
-    "item_reference": _define(word="type", upstream_id="id"),
-    "web_search_call": _define(_ITEM, json="action"),
-    "file_search_call": _define(_ITEM, json="queries results"),
-    "code_interpreter_call": _define(_ITEM, text="code", identifier="container_id", json="outputs"),
-    "mcp_list_tools": _define(_ITEM, name="server_label", json="tools", text="error"),
-    "mcp_call": _define(
+    "reasoning": _define_table(_ITEM, content="summary content", sealed="encrypted_content"),
+    "item_reference": _define_table(word="type", upstream_id="id"),
+    "web_search_call": _define_table(_ITEM, json="action"),
+    "file_search_call": _define_table(_ITEM, json="queries results"),
+    "code_interpreter_call": _define_table(_ITEM, text="code", identifier="container_id", json="outputs"),
+    "mcp_list_tools": _define_table(_ITEM, name="server_label", json="tools", text="error"),
+    "mcp_call": _define_table(
         _ITEM,
         name="server_label name",
         arguments="arguments",
@@ -171,50 +160,52 @@ _ITEMS: Mapping[str, Table] = {
         json="error",
         identifier="approval_request_id",
     ),
-    "mcp_approval_request": _define(_ITEM, name="server_label name", arguments="arguments"),
-    "mcp_approval_response": _define(_ITEM, identifier="approval_request_id", number="approve", text="reason"),
+    "mcp_approval_request": _define_table(_ITEM, name="server_label name", arguments="arguments"),
+    "mcp_approval_response": _define_table(_ITEM, identifier="approval_request_id", number="approve", text="reason"),
     "local_shell_call": _ACTION,
-    "local_shell_call_output": _define(_ITEM, identifier="call_id", text="output"),
+    "local_shell_call_output": _define_table(_ITEM, identifier="call_id", text="output"),
     "shell_call": _ACTION,
     "shell_call_output": _ITEM_OUTPUT,
-    "apply_patch_call": _define(_ITEM, identifier="call_id", json="operation"),
+    "apply_patch_call": _define_table(_ITEM, identifier="call_id", json="operation"),
     "apply_patch_call_output": _ITEM_OUTPUT,
-    "compaction": _define(_ITEM, sealed="encrypted_content"),
+    "compaction": _define_table(_ITEM, sealed="encrypted_content"),
 }
 _read_typed_item = _make_typed_reader(_ITEMS, "an item")
 
 
 def _read_item(field: Field) -> None:
     if isinstance(field.value, dict) and "type" not in field.value and "role" in field.value:
-        read_fields(field, _ITEMS["message"])
+        reading.read_fields(field, _ITEMS["message"])
     else:
         _read_typed_item(field)
 
 
-_read_items = make_list_reader(_read_item)
+_read_items = reading.make_list_reader(_read_item)
 
 
 def _read_input(field: Field) -> None:
     if isinstance(field.value, str):
-        read_text(field)
+        reading.read_text(field)
     else:
         _read_items(field)
 
 
 RESPONSES: Table = {
-    **_define(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
+    **_define_table(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
     "input": _read_input,
-    "tools": make_list_reader(_read_tool),
-    "text": make_object_reader({"format": make_object_reader(_FORMAT), **_define(word="verbosity")}),
-    "reasoning": make_object_reader(_define(word="effort summary generate_summary")),
-    "prompt": make_object_reader(_define(identifier="id", count="version", json="variables")),
-    "background": make_refuser("is not offered: nobody would restore the answer that is fetched later"),
+    "tools": reading.make_list_reader(_read_tool),
+    "text": reading.make_object_reader(
+        {"format": reading.make_object_reader(_FORMAT), **_define_table(word="verbosity")}
+    ),
+    "reasoning": reading.make_object_reader(_define_table(word="effort summary generate_summary")),
+    "prompt": reading.make_object_reader(_define_table(identifier="id", count="version", json="variables")),
+    "background": reading.make_refusing_reader("is not offered: nobody would restore the answer that is fetched later"),
 }
 
 # Embeddings
 
 
-def _read_embedded(field: Field) -> None:
+def _read_embedding_input(field: Field) -> None:
     value = field.value
     if isinstance(value, str):
         field.request.add_text(value, field.put)
@@ -227,16 +218,16 @@ def _read_embedded(field: Field) -> None:
             field.request.passages.append([Piece(item.value, item.put)])
 
 
-EMBEDDINGS: Table = {**_define(_USER, _WORDS, model="model", number="dimensions"), "input": _read_embedded}
+EMBEDDINGS: Table = {**_define_table(_USER, _WORDS, model="model", number="dimensions"), "input": _read_embedding_input}
 
 
-def read_request(request: RequestText, body: object, table: Table) -> None:
+def read_request(request: reading.RequestText, body: object, table: Table) -> None:
     """Read a whole request into ``request``.
 
     Raises:
         Refusal: something in it may not be sent.
     """
-    read_fields(Field(request, [body], 0, ""), table)
+    reading.read_fields(Field(request, [body], 0, ""), table)
     assert isinstance(body, dict)
     for modality in body.get("modalities") or ():
         if modality != "text" and modality not in request.settings.media:

@@ -43,9 +43,9 @@ class Upstream:
         base = settings.upstream.rstrip("/")
         self._base = base if urlsplit(base).path else f"{base}/v1"
         self._timeout = settings.timeout
-        self._key = _read_key(settings.upstream_key_env, "upstream_key_env")
+        self._key = _read_key_variable(settings.upstream_key_env, "upstream_key_env")
         self._keys = {
-            client.name: _read_key(client.upstream_key_env, f"clients.{client.name}.upstream_key_env")
+            client.name: _read_key_variable(client.upstream_key_env, f"clients.{client.name}.upstream_key_env")
             for client in settings.clients
         }
         self._clients = {client.key_sha256 for client in settings.clients}
@@ -86,7 +86,9 @@ class Upstream:
             "User-Agent": "allonym-gateway",
         }
         key = (self._keys.get(client.name, "") if client is not None else "") or self._key
-        forwarded = {name: received[name] for name in KEYS if name in received and not self._is_ours(received[name])}
+        forwarded = {
+            name: received[name] for name in KEYS if name in received and not self._has_client_key(received[name])
+        }
         if key and not (forwarded and received.get("x-allonym-key")):  # who sends both keys wants both used
             headers["Authorization"] = f"Bearer {key}"
         else:
@@ -96,7 +98,7 @@ class Upstream:
                 raise Refusal("must be ASCII", name, "invalid_value")
         return headers
 
-    def _is_ours(self, header: str) -> bool:
+    def _has_client_key(self, header: str) -> bool:
         """Whether a header holds a client's key of this gateway, which no upstream may see."""
         return any(digest_client_key(word) in self._clients for word in (header, *header.split()))
 
@@ -120,7 +122,7 @@ class Upstream:
             raise Unanswered(f"the upstream answered HTTP {status}, and redirects are not followed")
         return answer
 
-    async def read_all(self, answer: httpx.Response) -> bytes:
+    async def read_body(self, answer: httpx.Response) -> bytes:
         """Read all of an answer and close it.
 
         Raises:
@@ -166,7 +168,7 @@ def get_media_type(answer: httpx.Response) -> str:
     return kind.partition(";")[0].strip().lower()
 
 
-def _read_key(variable: str, where: str) -> str:
+def _read_key_variable(variable: str, where: str) -> str:
     if not variable:
         return ""
     key = os.environ.get(variable, "")

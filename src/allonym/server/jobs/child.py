@@ -47,26 +47,26 @@ def main(parent: int) -> int:
     try:
         task = pickle.load(sys.stdin.buffer)
         is_read.set()
-        return _run_task(task)
+        return _run_task_once(task)
     except (EOFError, Stopped):
         return STOPPED
 
 
-def _run_task(task: Task) -> int:
+def _run_task_once(task: Task) -> int:
     from allonym.errors import VaultLocked
-    from allonym.server.jobs.folder import InUse
+    from allonym.server.jobs.task import InUse
 
     try:
         with task.folder.lock(_LOCK_SECONDS):
             before = task.folder.read_ending()
             if before is None or before.get("wanted") != task.releases:
-                task.folder.write_ending({**_do_work(task), "wanted": task.releases})
+                task.folder.write_ending({**_compute_ending(task), "wanted": task.releases})
     except (InUse, VaultLocked):
         return STOPPED
     return 0
 
 
-def _do_work(task: Task) -> dict[str, Any]:
+def _compute_ending(task: Task) -> dict[str, Any]:
     """Do the work and return how it ended. An unexpected error is described by its type alone."""
     from allonym.errors import AllonymError, VaultLocked
     from allonym.server.jobs.task import make_ending

@@ -21,17 +21,15 @@ from allonym.errors import DataError, RequestError, UnknownNameError, UsageError
 from allonym.files.restoring import PLAIN
 from allonym.files.state import State
 from allonym.server.access import Caller
-from allonym.server.database import Database
+from allonym.server.database import Database, Sealing
 from allonym.server.jobs import names, swapping
-from allonym.server.jobs.folder import Folder, InUse, write_json
 from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, JobQueue, JobRow
 from allonym.server.jobs.runner import Runner
-from allonym.server.jobs.task import ROLES, InputFile, Spec
+from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, write_json
 from allonym.server.jobs.uploads import UploadedFile, UploadForm
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
-from allonym.server.problems import describe_invalid
-from allonym.server.sealing import Sealing
+from allonym.server.problems import describe_invalid_request
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Wire
@@ -82,9 +80,14 @@ class Jobs:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._policies, self._keep = policies, settings.keep_results_hours * 3600
-        self._queue = JobQueue(database, sealing, _name_folder(folder))
+        self._queue = JobQueue(database, sealing, _get_or_make_folder_name(folder))
         self._runner = Runner(
-            folder, self._queue, vault, workers=settings.job_workers, keep=self._keep, report_counts=metrics.set_jobs
+            folder,
+            self._queue,
+            vault,
+            workers=settings.job_workers,
+            keep=self._keep,
+            report_counts=metrics.set_job_counts,
         )
 
     def __repr__(self) -> str:
@@ -134,7 +137,7 @@ class Jobs:
             raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
         caller.check_permissions(KINDS[kind].permission)
         options = _parse_options(kind, form.texts.get("options") or "{}")
-        policy = self._policies.source(options.pop("policy")) if "policy" in options else ""
+        policy = self._policies.describe_choice(options.pop("policy")) if "policy" in options else ""
         files = _store_files(kind, form.files, options, folder)
         if kind == "swap":
             swapping.make_settings(options)
@@ -214,7 +217,7 @@ class Jobs:
 
     def remove_user_jobs(self, user: int) -> None:
         """Remove all jobs of a removed user."""
-        self._queue.remove_jobs_of(user)
+        self._queue.request_user_jobs_removal(user)
         self._runner.wake()
 
     def _set_wish(self, caller: Caller, id: str, wish: str) -> None:
@@ -231,17 +234,17 @@ class Jobs:
         Raises:
             RequestError: it is no swap, or not done (409).
         """
-        return self._read_releases(self._get_swap(caller, id))
+        return self._read_releases(self._get_finished_swap(caller, id))
 
     def _read_releases(self, row: JobRow) -> wire.Releases:
-        stored = State(self._runner.get_folder(row.id).state).find(swapping.RELEASES)
+        stored = State(self._runner.get_folder(row.id).state).load_value(swapping.RELEASES)
         if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
         chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
         releases = [{**release, "chosen": release["id"] == chosen} for release in stored["releases"]]
         return wire.Releases.model_validate({**stored, "releases": releases, "chosen": chosen, "baseline": {}})
 
-    async def list_documents(
+    async def list_release_documents(
         self, caller: Caller, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
     ) -> wire.Documents:
         """Return documents of a release before and after. A release that does not exist yet is made; this waits for it.
@@ -256,8 +259,8 @@ class Jobs:
 
     def _request_texts(self, caller: Caller, id: str, release: int, again: bool) -> Path:
         """Return the path of the documents of a release, after requesting them where they are missing."""
-        row = self._get_swap(caller, id, release)
-        path = swapping.get_texts_path(self._runner.get_folder(row.id).made, release)
+        row = self._get_finished_swap(caller, id, release)
+        path = swapping.get_release_documents_path(self._runner.get_folder(row.id).made, release)
         if not path.exists():
             is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release]
             failure = row.ending.get("error") if is_last else None
@@ -270,9 +273,9 @@ class Jobs:
         """Write a release as a result.
 
         Raises:
-            RequestError: as :meth:`list_documents`.
+            RequestError: as :meth:`list_release_documents`.
         """
-        self._request_release(self._get_swap(caller, id, release), "choose", release)
+        self._request_release(self._get_finished_swap(caller, id, release), "choose", release)
         return self.get_job(caller, id)
 
     def _request_release(self, row: JobRow, what: str, release: int) -> None:
@@ -283,7 +286,7 @@ class Jobs:
             raise RequestError("there is no such job", 404, "NotFound")
         self._runner.wake()
 
-    def _get_swap(self, caller: Caller, id: str, release: int | None = None) -> JobRow:
+    def _get_finished_swap(self, caller: Caller, id: str, release: int | None = None) -> JobRow:
         """Return a swap that is done, and that has this release."""
         row = self._get_row(caller, id)
         if row.kind != "swap":
@@ -332,7 +335,7 @@ async def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
 def _read_page(path: Path, offset: int, limit: int) -> wire.Documents:
     if not path.exists():
         return wire.Documents(documents=[], total=0, ready=False)
-    rows, total = swapping.read_documents(path, offset, limit)
+    rows, total = swapping.read_release_documents(path, offset, limit)
     return wire.Documents(documents=[wire.Beside.model_validate(row) for row in rows], total=total, ready=True)
 
 
@@ -352,7 +355,7 @@ def _parse_options(kind: str, text: str) -> dict[str, Any]:
         json.dumps(options, allow_nan=False)
         return options
     except ValidationError as error:
-        problem = describe_invalid(error.errors(include_input=False, include_url=False), "options")["error"]
+        problem = describe_invalid_request(error.errors(include_input=False, include_url=False), "options")["error"]
         raise RequestError(f"{problem['where']}: {problem['message']}", 422, "InvalidRequest") from None
     except (ValueError, RecursionError):
         message = "options: numbers must be finite, and not nested too deep"
@@ -368,7 +371,7 @@ def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], 
     stored: list[InputFile] = []
     used: dict[str, set[str]] = {role: set() for role in ROLES}
     for number, file in enumerate(files, 1):
-        shown = names.make_unique(names.clean_name(file.name, number), used[file.role])
+        shown = names.make_unique_name(names.clean_name(file.name, number), used[file.role])
         used[file.role].add(names.fold_name(shown))
         if file.role == "gold":
             name = f"file-{number:05}{names.check_suffix(shown, _ANNOTATED)}"
@@ -387,7 +390,7 @@ def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], 
     if kind == "evaluate":
         stored = _pair_files(stored, options)
     for target, file in zip(stored, files, strict=True):
-        parent = folder.get_inputs(target.role)
+        parent = folder.get_input_folder(target.role)
         for part in (parent.parent, parent):
             part.mkdir(mode=0o700, exist_ok=True)
         os.replace(file.path, parent / target.stored)
@@ -407,7 +410,7 @@ def _pair_files(files: list[InputFile], options: dict[str, Any]) -> list[InputFi
     if len(originals) == 1:
         return files
     by_name = {names.fold_name(file.shown): file.stored for file in originals}
-    by_name |= {names.fold_name(names.add_mark(file.shown, "safe")): file.stored for file in originals}
+    by_name |= {names.fold_name(names.append_to_stem(file.shown, "safe")): file.stored for file in originals}
     pairs = []
     for file in files:
         if file.role == "anonymised":
@@ -427,7 +430,7 @@ def _describe_options(options: Mapping[str, Any], policy: str) -> dict[str, Any]
     return shown
 
 
-def _name_folder(folder: Path) -> str:
+def _get_or_make_folder_name(folder: Path) -> str:
     """Return the name of a data folder in the database, which its first server makes."""
     path = folder / "home"
     handle = os.open(folder / "home.lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -61,13 +61,13 @@ def split_suffix(name: str) -> tuple[str, str]:
     return name[: len(name) - len(suffix)], suffix
 
 
-def add_mark(name: str, mark: str) -> str:
+def append_to_stem(name: str, mark: str) -> str:
     """Add a mark to a name: ``letter.txt`` becomes ``letter-safe.txt`` for ``safe``."""
     stem, suffix = split_suffix(name)
     return f"{stem}-{mark}{suffix}"
 
 
-def make_unique(name: str, used: Container[str]) -> str:
+def make_unique_name(name: str, used: Container[str]) -> str:
     """Return the name, with a number where it is in ``used``, which holds names as :func:`fold_name` gives them."""
     stem, suffix = split_suffix(name)
     unique, number = name, 1

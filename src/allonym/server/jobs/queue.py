@@ -11,9 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.errors import DatabaseError, RequestError
-from allonym.server.database import Database, get_unix_time, jobs, users
+from allonym.server.database import Database, Sealing, get_unix_time, jobs, users
 from allonym.server.jobs.task import Spec
-from allonym.server.sealing import Sealing
 
 log = logging.getLogger("allonym.server")
 
@@ -112,23 +111,17 @@ class JobQueue:
             total = connection.execute(sa.select(sa.func.count()).select_from(jobs).where(*where)).scalar()
         return list(self._unseal_rows(rows)), int(total or 0)
 
-    def list_in_states(self, *states: str) -> list[JobRow]:
+    def list_jobs_in_states(self, *states: str) -> list[JobRow]:
         """Return all jobs in these states, oldest first."""
         query = sa.select(jobs).where(self._here, jobs.c.state.in_(states)).order_by(jobs.c.number)
         return list(self._unseal_rows(self._database.fetch_rows(query)))
 
-    def list_ended_before(self, moment: int) -> list[str]:
-        """Return the ids of jobs that ended before a time."""
-        return self._list_ids(jobs.c.state.not_in(OPEN), jobs.c.ended < moment)
+    def list_job_ids(self, ended_before: int | None = None) -> set[str]:
+        """Return the ids of all jobs, or of those that ended before a time."""
+        where = [] if ended_before is None else [jobs.c.state.not_in(OPEN), jobs.c.ended < ended_before]
+        return {row.id for row in self._database.fetch_rows(sa.select(jobs.c.id).where(self._here, *where))}
 
-    def list_ids(self) -> set[str]:
-        """Return the ids of all jobs."""
-        return set(self._list_ids())
-
-    def _list_ids(self, *where: Any) -> list[str]:
-        return [row.id for row in self._database.fetch_rows(sa.select(jobs.c.id).where(self._here, *where))]
-
-    def count_states(self) -> dict[str, int]:
+    def count_jobs_by_state(self) -> dict[str, int]:
         """Return how many jobs are in each state."""
         query = sa.select(jobs.c.state, sa.func.count().label("total")).where(self._here).group_by(jobs.c.state)
         counts = {row.state: int(row.total) for row in self._database.fetch_rows(query)}
@@ -146,14 +139,14 @@ class JobQueue:
             where.append(jobs.c.state.in_(OPEN))
         return bool(self._database.write_rows(sa.update(jobs).where(*where).values(wish=wish)))
 
-    def remove_jobs_of(self, user: int) -> None:
+    def request_user_jobs_removal(self, user: int) -> None:
         """Leave a wish to remove all jobs of a user, including those whose files lie in other data folders."""
         self._database.write_rows(sa.update(jobs).where(jobs.c.user == user).values(wish=REMOVE))
 
     def request_release(self, id: str, what: str, release: int) -> bool:
         """Request a release, and return whether there is such a job. A job that is done is queued once more.
 
-        A job that is running gets to it afterwards, see :meth:`end_job`.
+        A job that is running gets to it afterwards, see :meth:`store_job_ending`.
         """
         where = (self._here, jobs.c.id == id, jobs.c.state.in_((*OPEN, DONE)), jobs.c.wish != REMOVE)
         with self._database.open_write_transaction() as connection:
@@ -175,7 +168,7 @@ class JobQueue:
         """Put a job into a state."""
         self._database.write_rows(sa.update(jobs).where(self._here, jobs.c.id == id).values(state=state, **values))
 
-    def end_job(self, id: str, state: str, ending: Mapping[str, Any]) -> None:
+    def store_job_ending(self, id: str, state: str, ending: Mapping[str, Any]) -> None:
         """Store how a job ended. If it is done, but more releases were requested meanwhile, it is queued again."""
         values: dict[str, Any] = {"wish": "", "told": self._sealing.seal_json(ending, f"told {id}")}
         where = (self._here, jobs.c.id == id)

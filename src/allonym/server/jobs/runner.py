@@ -22,9 +22,8 @@ from typing import Any
 
 from allonym.errors import AllonymError
 from allonym.server.database import get_unix_time
-from allonym.server.jobs.folder import Folder, InUse
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
-from allonym.server.jobs.task import Task, make_ending
+from allonym.server.jobs.task import Folder, InUse, Task, make_ending
 from allonym.vault import Vault
 
 log = logging.getLogger("allonym.server")
@@ -145,8 +144,8 @@ class Runner:
         self._start_waiting_jobs()
         if time.monotonic() - self._cleaned > _CLEAN_SECONDS:
             self._cleaned = time.monotonic()
-            self._remove_expired()
-        self._report_counts(self._queue.count_states())
+            self._remove_expired_jobs()
+        self._report_counts(self._queue.count_jobs_by_state())
 
     def _acquire_lock(self) -> bool:
         """Try to become the server that runs the jobs."""
@@ -161,17 +160,17 @@ class Runner:
 
     def _recover_jobs(self) -> None:
         """Queue the jobs again that another server had started, unless they are done."""
-        for row in self._queue.list_in_states(RUNNING):
+        for row in self._queue.list_jobs_in_states(RUNNING):
             if not self._collect_ending(row):
                 self._queue.set_state(row.id, WAITING)
-        for row in self._queue.list_in_states(DONE, FAILED, CANCELLED):
+        for row in self._queue.list_jobs_in_states(DONE, FAILED, CANCELLED):
             self._remove_leftovers(row, row.state, row.ending.get("results", ()))
 
     def _collect_ending(self, row: JobRow) -> bool:
         """Store how a job ended, if its process had done its work; whether it had."""
         folder = self.get_folder(row.id)
         if not folder.exists():
-            self._queue.end_job(row.id, FAILED, make_ending(FAILED, "its files are gone"))
+            self._queue.store_job_ending(row.id, FAILED, make_ending(FAILED, "its files are gone"))
             return True
         ending = folder.read_ending()
         if ending is None or ending.get("wanted") != row.releases:
@@ -185,7 +184,7 @@ class Runner:
         if len(self._children) >= self._workers:
             return
         # A job that is running without a process lost it by a failure.
-        for row in self._queue.list_in_states(WAITING, RUNNING):
+        for row in self._queue.list_jobs_in_states(WAITING, RUNNING):
             if len(self._children) >= self._workers or self._stopping.is_set():
                 return
             if row.wish or row.id in self._children or self._not_before.get(row.id, 0) > time.monotonic():
@@ -209,7 +208,7 @@ class Runner:
                 env={**environment, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
             )
         except Exception as error:  # such as too many processes
-            self._handle_death(
+            self._handle_process_death(
                 row, f"an error at its start: {getattr(error, 'strerror', None) or type(error).__name__}"
             )
             return
@@ -218,9 +217,9 @@ class Runner:
         with suppress(BrokenPipeError):  # it died at once, which the next turn notices
             process.stdin.write(task)
             process.stdin.flush()
-        threading.Thread(target=self._wait_for, args=(process,), name="job", daemon=True).start()
+        threading.Thread(target=self._wait_for_process, args=(process,), name="job", daemon=True).start()
 
-    def _wait_for(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_for_process(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         self._wake.set()
 
@@ -233,9 +232,9 @@ class Runner:
             child.close()
             del self._children[id]
             if not child.doomed and not self._collect_ending(child.row):
-                self._handle_death(child.row, f"signal {-code}" if code < 0 else f"exit code {code}")
+                self._handle_process_death(child.row, f"signal {-code}" if code < 0 else f"exit code {code}")
 
-    def _handle_death(self, row: JobRow, how: str) -> None:
+    def _handle_process_death(self, row: JobRow, how: str) -> None:
         """Queue a job again whose process ended without having done its work, unless that leads nowhere."""
         reached = _measure_progress(self.get_folder(row.id))
         deaths = 1 if reached > row.reached else row.deaths + 1
@@ -250,14 +249,14 @@ class Runner:
     def _store_ending(self, row: JobRow, ending: dict[str, Any]) -> None:
         if row.ending.get("results") and ending["state"] != DONE:  # only what was requested later failed
             ending = {**row.ending, "error": ending["error"], "wanted": row.releases}
-        self._queue.end_job(row.id, ending["state"], ending)
+        self._queue.store_job_ending(row.id, ending["state"], ending)
         self._not_before.pop(row.id, None)
         self._remove_leftovers(row, ending["state"], ending["results"])
 
     def _remove_leftovers(self, row: JobRow, state: str, results: Any) -> None:
         """Remove files that are no results; further releases of a swap need its corpus."""
         needed = ["in", "state", "made"] if row.kind == "swap" and state == DONE else []
-        self.get_folder(row.id).remove_all_but([*needed, *(result["path"] for result in results)])
+        self.get_folder(row.id).remove_files_except([*needed, *(result["path"] for result in results)])
 
     def _fulfil_wishes(self) -> None:
         for id, state, wish in self._queue.list_wishes():
@@ -276,16 +275,16 @@ class Runner:
         self.get_folder(id).remove()
         self._queue.remove_job(id)
 
-    def _remove_expired(self) -> None:
+    def _remove_expired_jobs(self) -> None:
         """Remove jobs whose time is over, and folders of uploads that broke off."""
-        for id in self._queue.list_ended_before(get_unix_time() - int(self._keep)):
+        for id in self._queue.list_job_ids(ended_before=get_unix_time() - int(self._keep)):
             self._remove_job(id)
         folders = [Folder(path) for path in self._folder.iterdir() if path.is_dir()]
-        ids = self._queue.list_ids()
+        ids = self._queue.list_job_ids()
         for folder in folders:
             if folder.path.name not in ids:
                 with suppress(InUse, FileNotFoundError), folder.lock():
-                    if folder.path.name not in self._queue.list_ids():  # it may have become a job meanwhile
+                    if folder.path.name not in self._queue.list_job_ids():  # it may have become a job meanwhile
                         folder.remove()
 
     def _stop_processes(self) -> None:

@@ -57,12 +57,12 @@ def swap(task: Task) -> Outcome:
     advance = task.make_stages_tracker({**STAGES, "release": "writing"})
     corpus = None
     if not _get_pickle_path(task, "releases").exists():
-        corpus = _load_or_make(_get_pickle_path(task, "corpus"), lambda: run.load(advance=advance))
-    releases: Releases = _load_or_make(
+        corpus = _load_pickle_or_make(_get_pickle_path(task, "corpus"), lambda: run.load(advance=advance))
+    releases: Releases = _load_pickle_or_make(
         _get_pickle_path(task, "releases"),
         lambda: run.search(task.folder.state, advance, label=task.options["label"], corpus=corpus),
     )
-    summary = state.find(SUMMARY)
+    summary = state.load_value(SUMMARY)
     if summary is None:
         summary = _write_outputs(task, run, releases, state, advance)
     chosen = list(dict.fromkeys([summary["chosen"], *task.releases.get("choose", ())]))
@@ -70,7 +70,7 @@ def swap(task: Task) -> Outcome:
     for count, number in enumerate(numbers):
         advance("release", count, len(numbers))
         _write_release(task, run, releases, number, write=number in chosen)
-    files = [*(_name_release(task, number) for number in chosen), "report.html", "numbers.json"]
+    files = [*(_make_release_file_name(task, number) for number in chosen), "report.html", "numbers.json"]
     return {**summary, "chosen": chosen[-1]}, [task.make_result(name, task.folder.out / name) for name in files]
 
 
@@ -120,7 +120,7 @@ def _get_pickle_path(task: Task, name: str) -> Path:
     return task.folder.state / f"{name}-{__version__}.pickle"
 
 
-def _load_or_make(path: Path, make: Callable[[], T]) -> T:
+def _load_pickle_or_make(path: Path, make: Callable[[], T]) -> T:
     """Return the pickled value at a path; where there is none, make it and write it there."""
     if path.exists():
         with path.open("rb") as stream:
@@ -142,16 +142,16 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
         state=task.folder.state,
         advance=advance,
     )
-    state.keep(RELEASES, _describe_releases(releases, result.values["why"]))
+    state.store_value(RELEASES, _describe_releases(releases, result.values["why"]))
     numbers = task.replace_stored_names(result.values)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),
     }
     run.write(releases, result.made, None, beside=beside)
-    _write_texts(task, releases, result.made)
+    _write_text_pairs(task, releases, result.made)
     attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in result.values["attacks"]]
-    summary: dict[str, Any] = state.keep(
+    summary: dict[str, Any] = state.store_value(
         SUMMARY,
         {
             "chosen": result.made.release.index,
@@ -191,32 +191,32 @@ def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
     return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": why}
 
 
-def get_texts_path(folder: Path, number: int) -> Path:
+def get_release_documents_path(folder: Path, number: int) -> Path:
     """Return the path of the documents of a release, before and after."""
     return folder / f"{number}.jsonl"
 
 
 def _write_release(task: Task, run: Run, releases: Releases, number: int, *, write: bool) -> None:
     """Make a release unless it exists: its documents beside the originals, and its files if it is chosen."""
-    target = task.folder.out / _name_release(task, number)
-    if get_texts_path(task.folder.made, number).exists() and (target.exists() or not write):
+    target = task.folder.out / _make_release_file_name(task, number)
+    if get_release_documents_path(task.folder.made, number).exists() and (target.exists() or not write):
         return
     corpus = releases.make(releases.release(number), policy=run.policy, key=run.key)
-    _write_texts(task, releases, corpus)
+    _write_text_pairs(task, releases, corpus)
     if write and not target.exists():
         if len(task.list_files("files")) == 1:
             run.write(releases, corpus, target, overwrite=True)
         else:
-            _write_archive(task, run, releases, corpus, target)
+            _zip_release_files(task, run, releases, corpus, target)
 
 
-def _name_release(task: Task, number: int) -> str:
+def _make_release_file_name(task: Task, number: int) -> str:
     files = task.list_files("files")
     suffix = ".zip" if len(files) > 1 else "".join(files[0].stored.partition(".")[1:])
     return f"release-{number}{suffix}"
 
 
-def _write_archive(task: Task, run: Run, releases: Releases, corpus: Made, target: Path) -> None:
+def _zip_release_files(task: Task, run: Run, releases: Releases, corpus: Made, target: Path) -> None:
     """Write a release of several files as one archive, under their shown names; equal releases give equal bytes."""
     folder = task.folder.state / "release"
     shutil.rmtree(folder, ignore_errors=True)
@@ -224,7 +224,7 @@ def _write_archive(task: Task, run: Run, releases: Releases, corpus: Made, targe
     part = PartFile(target)
     try:
         with zipfile.ZipFile(part.stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for stored, name in task.map_names().items():
+            for stored, name in task.map_stored_names().items():
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
                 archive.writestr(info, (folder / stored).read_bytes())
@@ -234,12 +234,12 @@ def _write_archive(task: Task, run: Run, releases: Releases, corpus: Made, targe
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_texts(task: Task, releases: Releases, corpus: Made) -> None:
+def _write_text_pairs(task: Task, releases: Releases, corpus: Made) -> None:
     """Write the documents before and after, a line for each."""
-    path = get_texts_path(task.folder.made, corpus.release.index)
+    path = get_release_documents_path(task.folder.made, corpus.release.index)
     if path.exists():
         return
-    names = task.map_names()
+    names = task.map_stored_names()
     lines = Lines(path, private=True)
     try:
         for document, plan, after in zip(releases.corpus.documents, corpus.plans, corpus.texts, strict=True):
@@ -269,7 +269,7 @@ def _describe_spans(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, An
     return before, after
 
 
-def read_documents(path: Path, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+def read_release_documents(path: Path, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
     """Return a page of the documents of a release, and how many there are."""
     with path.open(encoding="ascii") as lines:
         skipped = sum(1 for _ in islice(lines, offset))

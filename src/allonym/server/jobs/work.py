@@ -34,9 +34,9 @@ def anonymize(task: Task) -> Outcome:
     target = out / (source.name if not several else "files")
     report_path, plans, quarantine = out / "report.json", out / "plans.jsonl", out / "quarantine.jsonl"
     state = State(task.folder.state)
-    if state.find("version") != __version__:  # nothing continues what another version wrote
+    if state.load_value("version") != __version__:  # nothing continues what another version wrote
         shutil.rmtree(out, ignore_errors=True)
-        state.keep("version", __version__)
+        state.store_value("version", __version__)
     if not report_path.exists() or journal_path(target).exists():
         anonymize_path(
             source,
@@ -55,7 +55,7 @@ def anonymize(task: Task) -> Outcome:
             progress=task.make_stage_tracker("anonymising"),
         )
     report = json.loads(report_path.read_bytes())
-    shown = task.map_names()
+    shown = task.map_stored_names()
     refused = [
         {"name": shown.get(row["file"], row["file"]), "reason": task.clean_message(row["reason"])}
         for row in report["refused"]
@@ -65,7 +65,7 @@ def anonymize(task: Task) -> Outcome:
     results = list(_make_results(task, (target / name for name in shown) if several else (target,), "safe"))
     for path in (plans, quarantine):
         if path.exists():
-            results.append(task.make_result(path.name, _copy_with_names(path, out / "named" / path.name, shown)))
+            results.append(task.make_result(path.name, _copy_with_shown_names(path, out / "named" / path.name, shown)))
     report["refused"] = refused
     write_text(out / "named" / "report.json", json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     results.append(task.make_result("report.json", out / "named" / "report.json"))
@@ -77,7 +77,7 @@ def restore(task: Task) -> Outcome:
     from allonym.files.restoring import restore_files
 
     options, folder = task.options, task.folder
-    files = [(folder.get_inputs("files") / f.stored, folder.out / f.stored) for f in task.list_files("files")]
+    files = [(folder.get_input_folder("files") / f.stored, folder.out / f.stored) for f in task.list_files("files")]
     report = restore_files(
         files,
         plan=options["plan"],
@@ -141,15 +141,15 @@ def evaluate(task: Task) -> Outcome:
 
 def _make_results(task: Task, paths: Iterable[Path], mark: str) -> Iterator[ResultFile]:
     """Yield the results that are files of the user's, under their own names with a mark."""
-    shown, used = task.map_names(), set[str]()
+    shown, used = task.map_stored_names(), set[str]()
     for path in paths:
         if path.exists():
-            name = names.make_unique(names.add_mark(shown[path.name], mark), used)
+            name = names.make_unique_name(names.append_to_stem(shown[path.name], mark), used)
             used.add(names.fold_name(name))
             yield task.make_result(name, path)
 
 
-def _copy_with_names(source: Path, target: Path, shown: Mapping[str, str]) -> Path:
+def _copy_with_shown_names(source: Path, target: Path, shown: Mapping[str, str]) -> Path:
     """Copy JSON lines with the shown names in ``file`` and ``id``."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     copy = Lines(target)

@@ -19,7 +19,7 @@ from itertools import chain
 import re2
 
 from allonym.detect import scan
-from allonym.detect.words import word_list
+from allonym.detect.words import read_word_list
 from allonym.errors import RequestError
 
 BOOST, LEAST_BOOSTED = 0.35, 0.4
@@ -42,7 +42,7 @@ MOST = 200_000
 
 FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _FLAG_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
-_FUNCTION_WORDS = word_list("function_words")
+_FUNCTION_WORDS = read_word_list("function_words")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _CHECK_EVERY = 1000  # matches or words between two looks at the clock
 
@@ -162,7 +162,7 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
             if len(matches) == MOST:
                 raise make_too_many_matches_error()
             if len(matches) % _CHECK_EVERY == 0:
-                _check_time(until)
+                _check_deadline(until)
             match = Match(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
             if helpful:
                 match = _boost_score(match, helpful, [*preceding.list_words(start), *map(str.lower, context)])
@@ -179,7 +179,7 @@ def _make_refusal(message: str) -> RequestError:
     return RequestError(message, 400, "Refused")
 
 
-def _check_time(until: float) -> None:
+def _check_deadline(until: float) -> None:
     if time.monotonic() > until:
         raise _make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
 
@@ -193,7 +193,7 @@ def _match_patterns(
             for number, (span, *_) in enumerate(scan.find_matches(compiled, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
                 if number % _CHECK_EVERY == 0:
-                    _check_time(until)
+                    _check_deadline(until)
                 if span[0] < span[1] and span not in yielded:
                     yielded.add(span)
                     yield (*span, pattern)
@@ -203,13 +203,13 @@ def _match_words(
     text: str, lower: str, recognizer: Recognizer, until: float
 ) -> Iterator[tuple[int, int, Pattern | None]]:
     for word in dict.fromkeys(map(_lower_keeping_length, recognizer.words)):
-        _check_time(until)
+        _check_deadline(until)
         start = lower.find(word) if word else -1
         number = 0
         while start >= 0:
             number += 1
             if number % _CHECK_EVERY == 0:
-                _check_time(until)
+                _check_deadline(until)
             end = start + len(word)
             if not (start and _is_word_char(text[start - 1])) and not (end < len(text) and _is_word_char(text[end])):
                 yield start, end, None

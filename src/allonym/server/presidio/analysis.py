@@ -5,10 +5,12 @@ As in Presidio, findings may overlap; one inside another of the same type, with 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import re2
@@ -18,13 +20,56 @@ from allonym.detect.rules import builtin_rules
 from allonym.detect.scan import encode_text
 from allonym.document import Document, Span
 from allonym.errors import RequestError
-from allonym.integrations.presidio import entity_type
+from allonym.integrations.presidio import SCHEME, entity_type
+from allonym.models.tags import LABELS, NAME_PARTS
 from allonym.pattern import PatternRule
 from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc
-from allonym.server.presidio.names import find_labels
+
+
+@lru_cache(maxsize=4096)
+def find_entity_labels(entity: str, policy: Policy) -> frozenset[str]:
+    """Return the labels of an entity type: those with this name in Presidio, or the label and those below it."""
+    labels = {label.name for label in policy.taxonomy if entity_type(label.name, policy) == entity}
+    labels.update(policy.taxonomy.from_scheme(entity, SCHEME))
+    if entity in policy.taxonomy:
+        labels.update(policy.taxonomy.descendants(entity))
+    return frozenset(labels)
+
+
+@lru_cache(maxsize=64)
+def list_entity_types(policy: Policy) -> frozenset[str]:
+    """Return all entity types that a label can have."""
+    return frozenset(entity_type(label.name, policy) for label in policy.taxonomy)
+
+
+@lru_cache(maxsize=64)
+def list_supported_types(policy: Policy) -> tuple[str, ...]:
+    """Return the entity types that the policy's detectors find, sorted."""
+    labels = {terms.label for terms in policy.dictionary} | {pattern.label for pattern in policy.patterns}
+    if "rules" in policy.detectors:
+        labels.update(rule.label for rule in builtin_rules())
+    if "tagger" in policy.detectors:
+        model = policy.settings("tagger")["model"]
+        tags = json.loads(Path(str(model), "tagger.json").read_text("utf-8"))["labels"] if model else LABELS
+        labels.update("PERSON" if label in NAME_PARTS else label for label in tags)
+    for detector, label in (("speakers", "PERSON"), ("spoken", "SPELLED_WORD")):
+        if detector in policy.detectors:
+            labels.add(label)
+    return tuple(sorted({entity_type(label, policy) for label in labels if policy.looks_for(label)}))
+
+
+@lru_cache(maxsize=64)
+def list_recognizers(policy: Policy) -> tuple[str, ...]:
+    """Return the detectors by name, the rules by their tables, as ``rules:contact``; sorted."""
+    names = [name for name in policy.detectors if name != "rules"]
+    if "rules" in policy.detectors:
+        names += [f"rules:{rule.family}" for rule in builtin_rules() if policy.looks_for(rule.label)]
+        names += ["rules:policy"] * bool(policy.patterns)
+    return tuple(sorted(set(names)))
+
 
 NO_RECOGNIZER = "No matching recognizers were found to serve the request."
 _SOURCE = re.compile(r"([\w:.-]+?)(?:\+context\(([^)]*)\))?(\+valid)?(?:\+unmasked)?")
@@ -67,21 +112,6 @@ class _Finding:
     origin: Span | adhoc.Match
 
 
-@dataclass(slots=True)
-class _Explanation:
-    """Presidio's explanation of a finding."""
-
-    recognizer: str = ""
-    pattern_name: str | None = None
-    pattern: str | None = None
-    original_score: float = 0.0
-    score: float = 0.0
-    textual_explanation: str | None = None
-    score_context_improvement: float = 0
-    supportive_context_word: str = ""
-    validation_result: bool | None = None
-
-
 def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
     """Return the findings in a text, in reading order, as ``/analyze`` shows them. Runs in a worker.
 
@@ -106,7 +136,8 @@ def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
             "start": finding.start,
         }
         for finding in sorted(
-            _drop_allowed(text, _drop_contained(requested), query), key=lambda f: (f.start, -f.end, f.entity)
+            _drop_allowed_findings(text, _drop_contained_findings(requested), query),
+            key=lambda f: (f.start, -f.end, f.entity),
         )
     ]
 
@@ -128,7 +159,7 @@ def _detect_findings(text: str, query: Query) -> list[_Finding]:
     types: dict[str, str] = {}
     if query.entities is not None:
         for entity in reversed(query.entities):
-            types.update(dict.fromkeys(find_labels(entity, detecting), entity))
+            types.update(dict.fromkeys(find_entity_labels(entity, detecting), entity))
         candidates = [span for span in candidates if span.label in types]
     return [
         _Finding(
@@ -143,7 +174,7 @@ def _detect_findings(text: str, query: Query) -> list[_Finding]:
     ]
 
 
-def _drop_contained(findings: Sequence[_Finding]) -> list[_Finding]:
+def _drop_contained_findings(findings: Sequence[_Finding]) -> list[_Finding]:
     """Drop findings inside another of their own type with the same or a higher score."""
     outer: list[_Finding] = []
     for finding in sorted(set(findings), key=lambda f: (f.entity, f.start, f.start - f.end, -f.score)):
@@ -159,16 +190,16 @@ def _drop_contained(findings: Sequence[_Finding]) -> list[_Finding]:
     return outer
 
 
-def _drop_allowed(text: str, findings: Sequence[_Finding], query: Query) -> list[_Finding]:
+def _drop_allowed_findings(text: str, findings: Sequence[_Finding], query: Query) -> list[_Finding]:
     if query.allow_patterns:
-        patterns = [_compile_allowed(pattern, query.flags) for pattern in query.allow if pattern]
+        patterns = [_compile_allow_pattern(pattern, query.flags) for pattern in query.allow if pattern]
         return [f for f in findings if not any(p.search(encode_text(text[f.start : f.end])) for p in patterns)]
     allowed = frozenset(query.allow)
     return [f for f in findings if text[f.start : f.end] not in allowed]
 
 
 @lru_cache(maxsize=256)
-def _compile_allowed(regex: str, flags: int) -> re2._Regexp:
+def _compile_allow_pattern(regex: str, flags: int) -> re2._Regexp:
     return adhoc.compile_pattern(regex, flags, "a pattern of allow_list")
 
 
@@ -177,7 +208,7 @@ def check_patterns(query: Query) -> None:
     adhoc.count_instructions(query.recognizers)
     if query.allow_patterns:
         for pattern in query.allow:
-            _compile_allowed(pattern, query.flags)
+            _compile_allow_pattern(pattern, query.flags)
 
 
 @lru_cache(maxsize=4)
@@ -186,29 +217,30 @@ def _index_rules(policy: Policy) -> Mapping[str, PatternRule]:
 
 
 def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
-    origin = finding.origin
-    explanation = _Explanation(original_score=finding.score, score=finding.score)
+    origin, original, regex, context, valid = finding.origin, finding.score, None, "", None
     if isinstance(origin, adhoc.Match):
-        explanation.recognizer, explanation.original_score = origin.recognizer.name, origin.original_score
-        explanation.pattern_name = origin.pattern.name if origin.pattern else "deny_list"
-        explanation.pattern = origin.pattern.regex if origin.pattern else None
-        explanation.supportive_context_word = origin.word
-        pattern = explanation.pattern_name
-        explanation.textual_explanation = f"Detected by `{origin.recognizer.name}` using pattern `{pattern}`"
+        recognizer, original, context = origin.recognizer.name, origin.original_score, origin.word
+        name, regex = (origin.pattern.name, origin.pattern.regex) if origin.pattern else ("deny_list", None)
+        reason = f"Detected by `{recognizer}` using pattern `{name}`"
     else:
         match = _SOURCE.fullmatch(origin.source)
-        name, word, valid = match.groups() if match else (origin.source, None, None)
-        detector, _, how = name.partition(":")
-        rule = _index_rules(policy).get(how) if detector == "rules" else None
-        explanation.recognizer = f"rules:{rule.family or 'policy'}" if rule else detector
-        explanation.pattern_name = how or None
+        source, context, valid = match.groups("") if match else (origin.source, "", "")
+        recognizer, _, name = source.partition(":")
+        rule = _index_rules(policy).get(name) if recognizer == "rules" else None
         if rule is not None:
-            explanation.pattern, explanation.original_score = rule.pattern, rule.score
-        explanation.supportive_context_word = word or ""
-        explanation.validation_result = True if valid else None
-        explanation.textual_explanation = f"Identified as {origin.label} by {origin.source}"
-    explanation.score_context_improvement = round(finding.score - explanation.original_score, 4)
-    return asdict(explanation)
+            recognizer, regex, original = f"rules:{rule.family or 'policy'}", rule.pattern, rule.score
+        reason = f"Identified as {origin.label} by {origin.source}"
+    return {
+        "recognizer": recognizer,
+        "pattern_name": name if isinstance(origin, adhoc.Match) else name or None,
+        "pattern": regex,
+        "original_score": original,
+        "score": finding.score,
+        "textual_explanation": reason,
+        "score_context_improvement": round(finding.score - original, 4),
+        "supportive_context_word": context,
+        "validation_result": True if valid else None,
+    }
 
 
 def check_language(language: str, policy: Policy) -> None:

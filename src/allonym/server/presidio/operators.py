@@ -71,7 +71,7 @@ class Operator:
     options: Options = field(default_factory=dict, repr=False)
 
 
-def make_invalid_error(message: str) -> RequestError:
+def make_invalid_request_error(message: str) -> RequestError:
     """Return the error for a request that is not valid."""
     return RequestError(message, 422, "InvalidRequest")
 
@@ -79,10 +79,10 @@ def make_invalid_error(message: str) -> RequestError:
 def _mask_text(text: str, entity: str, options: Options) -> str:
     for name in ("masking_char", "chars_to_mask", "from_end"):
         if options.get(name) is None:
-            raise make_invalid_error(f"Expected parameter {name}")
+            raise make_invalid_request_error(f"Expected parameter {name}")
     char = str(options["masking_char"])
     if len(char) > 1:
-        raise make_invalid_error("Invalid input, masking_char must be a character")
+        raise make_invalid_request_error("Invalid input, masking_char must be a character")
     count = min(len(text), max(0, int(options["chars_to_mask"])))
     return text[: len(text) - count] + char * count if options["from_end"] else char * count + text[count:]
 
@@ -90,20 +90,22 @@ def _mask_text(text: str, entity: str, options: Options) -> str:
 def _hash_text(text: str, entity: str, options: Options) -> str:
     name = options.get("hash_type") or "sha256"
     if name not in ("sha256", "sha512"):
-        raise make_invalid_error("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
+        raise make_invalid_request_error("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
     option = options.get("salt")
     salt = os.urandom(32) if option is None else str(option).encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
-        raise make_invalid_error(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
+        raise make_invalid_request_error(
+            f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes."
+        )
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()
 
 
 def _get_key(options: Options) -> bytes:
     if options.get("key") is None:
-        raise make_invalid_error("Expected parameter key")
+        raise make_invalid_request_error("Expected parameter key")
     key = str(options["key"]).encode("utf-8", "surrogatepass")
     if len(key) not in (16, 24, 32):
-        raise make_invalid_error("Invalid input, key must be of length 128, 192 or 256 bits")
+        raise make_invalid_request_error("Invalid input, key must be of length 128, 192 or 256 bits")
     return key
 
 
@@ -131,7 +133,7 @@ def decrypt_text(key: bytes, code: str) -> str:
         plain = unpad.update(cipher.update(raw[_BLOCK:]) + cipher.finalize()) + unpad.finalize()
         return plain.decode("utf-8", "surrogatepass")
     except ValueError:
-        raise make_invalid_error("Invalid input, the text does not decrypt with this key") from None
+        raise make_invalid_request_error("Invalid input, the text does not decrypt with this key") from None
 
 
 Replace = Callable[[str, str, Options], str]
@@ -181,11 +183,11 @@ def deanonymize_text(text: str, items: Sequence[Finding], operators: Mapping[str
     _check_bounds(text, items)
     order = sorted(items, key=lambda item: item.place)
     if any(a.end > b.start for a, b in pairwise(order)):
-        raise make_invalid_error("Invalid input, two anonymizer results overlap")
+        raise make_invalid_request_error("Invalid input, two anonymizer results overlap")
     return _apply_operators(text, order, operators, DEANONYMIZERS, None)
 
 
-def check_size(size: int) -> None:
+def check_output_size(size: int) -> None:
     """Check the size of the output.
 
     Raises:
@@ -198,13 +200,13 @@ def check_size(size: int) -> None:
 def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.start > len(text) or finding.end > len(text):
-            raise make_invalid_error(
+            raise make_invalid_request_error(
                 f"Invalid analyzer result, start: {finding.start} and end: {finding.end}, "
                 f"while text length is only {len(text)}."
             )
 
 
-def _count_hidden(operator: Operator | None) -> float:
+def _count_hidden_characters(operator: Operator | None) -> float:
     """Return how many characters of a text an operator hides."""
     if operator is None or operator.name not in ("keep", "mask"):
         return math.inf
@@ -217,8 +219,8 @@ def _resolve_overlaps(
     """Resolve overlaps among findings that hide alike as ``conflicts`` says; the others keep what those that hide more
     leave of them."""
     resolve = _merge_findings if conflicts == MERGE else _cut_overlaps
-    findings = _unite_findings(findings)
-    hidden = {f.entity: _count_hidden(operators.get(f.entity) or operators.get(DEFAULT)) for f in findings}
+    findings = _unite_same_type_findings(findings)
+    hidden = {f.entity: _count_hidden_characters(operators.get(f.entity) or operators.get(DEFAULT)) for f in findings}
     layers = defaultdict[float, list[Finding]](list)
     for finding in findings:
         layers[hidden[finding.entity]].append(finding)
@@ -231,7 +233,7 @@ def _resolve_overlaps(
     return _merge_findings([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
 
 
-def _unite_findings(findings: Sequence[Finding]) -> list[Finding]:
+def _unite_same_type_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return overlapping findings of one type as one, in the order of the last of each."""
     runs: dict[str, list[tuple[int, Finding]]] = {}
     for index, finding in enumerate(sorted(findings, key=lambda f: f.place)):
@@ -250,7 +252,7 @@ def _merge_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Unite findings of one type and drop those inside another; of equal places the highest score stays, then the
     last."""
     order = sorted(
-        enumerate(_unite_findings(findings)),
+        enumerate(_unite_same_type_findings(findings)),
         key=lambda row: (row[1].start, -row[1].end, -(row[1].score or 0.0), -row[0]),
     )
     merged: list[Finding] = []
@@ -316,9 +318,9 @@ def _apply_operators(
     for index, finding in enumerate(findings):
         operator = operators.get(finding.entity) or operators.get(DEFAULT) or default
         if operator is None:
-            raise make_invalid_error("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
+            raise make_invalid_request_error("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
         if operator.name not in functions:
-            raise make_invalid_error(f"Invalid operator class '{operator.name[:64]}'.")
+            raise make_invalid_request_error(f"Invalid operator class '{operator.name[:64]}'.")
         following = findings[index + 1].start if index + 1 < len(findings) else len(text)
         end = min(finding.end, following)
         # Where two overlap, the later one has what both cover; the earlier one's type is still that of all of it.
@@ -330,6 +332,6 @@ def _apply_operators(
         items.append(Item(*place, finding.entity, replacement, operator.name, finding.score))
         pieces += (before, replacement)
         position, size = max(position, end), place[1]
-        check_size(size)
+        check_output_size(size)
     pieces.append(text[position:])
     return "".join(pieces), items[::-1]

@@ -20,8 +20,7 @@ from allonym.labels import TAXONOMY
 from allonym.pipeline import detect
 from allonym.policy import Policy, TermList
 from allonym.server import database as db
-from allonym.server.database import Database, get_unix_time
-from allonym.server.sealing import Sealing
+from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.wire.reviews import TermOut
 
 DICTIONARY, EXCLUSION = "dictionary", "exclusion"
@@ -54,7 +53,7 @@ class TermLists:
     def __repr__(self) -> str:
         return "TermLists()"
 
-    def entries(self, project: str | None = None) -> tuple[Lists, Lists]:
+    def group_terms(self, project: str | None = None) -> tuple[Lists, Lists]:
         """Return terms to find by label, and exclusions by label or ``*``: those for all projects and this one's."""
         with self._database.open_read_transaction() as connection:
             count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(db.terms.c.number))).one()
@@ -88,13 +87,13 @@ class TermLists:
             RequestError: no such project (404), or the list is full (409).
         """
         with self._database.open_write_transaction() as connection:
-            return self.write_term(connection, kind, label, term, owner, project)
+            return self.insert_term(connection, kind, label, term, owner, project)
 
-    def write_term(
+    def insert_term(
         self, connection: sa.Connection, kind: str, label: str, term: str, owner: str, project: str | None
     ) -> TermOut:
         """Add a term within a transaction; see :meth:`add_term`."""
-        term = _check_term(kind, label, term)
+        term = _normalise_term(kind, label, term)
         number = ALL_PROJECTS if project is None else get_project_number(connection, project)
         same_project = db.terms.c.project == number
         digest = self._sealing.digest(_PURPOSE, term.casefold())
@@ -140,7 +139,7 @@ def _make_term(number: int, kind: Any, label: str, term: str, project: str | Non
     return TermOut(id=number, kind=kind, label=label, term=term, project=project, by=owner, created=created)
 
 
-def _check_term(kind: str, label: str, term: str) -> str:
+def _normalise_term(kind: str, label: str, term: str) -> str:
     """Return a term as it is stored, on one line and without needless blanks.
 
     Raises:
@@ -151,12 +150,12 @@ def _check_term(kind: str, label: str, term: str) -> str:
     text = " ".join(term.split())
     if "\n" in term.strip() or len(text) > _LONGEST or sum(map(str.isalnum, text)) < _LEAST:
         raise UsageError(f"term: one line of {_LEAST} letters or digits and at most {_LONGEST} characters is required")
-    if not _is_usable(kind, label, text):
+    if not _is_usable_term(kind, label, text):
         raise UsageError("term: letters or digits that the dictionary can find again are required")
     return text
 
 
-def _is_usable(kind: str, label: str, term: str) -> bool:
+def _is_usable_term(kind: str, label: str, term: str) -> bool:
     """Whether detectors can use a term. Each is tried first, because one that they refuse would stop every request."""
     listed, document = (TermList(label, (term,)),), Document("", term)
     dictionary = (TermList("PERSON", (term,)),) if kind == EXCLUSION else listed

@@ -15,7 +15,7 @@ from allonym.server.wire.reviews import Agreed, AgreementOut, ByLabel
 Reviewed = tuple[Item, Mapping[int, Seat]]
 
 
-def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
+def measure_agreement_and_risk(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
     """Return the agreement and the residual risk of a project, as numbers and tags only.
 
     Agreement on ``marks`` is the harder test: the findings, which both reviewers were shown, do not help.
@@ -34,7 +34,7 @@ def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
     finished = [(item, seats) for item, seats in reviewed if all(n in seats and seats[n].done for n in SEATS)]
     texts = [item.document.text for item, _ in finished]
     spans = [
-        {str(n): [Mention(s.start, s.end, s.label) for s in _apply_seat(item, seats[n])] for n in SEATS}
+        {str(n): [Mention(s.start, s.end, s.label) for s in _apply_seat_reading(item, seats[n])] for n in SEATS}
         for item, seats in finished
     ]
     marks = [
@@ -89,7 +89,7 @@ def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterato
         yield json.dumps(record) + "\n"
 
 
-def _apply_seat(item: Item, seat: Seat) -> tuple[Span, ...]:
+def _apply_seat_reading(item: Item, seat: Seat) -> tuple[Span, ...]:
     return apply_reading(seat.reading, item.document.text, item.spans)
 
 
@@ -97,7 +97,7 @@ def _count_by_label(reviewed: Sequence[Reviewed]) -> list[ByLabel]:
     agreed: Counter[str] = Counter()
     disputed: Counter[str] = Counter()
     for item, seats in reviewed:
-        first, second = ({(s.start, s.end, s.label) for s in _apply_seat(item, seats[n])} for n in SEATS)
+        first, second = ({(s.start, s.end, s.label) for s in _apply_seat_reading(item, seats[n])} for n in SEATS)
         agreed.update(label for *_, label in first & second)
         disputed.update(label for *_, label in first ^ second)
     labels = sorted({*agreed, *disputed}, key=lambda name: (-disputed[name], -agreed[name], name))

@@ -20,11 +20,9 @@ from allonym.plan import digest
 from allonym.server import database as db
 from allonym.server.access import Caller
 from allonym.server.accounts import is_valid_name
-from allonym.server.database import Database, get_unix_time
+from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.reviews.lists import TermLists, get_project_number
-from allonym.server.reviews.readings import Reading, is_same_reading
-from allonym.server.reviews.risk import Risk
-from allonym.server.sealing import Sealing
+from allonym.server.reviews.readings import Reading, Risk, is_same_reading
 from allonym.server.wire.reviews import DocumentLine, EditOut, ProjectOut
 
 NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"
@@ -100,7 +98,7 @@ class ReviewQueue:
         if not is_valid_name(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
         sealed, created = self._sealing.seal_json(policy, f"project {name}"), get_unix_time()
-        with self._database.writing_unique(f"there is a project {name!r} already") as connection:
+        with self._database.open_unique_write_transaction(f"there is a project {name!r} already") as connection:
             connection.execute(sa.insert(db.projects).values(name=name, sealed=sealed, owner=owner, created=created))
         return _make_project(name, policy, owner, created, {})
 
@@ -153,7 +151,7 @@ class ReviewQueue:
         with self._database.open_read_transaction() as connection:
             number = get_project_number(connection, project)
             for index, (id, text) in enumerate(zip(ids, texts, strict=True)):
-                row = self._find_row(connection, number, project, id)
+                row = self._find_document_row(connection, number, project, id)
                 if row is not None and self._unseal_head(row)["digest"] != digest(text):
                     raise RequestError(f"documents[{index}]: its id is another document's", 409, "Taken")
                 stored.append(row is not None)
@@ -185,7 +183,7 @@ class ReviewQueue:
         }
         with self._database.open_write_transaction() as connection:
             number = get_project_number(connection, project)
-            if self._find_row(connection, number, project, item.id) is not None:
+            if self._find_document_row(connection, number, project, item.id) is not None:
                 return
             row = {
                 "project": number,
@@ -227,7 +225,7 @@ class ReviewQueue:
             seats = defaultdict[int, list[Any]](list)
             for seat in connection.execute(readings.where(db.readings.c.document.in_([r.number for r in rows]))).all():
                 seats[seat.document].append(seat)
-        return [self._make_line(row, seats[row.number], user) for row in rows], int(total or 0)
+        return [self._make_document_line(row, seats[row.number], user) for row in rows], int(total or 0)
 
     def get_item(self, project: str, id: str) -> Item:
         """Return a document with its texts.
@@ -236,7 +234,7 @@ class ReviewQueue:
             RequestError: there is no such project or document (404).
         """
         with self._database.open_read_transaction() as connection:
-            return self._unseal_item(self._get_row(connection, project, id))
+            return self._unseal_item(self._get_document_row(connection, project, id))
 
     def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
         """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
@@ -252,7 +250,7 @@ class ReviewQueue:
             RequestError: there is no such project or document (404).
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_row(connection, project, id, locked=True)
+            row = self._get_document_row(connection, project, id, locked=True)
             connection.execute(sa.delete(db.readings).where(db.readings.c.document == row.number))
             connection.execute(sa.delete(db.documents).where(db.documents.c.number == row.number))
 
@@ -261,7 +259,7 @@ class ReviewQueue:
     def get_reading(self, project: str, id: str, caller: Caller) -> Seat:
         """Return the caller's own reading of a document; version 0 where there is none yet."""
         with self._database.open_read_transaction() as connection:
-            seats = self._read_seats(connection, self._get_row(connection, project, id).number)
+            seats = self._read_seats(connection, self._get_document_row(connection, project, id).number)
         seat = _find_seat(seats, caller.id)
         return Seat(0, caller.id, caller.name, 0, False, Reading()) if seat is None else seats[seat]
 
@@ -272,10 +270,10 @@ class ReviewQueue:
             RequestError: not both are done, so they stay blind to each other (409).
         """
         with self._database.open_read_transaction() as connection:
-            row = self._get_row(connection, project, id)
+            row = self._get_document_row(connection, project, id)
             seats = self._read_seats(connection, row.number)
             item = self._unseal_item(row)
-        if not _are_both_done(seats):
+        if not _are_both_readings_done(seats):
             raise RequestError("both reviewers must be done first: until then neither is shown", 409, "NotYet")
         return item, seats
 
@@ -305,7 +303,7 @@ class ReviewQueue:
                 is settled, or a verdict comes before both are done (409). Nothing is changed then.
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_row(connection, project, id, locked=True)
+            row = self._get_document_row(connection, project, id, locked=True)
             seats, item = self._read_seats(connection, row.number), self._unseal_item(row)
             number = _choose_seat(seats, caller.id, verdict)
             before = seats.get(number)
@@ -313,7 +311,7 @@ class ReviewQueue:
             stored = before.version if before else 0
             if before and stored == version + 1 and (before.reading, before.done) == (reading, done):
                 return before, row.state  # the answer to the first try got lost
-            _check_turn(row.state, seats, verdict)
+            _check_may_save(row.state, seats, verdict)
             if stored != version:
                 raise RequestError(
                     f"version {version} was read, but {stored} is stored now; read it again, nothing was changed",
@@ -328,17 +326,13 @@ class ReviewQueue:
                 "sealed": self._sealing.seal_json(asdict(reading), f"reading {row.number} {number}"),
                 "changed": get_unix_time(),
             }
-            if before:
-                same = sa.and_(db.readings.c.document == row.number, db.readings.c.seat == number)
-                connection.execute(sa.update(db.readings).where(same).values(**values))
-            else:
-                connection.execute(sa.insert(db.readings).values(document=row.number, seat=number, **values))
+            self._database.upsert_row(connection, db.readings, {"document": row.number, "seat": number}, values)
             seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
             state = _decide_state(item, seats)
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
             connection.execute(update.values(state=state, changed=get_unix_time()))
             for kind, label, term, place in terms:
-                self.lists.write_term(connection, kind, label, term, caller.name, place)
+                self.lists.insert_term(connection, kind, label, term, caller.name, place)
         return seats[number], state
 
     def free_user_seats(self, user: int) -> None:
@@ -351,13 +345,15 @@ class ReviewQueue:
         where = [db.documents.c.project == get_project_number(connection, project)]
         return [*where, db.documents.c.state == state] if state else where
 
-    def _find_row(self, connection: sa.Connection, number: int, project: str, id: str, locked: bool = False) -> Any:
+    def _find_document_row(
+        self, connection: sa.Connection, number: int, project: str, id: str, locked: bool = False
+    ) -> Any:
         name = self._sealing.digest("document", project, id)
         query = sa.select(db.documents).where(db.documents.c.project == number, db.documents.c.digest == name)
         return connection.execute(query.with_for_update() if locked else query).first()
 
-    def _get_row(self, connection: sa.Connection, project: str, id: str, locked: bool = False) -> Any:
-        row = self._find_row(connection, get_project_number(connection, project), project, id, locked)
+    def _get_document_row(self, connection: sa.Connection, project: str, id: str, locked: bool = False) -> Any:
+        row = self._find_document_row(connection, get_project_number(connection, project), project, id, locked)
         if row is None:
             raise RequestError(f"there is no such document in the project {project!r}", 404, "NotFound")
         return row
@@ -368,7 +364,7 @@ class ReviewQueue:
 
     def _unseal_item(self, row: Any) -> Item:
         id, body = self._unseal_head(row)["id"], self._sealing.unseal_json(row.body, "body")
-        with self._database.check_values():
+        with self._database.report_damaged_values():
             turns = tuple(Turn(start, end, tuple(name) if name else None) for start, end, name in body["turns"])
             parts = tuple((start, end) for start, end in body["parts"])
             return Item(
@@ -383,7 +379,7 @@ class ReviewQueue:
                 row.state,
             )
 
-    def _make_line(self, row: Any, seats: Sequence[Any], user: int) -> DocumentLine:
+    def _make_document_line(self, row: Any, seats: Sequence[Any], user: int) -> DocumentLine:
         mine = next((s for s in seats if s.seat in SEATS and s.user == user), None)
         columns = {name: getattr(row, name) for name in ("state", "risk", "gain", "created", "changed")}
         counts = {
@@ -423,9 +419,9 @@ def _choose_seat(seats: Mapping[int, Seat], user: int, verdict: bool) -> int:
     return mine or free or 0
 
 
-def _check_turn(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
+def _check_may_save(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
     """Check that a reviewer, or whoever gives a verdict, may save a reading now."""
-    both_done = _are_both_done(seats)
+    both_done = _are_both_readings_done(seats)
     if verdict and not both_done:
         raise RequestError("both reviewers must be done before somebody decides", 409, "NotYet")
     if verdict and state == DONE:
@@ -434,12 +430,12 @@ def _check_turn(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
         raise RequestError("both reviewers are done; now somebody who may adjudicate decides", 409, "Settled")
 
 
-def _are_both_done(seats: Mapping[int, Seat]) -> bool:
+def _are_both_readings_done(seats: Mapping[int, Seat]) -> bool:
     return all(s in seats and seats[s].done for s in SEATS)
 
 
 def _decide_state(item: Item, seats: Mapping[int, Seat]) -> str:
-    if not _are_both_done(seats):
+    if not _are_both_readings_done(seats):
         return OPEN
     verdict = seats.get(VERDICT_SEAT)
     if verdict is not None and verdict.done:

@@ -1,7 +1,10 @@
-"""One reviewer's reading of a document: marks on what was missed, decisions on findings, and the spans that result.
+"""Readings of a document: what one reviewer says, and what a second reading proposes, in P2's points.
 
 Marks are P2's (section 4.1): a whole identifier was missed, a part of one, or what reveals a speaker's organisation or
 product. All offsets are half-open code points of the original text.
+
+A proposed item counts with its score (0 to 5) times its own probability: an expectation, where P2 counts what people
+confirmed. Without the extra ``evaluate`` there are no reviews, rather than an invented risk.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from allonym.document import Span, merge_intervals, subtract_intervals
+from allonym.document import Document, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import Mark, Marked
 from allonym.labels import TAXONOMY
-from allonym.train.records import keep_outermost
+from allonym.plan import Edit
+from allonym.server.policies import load_policy
+from allonym.server.wire.base import Wire
+from allonym.server.wire.reviews import ProposalOut, ReasonOut
+from allonym.train.records import select_outermost_spans
 
 SOURCE = "review"
 _SPEAKER = "_SPEAKER"
@@ -132,15 +139,15 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
     if last:
         families: dict[str, _Family] = {}
         for span in sorted(spans):
-            families.setdefault(TAXONOMY.lineage(span.label)[-1], _Family()).add(span)
+            families.setdefault(TAXONOMY.get_family(span.label), _Family()).add(span)
         for partial, mark in marks[:last]:
-            family = families.setdefault(TAXONOMY.lineage(mark.label)[-1], _Family())
+            family = families.setdefault(TAXONOMY.get_family(mark.label), _Family())
             if partial:
                 family.join(mark, text)
             else:
                 family.add(mark)
         spans = sorted(span for family in families.values() for span in family.spans)
-    return tuple(keep_outermost([*spans, *(mark for _, mark in marks[last:])]))
+    return tuple(select_outermost_spans([*spans, *(mark for _, mark in marks[last:])]))
 
 
 def to_marked(reading: Reading, id: str, text: str) -> Marked:
@@ -199,11 +206,11 @@ class _Family:
     def join(self, part: Span, text: str) -> None:
         """Insert a part, as one with the findings that it touches."""
         before = text[max(0, part.start - _LARGEST_GAP) : part.start][::-1]
-        first = last = bisect_left(self._reach, part.start - _measure_gap(before))
+        first = last = bisect_left(self._reach, part.start - _count_joinable_characters(before))
         # The first that the part touches comes first in it, so all after it are touched up to the first beyond a gap.
         while last < len(self.spans):
             span = self.spans[last]
-            if span.start > part.end + _measure_gap(text[part.end : part.end + _LARGEST_GAP]):
+            if span.start > part.end + _count_joinable_characters(text[part.end : part.end + _LARGEST_GAP]):
                 break
             label = next(name for name in TAXONOMY.lineage(span.label) if TAXONOMY.within(part.label, name))
             part = Span(min(part.start, span.start), max(part.end, span.end), label, 1.0, SOURCE)
@@ -211,7 +218,7 @@ class _Family:
         self.spans[first:last], self._reach[first:last] = [part], [part.end]
 
 
-def _measure_gap(chars: str) -> int:
+def _count_joinable_characters(chars: str) -> int:
     """Return how many of the characters, from the first on, may stand between a part and what it joins."""
     return next((i for i, c in enumerate(chars) if c.isalnum() or c == "\n"), len(chars))
 
@@ -221,3 +228,88 @@ def _check_offsets(text: str, start: int | None, end: int | None, where: str) ->
         raise DataError(f"{where}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
     if not text[start:end].strip():
         raise DataError(f"{where}: {start}..{end} holds blanks alone")
+
+
+class Risk(Wire):
+    """The result of a second reading of a document.
+
+    Attributes:
+        expected: points that are expected to be left.
+        bound: points if every proposal were right.
+        direct: items that identify alone, if every proposal were right.
+        gain: what the tagger may learn of the document, see :func:`allonym.train.uncertain.estimate_review_gain`.
+        reasons: the gravest first.
+        proposals: stretches of the original text that a reviewer should look at, in reading order.
+    """
+
+    expected: float
+    bound: int
+    direct: int
+    gain: float
+    reasons: list[ReasonOut]
+    proposals: list[ProposalOut]
+
+
+def check_risk_extra() -> None:
+    """Check that risks can be assessed.
+
+    Raises:
+        MissingExtra: the extra ``evaluate`` is not installed.
+    """
+    from allonym.evaluate import second_reading  # noqa: F401
+
+
+def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], source: str) -> Risk:
+    """Return the risk of a document. Runs in a worker.
+
+    Args:
+        document: the original.
+        anonymised: the text after the edits.
+        edits: that led from one to the other.
+        source: describes the policy, see :meth:`allonym.server.policies.Policies.describe_choice`.
+    """
+    from allonym.evaluate import score_conversation, second_reading
+    from allonym.train.uncertain import estimate_review_gain
+
+    marked = second_reading([document.text], [anonymised], ids=["document"]).conversations[0]
+    scores = score_conversation(marked, proposals="count")
+    reasons = [
+        ReasonOut(
+            tag=item.tag,
+            points=item.score,
+            chance=round(max(mark.score for mark in item.marks), 4),
+            mentions=len(item.marks),
+        )
+        for item in scores.items
+        if item.score
+    ]
+    reasons.sort(key=lambda r: (-r.points * r.chance, r.tag))
+    proposals = []
+    for mark in marked.marks:
+        start, end = _locate_original(edits, mark.start, mark.end, len(document.text))
+        score = round(mark.score, 4)
+        proposals.append(ProposalOut(start=start, end=end, label=mark.label, partial=mark.partial, score=score))
+    return Risk(
+        expected=round(sum(r.points * r.chance for r in reasons), 3),
+        bound=scores.score,
+        direct=scores.direct,
+        gain=round(estimate_review_gain(document.text, load_policy(source)), 4),
+        reasons=reasons,
+        proposals=sorted(proposals, key=lambda p: (p.start, p.end)),
+    )
+
+
+def _locate_original(edits: Sequence[Edit], start: int, end: int, length: int) -> tuple[int, int]:
+    """Return where a stretch of the anonymised text stands in the original of this length."""
+    first = _map_offset(edits, start)
+    return first, min(length, max(first + 1, _map_offset(edits, end - 1) + 1))
+
+
+def _map_offset(edits: Sequence[Edit], offset: int) -> int:
+    """Return the offset in the original for one in the anonymised text; inside a replacement, where its edit starts."""
+    moved = 0
+    for edit in edits:
+        if edit.start + moved + len(edit.replacement) > offset:
+            return edit.start if edit.start + moved <= offset else offset - moved
+        moved += len(edit.replacement) - (edit.end - edit.start)
+    return offset - moved

@@ -93,7 +93,7 @@ def invite_user(body: wire.Invite, caller: Admin, services: AnyServices) -> wire
     """A link with which one person makes one account, within a day. This needs a session; an API key will not do."""
     if caller.key is not None:
         raise RequestError("an API key cannot invite anybody; sign in", 403, "NotAllowed")
-    token, expires = services.accounts.make_link(body.role)
+    token, expires = services.accounts.make_account_link(body.role)
     services.accounts.record_action(caller, f"invited: {body.role}")
     return wire.Invitation(link=f"{services.url}/#/setup?token={token}", role=body.role, expires=expires)
 

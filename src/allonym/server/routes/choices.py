@@ -15,7 +15,7 @@ from allonym.policy import Policy, presets
 from allonym.replace.mention import get_operator, get_operator_traits
 from allonym.server.policies import load_policy
 from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
-from allonym.server.wire import choices as wire
+from allonym.server.wire import accounts as wire
 
 router = APIRouter(prefix="/v1", tags=["choices"])
 PolicyName = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -50,11 +50,11 @@ def list_operators(caller: SignedIn) -> wire.Operators:
 def list_detectors(caller: SignedIn) -> wire.Detectors:
     """All detectors, and which of them any request may add. A detector that needs a model, members or an endpoint runs
     only under a policy that names them."""
-    rows = [wire.DetectorOut(name=name, available=_is_available(name)) for name in registry.detectors.names()]
+    rows = [wire.DetectorOut(name=name, available=_can_request_add(name)) for name in registry.detectors.names()]
     return wire.Detectors(detectors=rows)
 
 
-def _is_available(detector: str) -> bool:
+def _can_request_add(detector: str) -> bool:
     is_installed = detector not in _MODULES or find_spec(_MODULES[detector]) is not None
     return detector not in _CONFIGURED and is_installed
 
@@ -62,8 +62,8 @@ def _is_available(detector: str) -> bool:
 @router.get("/policies", summary="All policies")
 def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
     """Presets, then the policies that admins stored."""
-    names = services.policies.names()
-    rows = [_summarise(name, load_policy(services.policies.source(name))) for name in names]
+    names = services.policies.list_names()
+    rows = [_summarise_policy(name, load_policy(services.policies.describe_choice(name))) for name in names]
     return wire.PoliciesOut(policies=rows)
 
 
@@ -71,39 +71,39 @@ def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
 def get_policy(name: PolicyName, caller: SignedIn, services: AnyServices) -> wire.PolicyDetail:
     """What a policy does with each label."""
     try:
-        policy = load_policy(services.policies.source(name))
+        policy = load_policy(services.policies.describe_choice(name))
     except UnknownNameError as error:
         error.status = 404
         raise
-    return _describe(name, policy, services.policies.toml(name) if caller.has_permission("admin") else None)
+    return _describe_policy(name, policy, services.policies.find_toml(name) if caller.has_permission("admin") else None)
 
 
 @router.put("/policies/{name}", summary="Store a policy")
 def store_policy(name: PolicyName, body: wire.PolicyText, caller: Admin, services: AnyServices) -> wire.PolicyDetail:
     """Store a policy in TOML under a name. It may extend a preset; it reads no file."""
-    policy = services.policies.store(name, body.toml)
+    policy = services.policies.store_policy(name, body.toml)
     services.accounts.record_action(caller, f"policy {name} stored")
-    return _describe(name, policy, body.toml)
+    return _describe_policy(name, policy, body.toml)
 
 
 @router.delete("/policies/{name}", status_code=204, summary="Remove a stored policy")
 def remove_policy(name: PolicyName, caller: Admin, services: AnyServices) -> None:
     """Remove a stored policy. Presets stay."""
-    services.policies.remove(name)
+    services.policies.remove_policy(name)
     services.accounts.record_action(caller, f"policy {name} removed")
 
 
-def _summarise(name: str, policy: Policy) -> wire.PolicyOut:
+def _summarise_policy(name: str, policy: Policy) -> wire.PolicyOut:
     operators = {policy.default.operator, *(rule.operator for rule in policy.rules.values())}
     keyed = any(get_operator_traits(get_operator(operator)).keyed for operator in sorted(operators))
     return wire.PolicyOut(name=name, description=policy.description, preset=name in presets(), keyed=keyed)
 
 
-def _describe(name: str, policy: Policy, toml: str | None) -> wire.PolicyDetail:
+def _describe_policy(name: str, policy: Policy, toml: str | None) -> wire.PolicyDetail:
     rules = {
         label.name: wire.RuleOut(operator=policy.rule(label.name).operator, threshold=policy.threshold_for(label.name))
         for label in policy.taxonomy
         if policy.looks_for(label.name)
     }
-    summary = _summarise(name, policy).model_dump()
+    summary = _summarise_policy(name, policy).model_dump()
     return wire.PolicyDetail(**summary, toml=toml, detectors=list(policy.detectors), rules=rules)

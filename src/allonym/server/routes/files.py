@@ -17,13 +17,12 @@ from starlette.requests import ClientDisconnect
 from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
-from allonym.server.jobs.names import add_mark, clean_name, get_media_type
+from allonym.server.jobs.names import append_to_stem, clean_name, get_media_type
 from allonym.server.processing import parse_plan
 from allonym.server.routes.jobs import format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
-from allonym.server.wire import files as wire
-from allonym.server.wire.base import Place
+from allonym.server.wire import texts as wire
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
 MOST_PLANS = 64 << 20
@@ -32,35 +31,19 @@ MOST_PLANS = 64 << 20
 _PLANS: TypeAdapter[list[wire.FilePlan]] = TypeAdapter(list[wire.FilePlan])
 
 
-def _describe_form(**fields: Any) -> dict[str, Any]:
+def _describe_upload_form(**fields: Any) -> dict[str, Any]:
     file = {"type": "string", "format": "binary", "description": f"one of {', '.join(files.FORMATS)}"}
     schema = {"type": "object", "required": ["file", *fields], "properties": {"file": file, **fields}}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
-@router.post("/text", summary="Read a file", openapi_extra=_describe_form())
+@router.post("/text", summary="Read a file", openapi_extra=_describe_upload_form())
 async def read_file(request: Request, caller: Detecting, services: AnyServices) -> wire.FileTexts:
     """The texts of a file, with the turns of conversations. Plans for these texts fit `/v1/files/apply`. Nothing is
     stored. Of a PDF, only the text is read; a scanned or encrypted one is refused."""
-    async with _wait_turn(services):
+    async with _hold_file_slot(services):
         name, data, _ = await _receive_form(request, services.settings.timeout)
-        texts = await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
-    return wire.FileTexts(
-        name=name,
-        format=texts.format,
-        saveable=texts.saveable,
-        documents=[_describe_text(text) for text in texts.documents],
-    )
-
-
-def _describe_text(text: files.Text) -> wire.FileText:
-    turns = [
-        wire.FileTurn(
-            start=turn.start, end=turn.end, speaker=turn.speaker and Place(start=turn.speaker[0], end=turn.speaker[1])
-        )
-        for turn in text.turns
-    ]
-    return wire.FileText(id=text.id, text=text.text, turns=turns or None)
+        return await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
 
 
 @router.post(
@@ -68,18 +51,18 @@ def _describe_text(text: files.Text) -> wire.FileText:
     summary="Apply plans to a file",
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
-    openapi_extra=_describe_form(
+    openapi_extra=_describe_upload_form(
         plans={"type": "string", "contentMediaType": "application/json", "description": "JSON list of {id, plan}"}
     ),
 )
 async def apply_plans(request: Request, caller: Anonymizing, services: AnyServices) -> Response:
     """The file with the plan of each of its documents applied: formatting stays, properties that name people are
     emptied. Each document needs a plan that was made for its text. A PDF cannot be written."""
-    async with _wait_turn(services):
+    async with _hold_file_slot(services):
         name, data, field = await _receive_form(request, services.settings.timeout)
         plans = await run_in_threadpool(_parse_plans, field)
         content = await services.kernel.run(files.apply_plans, data, name, plans)
-    headers = {"content-disposition": format_disposition(add_mark(name, "anonymised"))}
+    headers = {"content-disposition": format_disposition(append_to_stem(name, "anonymised"))}
     return Response(content, media_type=get_media_type(name), headers=headers)
 
 
@@ -103,7 +86,7 @@ def _parse_plans(field: str | None) -> dict[str, Plan]:
 
 
 @asynccontextmanager
-async def _wait_turn(services: Services) -> AsyncIterator[None]:
+async def _hold_file_slot(services: Services) -> AsyncIterator[None]:
     """Limit how many requests hold a file in memory. A request that waits too long is refused, before its body counts
     as too slow."""
     try:

@@ -7,15 +7,14 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from allonym import __version__
-from allonym.document import Document
 from allonym.server import database as db
 from allonym.server.access import BearerKey, SessionToken, identify_caller
 from allonym.server.metrics import CONTENT_TYPE
+from allonym.server.processing import NO_TEXT, TextTask
 from allonym.server.routes.parameters import AnyServices
 from allonym.server.wire.accounts import Status
 
 router = APIRouter(tags=["health"])
-_EMPTY = Document("", "")
 
 
 @router.get("/healthz", summary="Is it alive?")
@@ -32,9 +31,9 @@ async def check_ready(services: AnyServices) -> Status:
         with services.database.open_read_transaction(once=True) as connection:
             connection.execute(sa.select(sa.func.max(db.versions.c.version))).scalar()
         services.vault.find("", "")
-        return services.policies.source(None)
+        return services.policies.describe_choice(None)
 
-    await services.kernel.detect(_EMPTY, await run_in_threadpool(read_stores), None)
+    await services.kernel.run(TextTask.find_spans, TextTask(NO_TEXT, await run_in_threadpool(read_stores)))
     return Status(status="ok", version=__version__)
 
 
@@ -45,4 +44,4 @@ def get_metrics(
     """Counts and times, no text. Needs the permission `metrics`, unless a setting opens it."""
     if not services.settings.metrics_open:
         identify_caller(request, session, key.credentials if key else None).check_permissions("metrics")
-    return Response(services.metrics.format_all(), media_type=CONTENT_TYPE)
+    return Response(services.metrics.format_metrics(), media_type=CONTENT_TYPE)

@@ -144,7 +144,7 @@ async def list_release_documents(
     again: Annotated[bool, Query(description="make it once more where that failed before")] = False,
 ) -> wire.Documents:
     """A release is made when it is first asked for, which may take a while: `ready` is false until then."""
-    return await services.jobs.list_documents(caller, id, release, offset, limit, _WAIT, again)
+    return await services.jobs.list_release_documents(caller, id, release, offset, limit, _WAIT, again)
 
 
 @router.post("/jobs/{id}/choose", summary="Choose a release")

@@ -19,8 +19,8 @@ from allonym.errors import RequestError
 from allonym.policy import Policy
 from allonym.server.access import Caller, require_permissions
 from allonym.server.policies import load_policy
-from allonym.server.presidio import adhoc, analysis, names, operators
-from allonym.server.problems import CHALLENGE, describe_error, describe_invalid
+from allonym.server.presidio import adhoc, analysis, operators
+from allonym.server.problems import CHALLENGE, describe_error, describe_invalid_request
 from allonym.server.processing import gather_results
 from allonym.server.routes.parameters import AnyServices
 from allonym.server.services import Services
@@ -45,7 +45,7 @@ class Route(APIRoute):
             try:
                 return await inner(request)
             except RequestValidationError as error:
-                problem = describe_invalid(error.errors())["error"]
+                problem = describe_invalid_request(error.errors())["error"]
                 prefix = f"{problem['where']}: " if problem["where"] else ""
                 is_analyze = request.url.path == "/analyze"
                 lead = _PARSING if is_analyze else "Invalid input,"
@@ -61,14 +61,14 @@ def _answer_error(status: int, message: str) -> Response:
     return _answer_json({"error": message}, status, {"WWW-Authenticate": CHALLENGE} if status == 401 else None)
 
 
-def _is_open(settings: Settings) -> bool:
+def _is_presidio_open(settings: Settings) -> bool:
     return settings.presidio_open and settings.loopback and not settings.behind_proxy
 
 
 router = APIRouter(tags=["presidio"], route_class=Route, responses=_ERRORS)
-Detecting = Annotated[Caller, require_permissions("detect", is_open=_is_open)]
-Anonymizing = Annotated[Caller, require_permissions("anonymize", is_open=_is_open)]
-Restoring = Annotated[Caller, require_permissions("restore", is_open=_is_open)]
+Detecting = Annotated[Caller, require_permissions("detect", is_open=_is_presidio_open)]
+Anonymizing = Annotated[Caller, require_permissions("anonymize", is_open=_is_presidio_open)]
+Restoring = Annotated[Caller, require_permissions("restore", is_open=_is_presidio_open)]
 Language = Annotated[str | None, Query(max_length=16, examples=["en"])]
 
 
@@ -98,7 +98,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
     if query.recognizers and count > adhoc.MOST:
         raise adhoc.make_too_many_matches_error()
     for text, findings in zip(texts, results, strict=True):
-        types = Counter(f["entity_type"] for f in findings if f["entity_type"] in names.list_entity_types(policy))
+        types = Counter(f["entity_type"] for f in findings if f["entity_type"] in analysis.list_entity_types(policy))
         services.metrics.count_text(len(text), types)
     return _answer_json(results[0] if isinstance(body.text, str) else results)
 
@@ -106,13 +106,13 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
 @router.get("/recognizers", summary="Presidio: recognizers", response_model=list[str])
 def list_recognizers(caller: Detecting, services: AnyServices, language: Language = None) -> list[str]:
     """The detectors of the server's default policy, the rules by their tables."""
-    return list(names.list_recognizers(_get_policy(services, language)))
+    return list(analysis.list_recognizers(_get_policy(services, language)))
 
 
 @router.get("/supportedentities", summary="Presidio: entity types", response_model=list[str])
 def list_supported_entities(caller: Detecting, services: AnyServices, language: Language = None) -> list[str]:
     """The entity types that the server's default policy finds."""
-    return list(names.list_supported(_get_policy(services, language)))
+    return list(analysis.list_supported_types(_get_policy(services, language)))
 
 
 @router.post("/anonymize", summary="Presidio: replace", response_model=wire.Engines)
@@ -122,7 +122,7 @@ async def anonymize_text(body: wire.AnonymizeRequest, caller: Anonymizing, servi
     results = []
     for text, spans in findings:
         results.append(await services.kernel.run(operators.anonymize_text, text, spans, chosen, conflicts))
-        operators.check_size(sum(len(text) for text, _ in results))
+        operators.check_output_size(sum(len(text) for text, _ in results))
     return await run_in_threadpool(_answer_results, results, isinstance(body.text, list))
 
 
@@ -137,7 +137,7 @@ def _read_findings(
         raise _make_bad_request_error("Custom type anonymizer is not supported")
     conflicts = body.conflict_resolution or operators.MERGE
     if conflicts not in operators.CONFLICTS:
-        raise operators.make_invalid_error(
+        raise operators.make_invalid_request_error(
             f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required"
         )
     pairs = _pair_results(body.text, body.analyzer_results, "analyzer_results", services)
@@ -180,7 +180,7 @@ def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis
     Raises:
         RequestError: no detector finds the requested entities, or a pattern is refused.
     """
-    source = services.policies.source(None)
+    source = services.policies.describe_choice(None)
     policy = load_policy(source)
     language = body.language or ""
     analysis.check_language(language, policy)
@@ -189,7 +189,7 @@ def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis
     entities = tuple(dict.fromkeys(body.entities)) if body.entities else None
     if entities is not None:
         chosen = tuple(recognizer for recognizer in chosen if recognizer.entity in entities)
-        if not chosen and not any(names.find_labels(entity, policy) for entity in entities):
+        if not chosen and not any(analysis.find_entity_labels(entity, policy) for entity in entities):
             raise RequestError(analysis.NO_RECOGNIZER, 400, "NotSupported")
     if body.allow_list_match not in (None, "exact", "regex"):
         raise _make_bad_request_error("allow_list_match must either be set to 'exact' or 'regex'.")
@@ -230,7 +230,7 @@ def _make_recognizer(body: wire.PatternRecognizer, number: int) -> adhoc.Recogni
 
 
 def _get_policy(services: Services, language: str | None) -> Policy:
-    policy = load_policy(services.policies.source(None))
+    policy = load_policy(services.policies.describe_choice(None))
     if language:
         analysis.check_language(language, policy)
     return policy
@@ -240,7 +240,7 @@ def _read_operators(configs: dict[str, wire.OperatorConfig] | None) -> dict[str,
     chosen = {}
     for entity, config in (configs or {}).items():
         if not config.type:
-            raise operators.make_invalid_error("Invalid input, operator config must contain operator_name")
+            raise operators.make_invalid_request_error("Invalid input, operator config must contain operator_name")
         chosen[entity] = operators.Operator(config.type, config.model_dump(exclude={"type"}, exclude_none=True))
     return chosen
 
@@ -250,18 +250,18 @@ def _pair_results(
 ) -> list[tuple[str, list[wire.AnalyzerResult]]]:
     """Return each text with its results."""
     if rows is None:
-        raise operators.make_invalid_error("Invalid input, request must contain analyzer results")
+        raise operators.make_invalid_request_error("Invalid input, request must contain analyzer results")
     nested = bool(rows) and isinstance(rows[0], list)
     if isinstance(text, list):
         texts, results = text, rows or [[] for _ in text]
         if len(results) != len(texts) or (rows and not nested):
-            raise operators.make_invalid_error(
+            raise operators.make_invalid_request_error(
                 f"Invalid input, '{name}' must contain one list of results per item in 'text'"
             )
     else:
         texts, results = [text or ""], [rows]
         if nested:
-            raise operators.make_invalid_error(
+            raise operators.make_invalid_request_error(
                 f"Invalid input, '{name}' must be one list of results where 'text' is one text"
             )
     _check_total_length(texts, services)
@@ -279,14 +279,14 @@ def _make_findings(rows: Sequence[wire.AnalyzerResult], kind: str, *, scored: bo
     for row in rows:
         for name in ("start", "end", "entity_type"):
             if getattr(row, name) in (None, ""):
-                raise operators.make_invalid_error(f"Invalid input, result must contain {name}")
+                raise operators.make_invalid_request_error(f"Invalid input, result must contain {name}")
         if scored and row.score is None:
-            raise operators.make_invalid_error(f"Invalid input, {kind} must contain score")
+            raise operators.make_invalid_request_error(f"Invalid input, {kind} must contain score")
         assert row.start is not None and row.end is not None and row.entity_type is not None
         if row.start < 0 or row.end < 0:
-            raise operators.make_invalid_error("Invalid input, result start and end must be positive")
+            raise operators.make_invalid_request_error("Invalid input, result start and end must be positive")
         if row.start > row.end:
-            raise operators.make_invalid_error(
+            raise operators.make_invalid_request_error(
                 f"Invalid input, start index '{row.start}' must be smaller than end index '{row.end}'"
             )
         findings.append(operators.Finding(row.start, row.end, row.entity_type, row.score))

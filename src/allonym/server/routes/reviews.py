@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import asdict, replace
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
@@ -14,23 +15,26 @@ from allonym.document import Document
 from allonym.errors import RequestError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
+from allonym.policy import Policy
 from allonym.server.access import Caller
-from allonym.server.policies import load_policy
-from allonym.server.processing import gather_results, number_entities
+from allonym.server.processing import AT_ONCE, NO_TEXT, TextTask, dump_choice, gather_results, make_document
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
-from allonym.server.reviews.outcomes import format_training_lines, measure_outcome
+from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, ListedTerm, Seat
-from allonym.server.reviews.readings import Reading, apply_reading, make_reading, score_residual_risk
-from allonym.server.reviews.risk import assess_risk, check_extra
+from allonym.server.reviews.readings import (
+    Reading,
+    apply_reading,
+    assess_risk,
+    check_risk_extra,
+    make_reading,
+    score_residual_risk,
+)
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
 from allonym.server.services import Services
 from allonym.server.wire import reviews as wire
-from allonym.server.wire import texts
 
 router = APIRouter(prefix="/v1", tags=["reviews"])
 Id = Annotated[str, Path(min_length=1, max_length=200)]
-_AT_ONCE = 4
-"""Documents of one request that are anonymised at the same time."""
 
 
 @router.get("/projects", summary="Projects")
@@ -43,9 +47,9 @@ def list_projects(caller: Reviewer, services: AnyServices, offset: Offset = 0, l
 @router.post("/projects", status_code=201, summary="Make a project")
 def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServices) -> wire.ProjectOut:
     """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
-    check_extra()
-    policy = body.policy.model_dump() if isinstance(body.policy, texts.PolicyChoice) else body.policy
-    services.policies.source(policy)
+    check_risk_extra()
+    policy = dump_choice(body.policy)
+    services.policies.describe_choice(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
     services.accounts.record_action(caller, "project made")
     return project
@@ -69,10 +73,10 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     """Documents are anonymised under the project's policy and read a second time for what may have been missed, which
     gives the risk that they are ordered by. Documents that are there already stay, so a request that broke off can be
     sent again."""
-    await run_in_threadpool(check_extra)
-    source = await run_in_threadpool(_describe_policy, services, name)
+    await run_in_threadpool(check_risk_extra)
+    new_task = await run_in_threadpool(_make_task, name, services)
     most = services.settings.max_characters
-    documents = [_make_document(document) for document in body.documents]
+    documents = [make_document(document, document.id) for document in body.documents]
     for index, document in enumerate(documents):
         if len(document.text) > most:
             raise RequestError(f"documents[{index}]: at most {most} characters are treated here", 413, "TooLarge")
@@ -80,15 +84,15 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     if len(set(ids)) < len(ids):
         raise RequestError("documents: two have the same id", 409, "Taken")
     stored = await run_in_threadpool(services.queue.are_documents_stored, name, ids, [d.text for d in documents])
-    turn = asyncio.Semaphore(_AT_ONCE)
+    turn = asyncio.Semaphore(AT_ONCE)
 
     async def add_document(document: Document) -> None:
         async with turn:
-            result = await services.kernel.anonymize(document, source, services.vault.operator_key, f"review {name}")
-            risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, source)
+            result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
+            risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
             services.metrics.count_text(len(document.text), dict(result.report.labels))
             edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
-            labels = await run_in_threadpool(_find_tagged_labels, source)
+            labels = await run_in_threadpool(_find_tagged_labels, new_task.policy)
             item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
             await run_in_threadpool(services.queue.add_document, name, item)
 
@@ -122,7 +126,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     seats: Mapping[int, Seat] = {}
     if item.state in ("disagreement", "done"):
         item, seats = services.queue.get_item_and_seats(name, id)
-    spans, _ = number_entities(item.document, item.spans, _describe_policy(services, name))
+    spans, _ = _make_task(name, services, item.document).number_entities(item.spans)
     verdict = seats.get(VERDICT_SEAT)
     values = {
         **item.risk.model_dump(include={"bound", "direct", "reasons", "proposals"}),
@@ -136,7 +140,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
         "risk": item.risk.expected,
         "version": seat.version,
         "done": seat.done,
-        **_describe_reading(seat.reading),
+        **asdict(seat.reading),
         "others": [_describe_seat(seats[n]) for n in SEATS if n in seats],
         "settled": _describe_seat(verdict) if verdict else None,
     }
@@ -171,7 +175,7 @@ async def save_verdict(
 def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.Agreed:
     """How far reviewers agree where both are done, with 95 % intervals over documents, and P2's residual risk of the
     settled documents. Two agree easily on findings, which both see: `marks` compares only what was missed."""
-    return measure_outcome(services.queue.list_items(name))
+    return measure_agreement_and_risk(services.queue.list_items(name))
 
 
 @router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
@@ -202,7 +206,7 @@ def list_terms(
 def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wire.TermOut:
     """In force at once. A term for all projects needs the permission `adjudicate`. The last decision on a term
     holds."""
-    _check_may_list(caller, body.project is None)
+    _check_list_permission(caller, body.project is None)
     term = services.lists.add_term(body.kind, body.label, body.term, caller.name, body.project)
     services.accounts.record_action(caller, f"term added: {body.kind}", {"all": int(body.project is None)})
     return term
@@ -214,7 +218,7 @@ def remove_term(id: Number, caller: Reviewer, services: AnyServices) -> None:
     term = next((t for t in services.lists.list_terms() if t.id == id), None)
     if term is None:
         raise RequestError(f"there is no term {id}", 404, "NotFound")
-    _check_may_list(caller, term.project is None)
+    _check_list_permission(caller, term.project is None)
     services.lists.remove_term(id)
     services.accounts.record_action(caller, f"term removed: {term.kind}", {"all": int(term.project is None)})
 
@@ -223,7 +227,7 @@ async def _save_reading(
     name: str, id: str, body: wire.ReadingIn, caller: Caller, services: Services, *, verdict: bool
 ) -> wire.Saved:
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
-        _check_may_list(caller, True)
+        _check_list_permission(caller, True)
 
     def read(item: Item) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
@@ -237,11 +241,9 @@ async def _save_reading(
     if verdict and body.done:
         await run_in_threadpool(services.accounts.record_action, caller, "document settled", {"documents": 1})
     item = await run_in_threadpool(services.queue.get_item, name, id)
-    source = await run_in_threadpool(_describe_policy, services, name)
     holding = await run_in_threadpool(apply_reading, seat.reading, item.document.text, item.spans)
-    key = services.vault.operator_key
-    result = await services.kernel.anonymize(item.document, source, key, f"review {name}", holding)
-    spans, _ = await services.kernel.run(number_entities, item.document, result.spans, source)
+    task = replace(await run_in_threadpool(_make_task, name, services, item.document), spans=holding)
+    result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
     score = await services.kernel.run(score_residual_risk, seat.reading, item.id, item.document.text)
     values = {
         "version": seat.version,
@@ -266,7 +268,7 @@ def _collect_terms(body: wire.ReadingIn, text: str, project: str) -> list[Listed
         kind, label, start, end = DICTIONARY, entry.label, entry.start, entry.end
         if isinstance(entry, wire.DecisionIO):
             if entry.verdict == "reject":
-                kind, label = EXCLUSION, TAXONOMY.lineage(label)[-1]
+                kind, label = EXCLUSION, TAXONOMY.get_family(label)
             else:
                 label = entry.new_label or label
                 start = start if entry.new_start is None else entry.new_start
@@ -275,24 +277,19 @@ def _collect_terms(body: wire.ReadingIn, text: str, project: str) -> list[Listed
     return terms
 
 
-def _check_may_list(caller: Caller, everywhere: bool) -> None:
+def _check_list_permission(caller: Caller, everywhere: bool) -> None:
     if everywhere and not caller.has_permission("adjudicate"):
         raise RequestError("a term for all projects needs the permission 'adjudicate'", 403, "NotAllowed")
 
 
-def _describe_policy(services: Services, project: str) -> str:
-    return services.policies.source(services.queue.list_projects(project)[0].policy, project)
+def _make_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
+    """Return the task of processing a document as its project says."""
+    source = services.policies.describe_choice(services.queue.list_projects(project)[0].policy, project)
+    return TextTask(document, source, services.vault.operator_key, f"review {project}")
 
 
-def _make_document(body: wire.NewDocument) -> Document:
-    if body.turns is not None:
-        return Document.conversation(body.id, [(turn.speaker, turn.text) for turn in body.turns])
-    return Document(body.id, body.text or "")
-
-
-def _find_tagged_labels(source: str) -> tuple[str, ...]:
+def _find_tagged_labels(policy: Policy) -> tuple[str, ...]:
     """Return the tagger's labels that a policy looks for."""
-    policy = load_policy(source)
     lineages = {label: policy.taxonomy.lineage(label) for label in LABELS}
     return tuple(
         label
@@ -302,13 +299,4 @@ def _find_tagged_labels(source: str) -> tuple[str, ...]:
 
 
 def _describe_seat(seat: Seat) -> wire.ReadingOut:
-    return wire.ReadingOut(
-        reviewer=seat.reader, version=seat.version, done=seat.done, **_describe_reading(seat.reading)
-    )
-
-
-def _describe_reading(reading: Reading) -> dict[str, Any]:
-    return {
-        "marks": [wire.MarkIO.from_object(mark) for mark in reading.marks],
-        "decisions": [wire.DecisionIO.from_object(decision) for decision in reading.decisions],
-    }
+    return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **asdict(seat.reading))

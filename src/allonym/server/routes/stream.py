@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,17 +18,24 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
-from allonym.server import processing
 from allonym.server.access import authorize_socket, get_services
 from allonym.server.guard import Rate
 from allonym.server.kernel import Kernel
-from allonym.server.problems import describe_error, describe_invalid
+from allonym.server.problems import describe_error, describe_invalid_request
+from allonym.server.processing import (
+    NO_TEXT,
+    TextTask,
+    check_text_length,
+    detect_and_count_labels,
+    dump_choice,
+    measure_elapsed_milliseconds,
+)
 from allonym.server.services import Services
-from allonym.server.transcript import MOST_TURNS, Transcript
 from allonym.server.wire import stream as wire
 from allonym.server.wire.base import Problem, Wire
 
 router = APIRouter(prefix="/v1", tags=["texts"])
+MOST_TURNS = 20_000
 PERMISSION = {"annotate": "detect", "transcript": "anonymize"}
 RATE = 50.0
 """Messages a second that one stream may send."""
@@ -43,7 +49,7 @@ RECHECK = 30.0
 LONG = 20_000
 """Characters from which on a text counts as long: long texts never occupy all processes at a time."""
 
-REFUSED, GOING, NO_TEXT = 1008, 1001, 1003  # codes of RFC 6455
+REFUSED, GOING, BINARY = 1008, 1001, 1003  # codes of RFC 6455
 _turns: WeakKeyDictionary[Kernel, asyncio.Semaphore] = WeakKeyDictionary()
 
 
@@ -66,7 +72,7 @@ class _Stream:
             except WebSocketDisconnect:
                 return None
             except (KeyError, TimeoutError) as error:  # bytes, or silence
-                await self.close(NO_TEXT if isinstance(error, KeyError) else GOING)
+                await self.close(BINARY if isinstance(error, KeyError) else GOING)
                 return None
             try:
                 await self._check_caller()
@@ -76,7 +82,9 @@ class _Stream:
             try:
                 return wire.MESSAGES.validate_json(text)
             except ValidationError as error:
-                problem = describe_invalid(error.errors(include_input=False, include_url=False), "message")["error"]
+                problem = describe_invalid_request(error.errors(include_input=False, include_url=False), "message")[
+                    "error"
+                ]
                 await self.send(wire.Wrong(error=Problem.model_validate(problem)))
 
     async def _check_caller(self) -> None:
@@ -107,6 +115,58 @@ class _Stream:
         await self.close(REFUSED)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """An anonymised turn: its speaker (None: nobody is named) and its text."""
+
+    speaker: str | None = field(repr=False)
+    text: str = field(repr=False)
+
+
+@dataclass(slots=True, repr=False)
+class Transcript:
+    """The turns of a conversation, as they came in and as they were last shown.
+
+    However a conversation comes in, its turns read in the end as if the whole of it had been anonymised at once: each
+    time all of it is processed, and :meth:`update_shown_turns` returns what that changes. The tagger remembers earlier
+    turns, so that mostly the new turn costs time.
+    """
+
+    turns: list[tuple[str | None, str]] = field(default_factory=list)
+    _shown: list[ShownTurn] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"Transcript({len(self.turns)} turns)"
+
+    def add_turn(self, speaker: str | None, text: str) -> None:
+        """Add what somebody says."""
+        self.turns.append((speaker or None, text))
+
+    def make_document(self) -> Document:
+        """Return all turns so far as a document."""
+        return Document.conversation("", self.turns)
+
+    def update_shown_turns(self, parts: Sequence[str]) -> tuple[dict[int, ShownTurn], dict[int, ShownTurn]]:
+        """Return the new turns, and those that read otherwise than before, each by its index, from 0.
+
+        Args:
+            parts: of :meth:`make_document`, anonymised: for each turn the speaker, where it has one, and the text.
+                Turns that were added after the document was made wait for the next time.
+        """
+        turns: list[ShownTurn] = []
+        remaining = iter(parts)
+        for speaker, _ in self.turns:
+            name = next(remaining, None) if speaker else None
+            text = next(remaining, None)
+            if text is None:
+                break
+            turns.append(ShownTurn(name, text))
+        before = self._shown
+        revised = {i: turn for i, (turn, old) in enumerate(zip(turns, before, strict=False)) if turn != old}
+        self._shown = turns
+        return dict(enumerate(turns[len(before) :], len(before))), revised
+
+
 @router.websocket("/stream")
 async def open_stream(socket: WebSocket) -> None:
     """See the module. The protocol is in ``wire.stream``."""
@@ -129,22 +189,22 @@ async def open_stream(socket: WebSocket) -> None:
         await run_in_threadpool(authorize_socket, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
-        choice = opening.policy if isinstance(opening.policy, str | None) else opening.policy.model_dump()
-        source = await run_in_threadpool(services.policies.source, choice)
+        source = await run_in_threadpool(services.policies.describe_choice, dump_choice(opening.policy))
     except AllonymError as error:
         await stream.refuse(error)
         return
+    task = TextTask(NO_TEXT, source, services.vault.operator_key, opening.scope or "")
     if opening.mode == "annotate":
-        await _serve_stream(stream, _Annotation(stream, source))
+        await _serve_stream(stream, _Annotation(stream, task))
     else:
-        await _serve_stream(stream, _Transcription(stream, source, opening.scope))
+        await _serve_stream(stream, _Transcription(stream, task, opening.scope is not None))
 
 
 class _Annotation:
     """Texts to annotate, of which only the newest counts."""
 
-    def __init__(self, stream: _Stream, source: str) -> None:
-        self._stream, self._source = stream, source
+    def __init__(self, stream: _Stream, task: TextTask) -> None:
+        self._stream, self._task = stream, task
         self._newest: wire.TextIn | None = None
 
     def accept_message(self, message: wire.Message) -> bool:
@@ -158,20 +218,16 @@ class _Annotation:
         message, self._newest = self._newest, None
         if message is None:
             return False
-        services = self._stream.services
-        start = time.perf_counter()
+        services, start = self._stream.services, time.perf_counter()
         try:
-            document = Document("", message.text)
-            processing.check_length(message.text, services.settings.max_characters)
-            async with _get_turn_limiter(document, services):
-                key = services.vault.operator_key
-                spans, _ = await services.kernel.run(processing.detect_entities, document, self._source, key)
+            check_text_length(message.text, services.settings.max_characters)
+            task = replace(self._task, document=Document("", message.text))
+            async with _limit_long_texts(task.document, services):
+                spans, _, counts = await detect_and_count_labels(task, services)
         except AllonymError as error:
             await self._stream.send_error(error, message.version)
             return False
-        counts = dict(sorted(Counter(span.label for span in spans).items()))
-        services.metrics.count_text(len(message.text), counts)
-        elapsed = round((time.perf_counter() - start) * 1000, 1)
+        elapsed = measure_elapsed_milliseconds(start)
         await self._stream.send(wire.Spans(version=message.version, spans=spans, counts=counts, milliseconds=elapsed))
         return False
 
@@ -179,8 +235,8 @@ class _Annotation:
 class _Transcription:
     """A conversation that grows."""
 
-    def __init__(self, stream: _Stream, source: str, scope: str | None) -> None:
-        self._stream, self._source, self._scope = stream, source, scope
+    def __init__(self, stream: _Stream, task: TextTask, is_stored: bool) -> None:
+        self._stream, self._task, self._is_stored = stream, task, is_stored
         self._transcript = Transcript()
         self._processed = self._size = 0
         self._over = False
@@ -215,7 +271,7 @@ class _Transcription:
         except AllonymError as error:
             await self._stream.send_error(error)
             return over
-        added, revised = self._transcript.show_turns(result.parts if turns else ())
+        added, revised = self._transcript.update_shown_turns(result.parts if turns else ())
         changes = [wire.Revised(index=i, speaker=turn.speaker, text=turn.text) for i, turn in revised.items()]
         for index, turn in added.items():
             message = wire.TurnOut(index=index, speaker=turn.speaker, text=turn.text, revised=changes)
@@ -228,15 +284,12 @@ class _Transcription:
         return over
 
     async def _anonymize(self, document: Document) -> Anonymized:
-        services = self._stream.services
-        key = services.vault.operator_key
-        async with _get_turn_limiter(document, services):
-            if self._scope is None:
-                return await services.kernel.anonymize(document, self._source, key)
-            spans = await services.kernel.detect(document, self._source, key)
-            return await run_in_threadpool(
-                processing.anonymize_in_scope, services, document, spans, self._source, self._scope, {}
-            )
+        services, task = self._stream.services, replace(self._task, document=document)
+        async with _limit_long_texts(document, services):
+            if not self._is_stored:
+                return await services.kernel.run(TextTask.anonymize, task)
+            task = replace(task, spans=await services.kernel.run(TextTask.find_spans, task))
+            return await run_in_threadpool(task.anonymize_in_vault, services.vault)
 
 
 async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
@@ -258,7 +311,7 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
     worker = asyncio.ensure_future(work_until_over())
     try:
         while not worker.done():
-            message = await _receive_unless(worker, stream.receive_message)
+            message = await _receive_until_over(worker, stream.receive_message)
             if message is None:
                 break
             try:
@@ -274,7 +327,7 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
         await worker
 
 
-async def _receive_unless(
+async def _receive_until_over(
     worker: asyncio.Future[None], receive: Callable[[], Awaitable[wire.Message | None]]
 ) -> wire.Message | None:
     """Return the next message; None where the work is over before one comes."""
@@ -289,7 +342,7 @@ async def _receive_unless(
     return receiving.result()
 
 
-def _get_turn_limiter(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
+def _limit_long_texts(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
     """Return what a text waits for before it goes to the processes, so that long texts never occupy all of them."""
     kernel = services.kernel
     if len(document.text) < LONG:

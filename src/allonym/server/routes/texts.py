@@ -18,8 +18,6 @@ from allonym.server.wire import texts as wire
 from allonym.server.wire.base import Failure
 
 router = APIRouter(prefix="/v1", tags=["texts"])
-_AT_ONCE = 4
-"""Texts of one request that are processed at the same time, so that other requests get their turn."""
 
 
 @router.post("/detect", summary="Find what identifies")
@@ -46,7 +44,7 @@ async def plan_edits(body: wire.Anonymize, caller: Anonymizing, services: AnySer
 @router.post("/plans/apply", summary="Apply a plan")
 def apply_plan(body: wire.Apply, caller: Anonymizing, services: AnyServices) -> wire.Applied:
     """The text with a plan's edits made. A plan is bound to its text and refuses any other."""
-    processing.check_length(body.text, services.settings.max_characters)
+    processing.check_text_length(body.text, services.settings.max_characters)
     return wire.Applied(text=apply(body.text, processing.parse_plan(body.plan)))
 
 
@@ -60,16 +58,15 @@ async def restore_text(body: wire.Restore, caller: Restoring, services: AnyServi
 @router.post("/detect/batch", summary="Find in several texts")
 async def detect_batch(body: wire.DetectMany, caller: Detecting, services: AnyServices) -> wire.DetectedMany:
     """As `/v1/detect`, for each text; one that fails does not affect the others."""
-    return wire.DetectedMany(
-        results=await _process_items(body.items, lambda item: processing.detect_text(item, services))
-    )
+    results = await _process_items(body.items, lambda item: processing.detect_text(item, services))
+    return wire.DetectedMany(results=results)
 
 
 @router.post("/anonymize/batch", summary="Replace in several texts")
 async def anonymize_batch(body: wire.AnonymizeMany, caller: Anonymizing, services: AnyServices) -> wire.AnonymizedMany:
     """As `/v1/anonymize`, for each text; one that fails does not affect the others. With a scope they are processed in
     order."""
-    at_once = 1 if any(item.scope is not None for item in body.items) else _AT_ONCE
+    at_once = 1 if any(item.scope is not None for item in body.items) else processing.AT_ONCE
     results = await _process_items(body.items, lambda item: processing.anonymize_text(item, services), at_once)
     return wire.AnonymizedMany(results=results)
 
@@ -84,7 +81,7 @@ async def restore_batch(body: wire.RestoreMany, caller: Restoring, services: Any
 
 
 async def _process_items(
-    items: list[Any], process: Callable[[Any], Awaitable[Any]], at_once: int = _AT_ONCE
+    items: list[Any], process: Callable[[Any], Awaitable[Any]], at_once: int = processing.AT_ONCE
 ) -> list[Any]:
     """Return the result for each item, in order; an error as a :class:`Failure`."""
     turn = asyncio.Semaphore(at_once)

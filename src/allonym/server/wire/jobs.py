@@ -209,7 +209,7 @@ class Evaluate(Wire):
     seed: Count = 0
 
     @model_validator(mode="after")
-    def _as_many(self) -> Evaluate:
+    def _check_equal_lengths(self) -> Evaluate:
         for name in ("anonymised", "labels", "subjects"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.original):

@@ -1,4 +1,4 @@
-"""Texts: detect, anonymise, plan, restore."""
+"""Texts: detect, anonymise, plan, restore; and the texts of files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TextOrTurns(Wire):
     turns: list[Turn] | None = Field(None, max_length=100_000)
 
     @model_validator(mode="after")
-    def _check_either(self) -> Self:
+    def _check_text_or_turns(self) -> Self:
         if (self.text is None) == (self.turns is None):
             raise ValueError("either text or turns is required, and not both")
         return self
@@ -225,3 +225,33 @@ class RestoredMany(Wire):
     """A result or an error for each, in order."""
 
     results: list[Restored | Failure]
+
+
+class FileTurn(Place):
+    """The place of one turn of a conversation, and of its speaker's name."""
+
+    speaker: Place | None = None
+
+
+class FileText(Wire):
+    """One document of a file."""
+
+    id: str = Field(description="unique within the file")
+    text: str
+    turns: list[FileTurn] | None = Field(None, description="where it is a conversation")
+
+
+class FileTexts(Wire):
+    """The texts of a file."""
+
+    name: str
+    format: str = Field(examples=["docx"])
+    documents: list[FileText]
+    saveable: bool = Field(description="whether /v1/files/apply can write this format")
+
+
+class FilePlan(Wire):
+    """The plan of one document."""
+
+    id: str = Field(max_length=200)
+    plan: dict[str, Any]

@@ -1,0 +1,176 @@
+"""``allonym evaluate intruder`` and ``risk``: record linkage, and the risk of each document that follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allonym.cli.evaluate import options
+from allonym.cli.evaluate.options import Output, Source, format_queue, format_share, print_estimates
+from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, flag, option
+from allonym.cli.terminal import print_note, print_table
+from allonym.errors import DataError
+
+_group = option(
+    "--group KEY", "Metadata field, such as the fame class, with groups; the intruder guesses within the text's group."
+)
+_background = option(
+    "--background FILE", "Texts with KEY for the intruder to learn from, instead of other texts of ORIGINAL.", type=PATH
+)
+_features = option(
+    "--features",
+    "Features of the intruder; encoder and all take seconds per hundred texts.",
+    type=click.Choice(["words", "characters", "both", "encoder", "all"]),
+    default="both",
+)
+
+
+@click.command(short_help="Measure how often an offline intruder identifies subjects.")
+@options.source_options
+@option("--subject KEY", "Metadata field with the subject of each text.", required=True)
+@_group
+@_background
+@_features
+@option(
+    "--knows",
+    "Version of other people's texts that the intruder has learnt from.",
+    type=click.Choice(["original", "anonymised", "both"]),
+    default="original",
+)
+@option("--folds", "Folds of the corpus; 0: leave one text out.", type=COUNT, default=5)
+@options.seed_option
+@options.output_options
+def intruder(
+    source: Source, subject: str, group: str | None, background: Path | None, output: Output, **settings: Any
+) -> None:
+    """Link each text to the subject with the most similar other texts, before and after anonymisation.
+
+    The intruder has learnt from other texts about the same subjects: those of ORIGINAL, or of --background. It never
+    learns from a text that it judges, nor from a copy of it.
+
+    \b
+    Examples:
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --group fame
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --knows anonymised --report linkage.html
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --background wikipedia.jsonl
+    """
+    from allonym.evaluate.intruder import reidentification
+    from allonym.report.values import format_cell
+
+    output.check_writable(*source.paths, background)
+    pairs = source.read_pairs()
+    settings["groups"] = pairs.labels(group) if group else None
+    settings["background"] = _read_background(background, subject, source) if background else None
+    texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
+    with output.show_progress("linkage") as advance:
+        result = reidentification(*texts, ids=pairs.ids, advance=advance, **settings)
+    output.write_measure("linkage", result.to_dict(output.with_text))
+    rows = []
+    for row in (*result.groups, result.all):
+        shares = (format_share(e, None) for e in (row.before, row.after, row.change))
+        numbers = [format_cell(row.chance, "share"), format_cell(row.reciprocal[1], "number", 3)]
+        if row.test is not None:
+            numbers.append(format_cell(row.test.exact, "p"))
+        cells = [options.replace_hard_spaces(shown.text) for shown in numbers]
+        counts = (f"{row.texts:,}", f"{row.subjects:,}")
+        rows.append([row.name or "all texts", *counts, *shares, *cells, *([""] if row.test is None else [])])
+    head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
+    print_table(head, rows, right=(1, 2, 6, 7, 8))
+    if result.unjudged and not output.quiet:
+        print_note(f"{result.unjudged:,} texts were not judged: no other text is about their subject")
+
+
+@click.command(short_help="Estimate the risk of each document before release.")
+@options.source_options
+@option("--subject KEY", "Metadata field with the subject of each text; without it, texts are only ranked.")
+@_group
+@_background
+@_features
+@option("--review-above P", "Documents with a greater risk go to review.", type=SHARE)
+@option("--queue FILE", "Write the documents for review, riskiest first: .jsonl or .csv.", type=NEW_FILE)
+@flag("--confidence", "Include the intruder's confidence as a predictor.")
+@option("--population N", "Size of the population; by default 100 times the corpus.", type=click.FloatRange(1))
+@option(
+    "--calibration",
+    "Calibration of the probabilities; isotonic needs about a thousand documents.",
+    type=click.Choice(["platt", "isotonic"]),
+    default="platt",
+)
+@options.seed_option
+@options.output_options
+def risk(
+    source: Source,
+    subject: str | None,
+    group: str | None,
+    background: Path | None,
+    queue: Path | None,
+    output: Output,
+    **settings: Any,
+) -> None:
+    """Estimate for each document the probability that the offline intruder identifies its subject.
+
+    Probabilities are fitted to the results of `allonym evaluate intruder`, by models that have not seen the document.
+    Without --subject, documents are only ranked.
+
+    \b
+    Examples:
+      allonym evaluate risk original.jsonl safe.jsonl --subject person --review-above 0.5 --queue review.csv
+      allonym evaluate risk original.jsonl safe.jsonl --review-above 0.9
+    """
+    from allonym.evaluate.document_risk import document_risk
+
+    if queue is not None and settings["review_above"] is None:
+        raise click.UsageError("--queue requires --review-above")
+    for name, value in (("group", group), ("background", background), ("confidence", settings["confidence"])):
+        if value and subject is None:
+            raise click.UsageError(f"--{name} requires --subject")
+    output.check_writable(*source.paths, background, queue=queue)
+    pairs = source.read_pairs()
+    settings["groups"] = pairs.labels(group) if group else None
+    settings["background"] = _read_background(background, subject, source) if background and subject else None
+    subjects = pairs.labels(subject) if subject else None
+    with output.show_progress("documents") as advance:
+        result = document_risk(pairs.original, pairs.anonymised, subjects, advance=advance, **settings)
+    review, beside = result.review, {}
+    if queue is not None and review is not None:
+        places = [{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in review.places]
+        beside[queue] = format_queue(places, ("id", "risk"), queue)
+    output.write_measure("document_risk", result.to_dict(), beside=beside)
+    rows: list[Any] = [
+        ("identified by the intruder", result.rate, "share"),
+        ("calibration error", result.error, "share"),
+        ("Brier score", result.brier),
+        ("one rate for all", result.reference),
+        ("AUC", result.auc),
+    ]
+    if review is not None:
+        rows += [
+            (f"review (above {review.above:g})", review.share, "share"),
+            ("identified, in review", review.caught, "share"),
+            ("identified, not in review", review.left, "share"),
+        ]
+    print_estimates(rows)
+    if not result.calibrated:
+        print_note(f"no probabilities: {result.reason}", label="warning:")
+
+
+def _read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:
+    """Read the intruder's texts with their subjects.
+
+    Raises:
+        DataError: a text has no subject, or there are no texts.
+    """
+    from allonym.evaluate.reading import get_metadata_value
+    from allonym.files import read_documents
+
+    documents = list(read_documents(path, fields=source.field or ("text",), named=False))
+    pairs = [(d.text, get_metadata_value(d.meta, subject)) for d in documents]
+    lacking = [i for i, (_, name) in enumerate(pairs, 1) if not name]
+    if lacking or not pairs:
+        shortfall = (
+            f"{len(lacking)} of {len(pairs)} have none, the first is number {lacking[0]}" if lacking else "got none"
+        )
+        raise DataError(f"{path}: texts with {subject!r} are required; {shortfall}")
+    return pairs

@@ -1,0 +1,314 @@
+"""``allonym evaluate residual``, ``second-reading`` and ``red-team``: what anonymisation has missed (P2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from allonym.cli.evaluate import options
+from allonym.cli.evaluate.options import Output, format_queue, format_share
+from allonym.cli.options import FILE, NEW_FILE, PATH, POSITIVE, flag, format_option, group_options, option
+from allonym.cli.outputs import check_outputs, write_files
+from allonym.cli.terminal import decode_text, print_note, print_table, show_stage_bar
+from allonym.errors import DataError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from allonym.evaluate.marking import Marked
+    from allonym.evaluate.residual import ResidualRisk, Row
+
+
+class Conversations(NamedTuple):
+    """How annotated conversations are read."""
+
+    field: tuple[str, ...] = options.field_option
+    format: str | None = format_option
+    metadata: Path | None = option(
+        "--metadata FILE", "Table with a row per conversation: a column id or file, and FIELD.", type=FILE
+    )
+
+    def read_marked(self, source: Path) -> tuple[Marked, ...]:
+        """Read the conversations of a file or folder, with their marks."""
+        from allonym.evaluate.marking import read_annotated
+
+        return read_annotated(source, **self._asdict())
+
+
+_conversation_options = group_options("conversations", Conversations)
+_FORMS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
+
+
+def parse_tag_scores(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """Parse ``URL=1`` as a tag and its score."""
+    out = {}
+    for value in values:
+        tag, _, number = value.partition("=")
+        if not tag or not number.strip().isdigit():
+            raise click.BadParameter("TAG=SCORE is required, such as URL=1", ctx=ctx, param=param)
+        out[tag.strip().upper()] = int(number)
+    return out
+
+
+@click.command(short_help="Score the identifiers that annotators marked as missed (P2).")
+@click.argument("annotated", type=PATH)
+@option("--by FIELD", "Metadata field for the rows of the table, such as context.", default="")
+@option("--limit", "Greatest acceptable score of a conversation.", type=click.FloatRange(0), default=5.0)
+@option("--queue FILE", "Write the conversations above the limit, worst first: .jsonl or .csv.", type=NEW_FILE)
+@option(
+    "--email-partial",
+    "Score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6).",
+    type=click.Choice(["text", "table"]),
+    default="text",
+)
+@option(
+    "--score TAG=SCORE",
+    "Set the score of a tag, such as URL=1 or DATE_PARTIAL=0. Repeatable.",
+    name="scores",
+    multiple=True,
+    callback=parse_tag_scores,
+)
+@option(
+    "--proposals",
+    "Treatment of marks that no person has confirmed; count gives an upper bound.",
+    type=click.Choice(["refuse", "count", "drop"]),
+    default="refuse",
+)
+@_conversation_options
+@options.seed_option
+@options.output_options
+def residual(
+    annotated: Path,
+    queue: Path | None,
+    email_partial: str,
+    scores: dict[str, int],
+    conversations: Conversations,
+    output: Output,
+    **settings: Any,
+) -> None:
+    """Score the missed identifiers marked in ANNOTATED conversations: P2's Table 4, its criterion, a review queue.
+
+    Marks are in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL], or in a list "marks" beside it; see
+    `allonym evaluate second-reading`. The exit code is 0 whether the criterion holds or not.
+
+    \b
+    Examples:
+      allonym evaluate residual annotated.jsonl --by context
+      allonym evaluate residual annotated.jsonl --queue review.jsonl --report risk.html
+      allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
+    """
+    from allonym.evaluate.marking import list_surfaces
+    from allonym.evaluate.residual import residual_risk
+    from allonym.evaluate.scoring import Scoring
+
+    output.check_writable(annotated, conversations.metadata, queue=queue)
+    scoring = Scoring(email_partial, scores)
+    marked = conversations.read_marked(annotated)
+    with output.show_progress("scores") as advance:
+        result = residual_risk(marked, scoring=scoring, advance=advance, **settings)
+    data = result.to_dict()
+    if output.with_text:
+        conversation_of = {c.id: c for c in marked}
+        for row in data["queue"]:
+            row["missed"] = list_surfaces(conversation_of[row["id"]])
+    _print_residual_risk(result)
+    output.write_measure("residual", data, beside={} if queue is None else {queue: _format_queue(result, queue)})
+
+
+def _format_queue(result: ResidualRisk, path: Path) -> str:
+    """Return the review queue in the format of the file's suffix, without any text."""
+    rows = []
+    for conversation, group in result.queue:
+        tags = ", ".join(f"{i.tag} ({i.score})" for i in conversation.items if i.score)
+        numbers = {"score": conversation.score, "direct": conversation.direct}
+        rows.append({"id": conversation.id, "group": group, **numbers, "missed": tags})
+    return format_queue(rows, ("id", "group", "score", "direct", "missed"), path)
+
+
+def _print_residual_risk(result: ResidualRisk) -> None:
+    """Print Table 4 and the criterion."""
+    rows = [_format_cells(row) for row in (*result.groups, result.total)]
+    limit = f"{result.limit:g}"
+    head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
+    print_table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
+    total = result.total
+    if total.passes is not None:
+        word = "holds" if total.passes else "does not hold"
+        click.echo(f"\nmean + SD < {limit} (P2's criterion) {word}.")
+    if total.normality.off:
+        from allonym.report.values import format_number
+
+        p = options.replace_hard_spaces(format_number(total.normality.p.value, "p"))
+        click.echo(
+            f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = {p}): a normal "
+            f"distribution would have {total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
+        )
+    if result.other is not None:
+        click.echo(f"With --email-partial {result.other[0]}, mean + SD is {result.other[1].value:.2f}.")
+    if unconfirmed := sum(s.unconfirmed for s, _ in result.conversations):
+        print_note(f"{unconfirmed:,} marks are proposals that no person has confirmed: the score is an upper bound")
+
+
+def _format_cells(row: Row) -> list[str]:
+    measured = ((row.mean, 2), (row.sd, 2), (row.p95, 1), (row.max, 0), (row.bound, 2))
+    numbers = [f"{e.value:.{digits}f}" if e.value == e.value else "-" for e, digits in measured]
+    verdict = "-" if row.passes is None else "yes" if row.passes else "no"
+    above = f"{row.above.value:.1%} [{row.above.low:.1%}, {row.above.high:.1%}]"
+    return [row.name, f"{row.count:,}", *numbers, verdict, above]
+
+
+@click.command("second-reading", short_help="Propose missed identifiers for a person to confirm.")
+@click.argument("anonymised", type=PATH)
+@option(
+    "-o, --output FILE", "File for the conversations with proposed marks, as JSON Lines.", required=True, type=NEW_FILE
+)
+@option(
+    "--original PATH",
+    "Original texts: only words that also occur there are proposed. Needed if names became pseudonyms.",
+    type=PATH,
+)
+@flag("--notation", "Write the marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL].")
+@option(
+    "--point",
+    "Threshold of the tagger; a lower one proposes more.",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.02,
+)
+@flag("--wide", "Also detect occupations, origins, works, events and all other labels.")
+@option("-p, --policy NAME|FILE", "Detect with this policy instead.")
+@option("--capitals/--no-capitals", "Also propose capitalised words in mid-sentence.", default=True)
+@options.field_option
+@option("--original-field NAME", "The same for --original.", multiple=True)
+@format_option
+@options.overwrite_option
+@flag("--quiet, -q", "Show no progress and no notes.")
+def second_reading(
+    anonymised: Path,
+    output: Path,
+    original: Path | None,
+    notation: bool,
+    field: tuple[str, ...],
+    original_field: tuple[str, ...],
+    format: str | None,
+    overwrite: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Detect again in ANONYMISED, with all detectors and very low thresholds, and mark what may have been missed.
+
+    Many proposals are wrong, so a person decides. In JSON Lines, set "confirmed" of each mark from null to true or
+    false. With --notation, delete the wrong marks. Then run: allonym evaluate residual FILE.
+
+    \b
+    Examples:
+      allonym evaluate second-reading safe.jsonl -o marked.jsonl
+      allonym evaluate second-reading safe.jsonl --original calls.jsonl -o marked.jsonl
+      allonym evaluate residual marked.jsonl --proposals count
+    """
+    from allonym.evaluate.marking import write_annotated_lines
+    from allonym.evaluate.reading import read_pairs
+    from allonym.evaluate.second_reading import second_reading as read_again
+
+    if original_field and original is None:
+        raise click.UsageError("--original-field requires --original")
+    check_outputs([output], [anonymised, original], overwrite)
+    other_field = original_field or field
+    pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=other_field, format=format)
+    originals = pairs.anonymised if original else None
+    with show_stage_bar("reading", enabled=not quiet) as advance:
+        result = read_again(originals, pairs.original, ids=pairs.ids, meta=pairs.meta, advance=advance, **settings)
+    lines = write_annotated_lines(result.conversations, notation=notation)
+    write_files({output: "".join(line + "\n" for line in lines)}, private=True)
+    marks = Counter(m.tag for c in result.conversations for m in c.marks)
+    conversations = Counter(t for c in result.conversations for t in {m.tag for m in c.marks})
+    if marks:
+        rows = [(t, f"{n:,}", f"{conversations[t]:,}") for t, n in sorted(marks.items(), key=lambda p: (-p[1], p[0]))]
+        print_table(["proposed", "marks", "conversations"], rows, right=(1, 2))
+    click.echo(f"{result.proposals:,} proposals in {len(result.conversations):,} conversations")
+    if quiet:
+        return
+    print_note(str(output), label="written:")
+    if original is None:
+        print_note("without --original, pseudonyms look like missed names")
+
+
+@click.group("red-team", short_help="Let people try to identify somebody (P2).")
+def red_team() -> None:
+    """Let a red team try to identify people: draw a sample, write forms, sum them up."""
+
+
+@red_team.command("sample", short_help="Draw a sample of conversations and write forms.")
+@click.argument("anonymised", type=PATH)
+@option("-o, --output FILE", "File for the forms: .md, .jsonl or .csv.", required=True, type=NEW_FILE)
+@option("-n, --size", "Number of conversations (P2: 200).", type=POSITIVE, default=200)
+@option("--by FIELD", "Metadata field of the strata, such as context.", default="")
+@_conversation_options
+@options.seed_option
+@options.overwrite_option
+def draw_sample(
+    anonymised: Path, output: Path, size: int, by: str, conversations: Conversations, seed: int, overwrite: bool
+) -> None:
+    """Draw a stratified sample of ANONYMISED conversations, and write a form for each.
+
+    Marks of missed identifiers are left out, as in P2. Give every reviewer a copy of the file, have the forms filled
+    in, and run: allonym evaluate red-team summary FILE...
+
+    \b
+    Example:
+      allonym evaluate red-team sample safe.jsonl -o forms.md -n 200 --by context --seed 1
+    """
+    from allonym.evaluate.red_team import red_team_sample, write_forms
+
+    kind = _find_form_kind(output)
+    check_outputs([output], [anonymised, conversations.metadata], overwrite)
+    forms = red_team_sample(conversations.read_marked(anonymised), size, by=by, seed=seed)
+    write_files({output: write_forms(forms, kind)}, private=True)
+    if by:
+        counts = Counter(f.stratum for f in forms)
+        print_table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
+    if len(forms) < size:
+        print_note(f"there are only {len(forms):,} conversations, fewer than {size:,}; all are in the sample")
+    print_note(str(output), label="written:")
+
+
+@red_team.command("summary", short_help="Sum up filled forms.")
+@click.argument("forms", nargs=-1, required=True, type=FILE)
+@options.output_options
+def sum_up_forms(forms: tuple[Path, ...], output: Output) -> None:
+    """Sum up filled FORMS: shares fully anonymised, with something left, and with somebody identified.
+
+    \b
+    Example:
+      allonym evaluate red-team summary ann.md ben.md --report red-team.html
+    """
+    from allonym.evaluate.red_team import read_forms, red_team_summary
+
+    output.check_writable(*forms)
+    if output.with_text:
+        raise click.UsageError("--with-text is not available: a summary has no texts")
+    if len({path.resolve() for path in forms}) < len(forms):
+        raise UsageError("a file of forms is named twice; each counts once")
+    findings = [
+        finding
+        for path in forms
+        for finding in read_forms(decode_text(path.read_bytes(), str(path)), _find_form_kind(path), str(path))
+    ]
+    result = red_team_summary(findings)
+    if not result.total.conversations:
+        raise DataError(f"none of the {result.open:,} forms is filled in")
+    rows = [
+        (s.name, f"{s.conversations:,}", *map(format_share, (s.clean, s.residual, s.identified)))
+        for s in (*result.strata, result.total)
+    ]
+    print_table(["", "reviewed", "fully anonymised", "something left", "somebody identified"], rows, right=(1,))
+    if result.open and not output.quiet:
+        print_note(f"{result.open:,} conversations are not filled in and do not count")
+    output.write_measure("red_team", result.to_dict())
+
+
+def _find_form_kind(path: Path) -> str:
+    try:
+        return _FORMS[path.suffix.lower()]
+    except KeyError:
+        raise UnknownNameError("ending of forms", path.suffix or "(none)", _FORMS, path.name) from None

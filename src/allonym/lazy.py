@@ -1,0 +1,58 @@
+"""Packages whose public names are imported only when they are used, so that a command loads what it needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+
+from allonym.errors import MissingExtra
+
+__all__ = ["Extra", "load_on_use"]
+
+Extra = tuple[str, str, tuple[str, ...]]
+"""What an optional part is for, the extra that installs its packages, and these packages as they are imported."""
+
+
+class _Package(ModuleType):
+    """A package with lazy names. A submodule of the same name as a function never takes the function's place."""
+
+    _homes: Mapping[str, str]
+    _extra: Extra | None
+
+    def __getattr__(self, name: str) -> object:
+        if name not in self._homes:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        try:
+            value = getattr(import_module(f"{self.__name__}.{self._homes[name]}"), name)
+        except ModuleNotFoundError as error:
+            if self._extra and (error.name or "").partition(".")[0] in self._extra[2]:
+                raise MissingExtra(*self._extra[:2]) from None
+            raise
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in self._homes and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return list(self.__dict__["__all__"])
+
+
+def load_on_use(package: str, homes: Mapping[str, str], extra: Extra | None = None) -> list[str]:
+    """Make names importable from a package, each from its module when it is first used; returns the sorted names.
+
+    Type checkers and editors see the names if the package imports them under ``if TYPE_CHECKING`` as well.
+
+    Args:
+        package: its ``__name__``.
+        homes: module within the package to the names that it holds, with blanks between them.
+        extra: raises :class:`MissingExtra` where a module lacks one of the extra's packages.
+    """
+    module = sys.modules[package]
+    names = {name: home for home, listed in homes.items() for name in listed.split()}
+    module.__dict__.update(_homes=names, _extra=extra)
+    module.__class__ = _Package
+    return sorted(names)

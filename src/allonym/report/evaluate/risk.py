@@ -1,0 +1,411 @@
+"""Risk in a report: residual risk with P2's criterion, the risk of each document, and what hardening does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag, Tone
+from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
+from allonym.report.values import (
+    Plain,
+    format_number,
+    get_nested_value,
+    has_estimate,
+    read_estimate,
+    read_mapping,
+    read_rows,
+)
+
+_SHOWN = 25
+_LEAD = (
+    "What anonymisation has missed, scored as in P2: each item once per conversation, 0 to 5 by its type, half where "
+    "only a part was missed."
+)
+_READING = (
+    "The score of a conversation is the sum over the items that were missed in it. P2 calls anonymisation successful "
+    "where mean + SD is below 5, the score of one direct identifier, and takes scores to be normal, so that about 16 % "
+    "at most lie above. The counted share with its interval needs no such assumption. A score above the limit made of "
+    "indirect identifiers of different people identifies nobody as a rule, says P2; one with a whole direct identifier "
+    "may. What annotators have not seen is not in the score."
+)
+_UNCONFIRMED = (
+    "{unconfirmed:,} marks are proposals that no person has confirmed. They all count here, so this is an upper bound "
+    "of what was proposed, not a measurement."
+)
+_NOT_NORMAL = (
+    "The scores are not normally distributed, as P2 assumes ({total.normality.test}, p = {total.normality.p:p}, "
+    "skewness {total.normality.skewness:number.1}). With this mean and SD a normal distribution would have "
+    "{total.normality.implied:share.1} above {limit:g}; {total.above:share.1} are counted. Go by the counted share."
+)
+_CLOSE = (
+    "The criterion holds for this sample, but the interval of mean + SD reaches {limit:g} or more: another sample of "
+    "this size might fail."
+)
+_FIGURES = """
+    Mean + SD       | total.bound  | number.2 | P2's criterion, below {limit:g}: {verdict}
+    Mean score      | total.mean   | number.2 | per conversation
+    Above {limit:g} | total.above  | share.1  | of the conversations, counted
+    With a whole direct identifier | total.direct | share.1 | one item of score 5
+"""
+_GROUPS = """
+    {group_name}    | name
+    Count           | count     | count
+    Mean            | mean      | number.2
+    SD              | sd        | number.2 | With n - 1
+    P95             | p95       | number.1 | 95th percentile, interpolated
+    Max             | max.value | count
+    Mean + SD       | bound     | number.2 | P2's criterion compares this with the limit
+    Below {limit:g} | passes
+    Share above {limit:g} | above | share.1 | Counted
+"""
+_TYPES = """
+    Missed        | tag
+    Things        | items         | count
+    Mentions      | mentions      | count
+    Conversations | conversations | count
+    Risk          | risk          | count | What it adds to all scores
+"""
+_QUEUE = """
+    Conversation    | id
+    {by}            | group  |       |                                            | by
+    Score           | score  | count
+    Direct          | direct | count | Things of score 5: they identify alone
+    What was missed | tags
+    As it stands    | missed |       |                                            | texts queue.0.missed
+"""
+
+
+def _derive_residual(result: Plain) -> Plain:
+    passes = get_nested_value(result, "total.passes")
+    verdict = "holds" if passes else "fails" if passes is False else "cannot be told"
+    return {"limit": 5, **result, "verdict": verdict, "group_name": str(result.get("by") or "Conversations")}
+
+
+def _colour_criterion(result: Plain) -> Tone:
+    passes = get_nested_value(result, "total.passes")
+    return "good" if passes else "bad" if passes is False else ""
+
+
+def _is_near_limit(result: Plain) -> bool:
+    total = read_mapping(result, "total")
+    return bool(total.get("passes")) and read_estimate(total.get("bound")).high >= float(result["limit"])
+
+
+def _explain_other_scoring(result: Plain) -> str:
+    other = read_mapping(result, "other")
+    by_table = other.get("email_partial") == "table"
+    return (
+        "Partly missed e-mail addresses are scored differently by "
+        f"{'Table 6 (score 4, half 2)' if by_table else 'the text of P2 (score 3, half 1)'}: mean + SD would be "
+        f"{format_number(read_estimate(other.get('bound')).value, 'number', 2)}."
+    )
+
+
+def _list_groups(result: Plain) -> list[Plain]:
+    tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
+    groups = [*read_rows(result, "groups"), {**read_mapping(result, "total"), "all": True}]
+    return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
+
+
+def _mark_total(row: Plain) -> RowMark:
+    return "chosen" if row.get("all") else ""
+
+
+def _draw_score_histogram(result: Plain) -> Iterator[Block]:
+    total, limit = read_mapping(result, "total"), float(result["limit"])
+    counts = [(int(score), int(count)) for score, count in result.get("histogram") or ()]
+    highest = counts[-1][0] if counts else 0
+    n = sum(count for _, count in counts) or 1
+    points = tuple(
+        Point(
+            score, count, f"Score {score}", (("Conversations", count), ("Share", format_number(count / n, "share", 1)))
+        )
+        for score, count in counts
+    )
+    series = [Series("conversations", points, 0, "full")]
+    top = max((count for _, count in counts), default=1)
+    mean, sd = read_estimate(total.get("mean")), read_estimate(total.get("sd"))
+    if sd.value > 0:
+        expected = [n * mass for mass in _compute_normal_masses(mean.value, sd.value, highest)]
+        bell = (Point(score, count, f"Normal at {score}", (), "hollow") for score, count in enumerate(expected))
+        series.append(Series("a normal distribution", tuple(bell), 1, "dashed"))
+        top = max(top, *(int(count) + 1 for count in expected))
+    yield Chart(
+        "How the scores are spread",
+        Axis("Residual risk", "count", -0.5, max(limit, highest) + 0.5),
+        Axis("Conversations", "count", 0, top * 1.05),
+        tuple(series),
+        (Guide(f"limit {limit:g}", ((limit, 0.0), (limit, top * 1.05)), "limit"),),
+        "Conversations with each score; P2 takes the scores to be normally distributed.",
+    )
+
+
+def _compute_normal_masses(mean: float, sd: float, highest: int) -> list[float]:
+    """The mass of a normal distribution at each score from 0, from half below to half above."""
+    below = [0.5 * (1 + math.erf((score - 0.5 - mean) / (sd * math.sqrt(2)))) for score in range(highest + 2)]
+    return [high - low for low, high in pairwise(below)]
+
+
+def _list_queue(result: Plain) -> list[Plain]:
+    def name_tags(row: Plain) -> str:
+        return ", ".join(
+            f"{item.get('tag')} ({item.get('score')})" for item in read_rows(row, "items") if item.get("score")
+        )
+
+    return [
+        {**row, "tags": name_tags(row), "missed": "; ".join(map(str, row.get("missed") or ()))}
+        for row in read_rows(result, "queue")
+    ]
+
+
+def _describe_queue(result: Plain) -> str:
+    limit = f"{result['limit']:g}"
+    if read_rows(result, "queue"):
+        return f"Conversations above {limit}, the worst first."
+    return f"No conversation is above {limit}."
+
+
+residual_section = SectionSpec(
+    "Residual risk",
+    "residual",
+    "total",
+    (
+        Paragraph(_LEAD, "lead"),
+        KeyFigures(_FIGURES, {"Mean + SD": _colour_criterion}),
+        Warn(_UNCONFIRMED, "warning", when="unconfirmed"),
+        Warn(_NOT_NORMAL, when="total.normality.off"),
+        Warn(_CLOSE, "warning", when=_is_near_limit),
+        Warn(_explain_other_scoring, when="other"),
+        ValueTable("Residual risk by group (P2, Table 4)", _list_groups, _GROUPS, mark=_mark_total),
+        _draw_score_histogram,
+        ValueTable(
+            "What was missed",
+            "types",
+            _TYPES,
+            lambda result: "" if result.get("types") else "Nothing is marked.",
+            _SHOWN,
+        ),
+        ValueTable("To be looked at", _list_queue, _QUEUE, _describe_queue, _SHOWN),
+        Folded("How to read this", (Paragraph(_READING),)),
+    ),
+    _derive_residual,
+)
+
+
+_RISKY, _REST = 3, 0
+_DOCUMENT_RISK_LEAD = (
+    "Each document's probability that the intruder of this report finds whom it is about, from what is left in it: "
+    "entities, rare words, sets that nobody else has, the nearest other document. Every probability comes from models "
+    "that were fitted and calibrated without the document."
+)
+_LIMITS = (
+    "An intruder who knows more finds more; one who knows less finds less. The probabilities hold for documents like "
+    "these, and for this intruder."
+)
+_DOCUMENT_RISK_FIGURES = """
+    Found by the intruder | rate      | share.1  | of the documents it judged
+    Brier score           | brier     | number.3 | mean squared error; lower is better
+    … of the rate for all | reference | number.3 | what it has to beat
+    Calibration error     | error     | share.1  | mean distance in ten bins
+    AUC                   | auc       | number.3 | 0.5: no better than chance
+"""
+_REVIEW = {
+    "share": "Documents that go to review",
+    "caught": "Of the documents that the intruder found, among them",
+    "left": "Of the documents without review, found by the intruder",
+}
+_TRAITS = """
+    What is left | meaning
+    Weight       | weight | number.2 | Log-odds of being found, per standard deviation
+"""
+_TRAITS_NOTE = (
+    "Traits that occur together share their weight, and a sign may turn: the model ranks, it shows no causes."
+)
+
+
+def _count_documents(result: Plain) -> int:
+    return sum(result.get("histogram") or ())
+
+
+def _draw_reliability(result: Plain) -> Iterator[Block]:
+    if not result.get("calibrated"):
+        return
+    points = tuple(
+        Point(
+            float(b["predicted"]),
+            read_estimate(b.get("observed")),
+            f"{read_estimate(b.get('observed')).n:,} documents",
+            (("predicted", float(b["predicted"])), ("found", read_estimate(b.get("observed")))),
+            "frontier",
+        )
+        for b in read_rows(result, "bins")
+    )
+    yield Chart(
+        "Reliability: predicted and true rates",
+        Axis("Predicted probability", "share", 0, 1),
+        Axis("Share that the intruder found", "share", 0, 1),
+        (Series("Documents, about ten bins of equal size", points, _REST, "thin"),),
+        (Guide("as predicted", ((0.0, 0.0), (1.0, 1.0))),),
+        "Points on the diagonal: of documents with this probability, as many were found.",
+        note="Point at a dot for its interval (Wilson, 95 %).",
+    )
+
+
+def _draw_risk_histogram(result: Plain) -> Iterator[Block]:
+    counts, calibrated = result["histogram"], bool(result.get("calibrated"))
+    above = read_mapping(result, "review").get("above")
+    limit = float(above) if isinstance(above, (int, float)) else None
+    width = 1 / len(counts)
+    groups = []
+    for i in range(0, len(counts), 2):
+        low, high = i * width, i * width + 2 * width
+        name = f"{low:.0%} to {high:.0%}" if calibrated else f"{low:.1f} to {high:.1f}"
+        series, slot = ("Goes to review", _RISKY) if limit is not None and low >= limit - 1e-9 else ("Documents", _REST)
+        groups.append(Group(name, (Bar(series, float(sum(counts[i : i + 2])), slot),)))
+    yield Bars(
+        "Documents by " + ("probability" if calibrated else "place in the order"),
+        Axis("Documents", "count", 0),
+        tuple(groups),
+        description="How many documents have which risk.",
+        note="" if limit is None else f"Limit of review: {limit:.0%}. A bin that the limit cuts is drawn as below it.",
+    )
+
+
+def _list_review(result: Plain) -> list[Plain]:
+    review = read_mapping(result, "review")
+    return [{"name": name, "value": review.get(key)} for key, name in _REVIEW.items()]
+
+
+def _list_traits(result: Plain) -> list[Plain]:
+    order = sorted(read_rows(result, "traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
+    return [{**trait, "meaning": str(trait.get("meaning") or trait.get("name"))} for trait in order]
+
+
+document_risk_section = SectionSpec(
+    "Document risk",
+    "document-risk",
+    _count_documents,
+    (
+        Paragraph(_DOCUMENT_RISK_LEAD, when="calibrated"),
+        KeyFigures(_DOCUMENT_RISK_FIGURES, when="calibrated"),
+        Paragraph(_LIMITS, "muted", when="calibrated"),
+        _draw_reliability,
+        Warn(
+            "These are no probabilities, only an order: {reason}.",
+            "warning",
+            when=lambda result: not result.get("calibrated"),
+        ),
+        _draw_risk_histogram,
+        ValueTable(
+            "Review before release",
+            _list_review,
+            "Above {review.above:.0%} | name \n Share | value | share.1",
+            when="review",
+        ),
+        Folded("What speaks for being found", (ValueTable("", _list_traits, _TRAITS, _TRAITS_NOTE),), when="traits"),
+    ),
+)
+
+
+_HARDENING_LEAD = (
+    "Words that give the subject away were made general or removed, until the subject is not among the attacker's "
+    "{among} any more: {generalised:,} were replaced by general words, {suppressed:,} were removed."
+)
+_HARDENING_READING = (
+    "The attacker chose the words: linear models of words, pairs of words and long parts of words, learnt from other "
+    "original texts about the same subjects. The judge had no say: a linear model of words and of 3 to 5 characters, "
+    "learnt in other folds. Words gone is 1 - words left / words of the original, placeholders not counted (P3 "
+    "4.1.3.1); a general word such as 'thing', or 'they' in place of a pronoun's placeholder, counts as left there, "
+    "and as half gone in the other count. Both know originals only."
+)
+_ADAPTIVE = (
+    "Attacker and judge know original texts only. Hardening brings in words of its own, such as 'they', which mislead "
+    "whoever knows originals only: a part of what the judge no longer finds is not gone. Who hardens their own texts "
+    "by the same means, or holds others of this release, is not misled: of the released texts of others such an "
+    "intruder learns to find {released.after:share.1} (before hardening {released.before:share.1}). Judge a release by "
+    "that number."
+)
+_STILL = "The attacker still finds the subject of {still_found:,} texts: words were used up, or a floor was hit."
+_ADAPTIVE_FIGURE = "Found by an intruder who has other released texts"
+_HARDENING_FIGURES = f"""
+    Judge finds the subject | chosen.judge      | share.1  | among its {{among}}
+    {_ADAPTIVE_FIGURE}      | released.after    | share.1  | among its {{among}}        | released.after
+    Words gone              | chosen.weighted   | share.1  | general words as half gone
+    Similarity              | chosen.similarity | number.3 | cosine with the original
+"""
+_BEFORE = {
+    "Judge finds the subject": "levels.0.judge",
+    _ADAPTIVE_FIGURE: "released.before.value",
+    "Words gone": "levels.0.weighted",
+    "Similarity": "levels.0.similarity",
+}
+_LEVEL = """
+    Attacker finds           | attacker   | share.1
+    Judge finds              | judge      | share.1
+    Words gone               | removed    | share.1  | Placeholders not counted
+    Gone, general words half | weighted   | share.1
+    Similarity               | similarity | number.3 | Mean cosine with the original
+"""
+
+
+def _derive_guesses(result: Plain) -> Plain:
+    rank = int(result.get("rank") or 1)
+    return {"among": "first guess" if rank == 1 else f"first {rank} guesses"}
+
+
+def _list_hardening_groups(result: Plain) -> list[Plain]:
+    return [{**read_mapping(group, "chosen"), "name": name} for name, group in read_mapping(result, "groups").items()]
+
+
+def _list_hardening_levels(result: Plain) -> list[Plain]:
+    levels = [
+        {**level, "lead": "" if level.get("lead") is None else f"{level['lead']:.2f}"}
+        for level in read_rows(result, "levels")
+    ]
+    return [{**levels[0], "lead": "as anonymised"}, *levels[1:]]
+
+
+def _draw_hardening_curve(result: Plain) -> Iterator[Block]:
+    levels, chosen = read_rows(result, "levels")[1:], read_mapping(result, "chosen")
+    series = []
+    for slot, (name, title) in enumerate((("judge", "Judge"), ("attacker", "Attacker"))):
+        points = (
+            Point(
+                read_estimate(level.get("weighted")).value,
+                read_estimate(level.get(name)).value,
+                f"lead {level.get('lead')}",
+                (("Similarity", read_estimate(level.get("similarity"))),),
+                "chosen" if level.get("lead") == chosen.get("lead") else "",
+            )
+            for level in levels
+            if has_estimate(level.get(name))
+        )
+        series.append(Series(title, tuple(points), slot, "full"))
+    yield Chart(
+        "Risk against what is taken away",
+        Axis("Words gone, general words as half", "share"),
+        Axis("Subjects found", "share", 0),
+        tuple(series),
+        description="Share of texts whose subject is found at each level of hardening, against the words gone.",
+        better="lower left",
+    )
+
+
+hardening_section = SectionSpec(
+    "Hardening",
+    "hardening",
+    lambda result: result.get("levels") and result.get("chosen"),
+    (
+        Paragraph(_HARDENING_LEAD, "lead"),
+        KeyFigures(_HARDENING_FIGURES, before=_BEFORE),
+        Warn(_ADAPTIVE, "warning", when="released.after"),
+        Warn(_STILL, when="still_found"),
+        _draw_hardening_curve,
+        ValueTable("As released, group by group", _list_hardening_groups, f"Group | name \n {_LEVEL}", when="groups"),
+        Folded("Every level of the curve", (ValueTable("", _list_hardening_levels, f"Lead | lead \n {_LEVEL}"),)),
+        Folded("How to read this", (Paragraph(_HARDENING_READING),)),
+    ),
+    _derive_guesses,
+)
