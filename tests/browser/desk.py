@@ -10,6 +10,14 @@ LETTER = (
 )
 
 
+def expect(locator: Any) -> Any:
+    """Assertions that wait, since the page draws again while it is read."""
+    from playwright.sync_api import expect as wait_for
+
+    wait_for.set_options(timeout=30_000)
+    return wait_for(locator)
+
+
 def source(page: Any) -> Any:
     return page.get_by_role("textbox", name="Text to protect")
 

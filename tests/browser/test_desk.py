@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import NAME, Server
-from tests.browser.desk import LETTER, card, lacks, mark, paste, result, shows, source
+from tests.browser.desk import LETTER, card, expect, lacks, mark, paste, result, shows, source
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_policy_that_cannot_be_read_is_not_chosen(letter: Any) -> None:
     letter.context.set_offline(True)
     policy.select_option("pseudonyms")
     letter.get_by_text("The policy stays as it was").wait_for()
-    assert policy.input_value() == "default"
+    expect(policy).to_have_value("default")
     letter.context.set_offline(False)
     letter.get_by_role("button", name="Try again").click()
     letter.wait_for_function("() => document.querySelector('.choices select').value === 'pseudonyms'")
@@ -131,7 +131,7 @@ def test_a_label_by_keys_counts_with_enter(letter: Any) -> None:
     letter.keyboard.press("ArrowDown")
     letter.keyboard.press("ArrowDown")
     assert focused(letter) == "Label"
-    assert "Dear [PERSON_1]," in result(letter).inner_text()
+    expect(result(letter)).to_contain_text("Dear [PERSON_1],")
     letter.keyboard.press("Enter")
     shows(letter, "Dear [LOCATION_1],")
     assert focused(letter).startswith("Mention")
@@ -185,13 +185,13 @@ def test_detection_that_fails_is_told(page: Any, server: Server) -> None:
     paste(page, LETTER)
     shows(page, "[PERSON_2]")
     page.get_by_text("Detectors", exact=True).click()
-    assert page.get_by_role("checkbox", name="spacy").count() == 0
+    expect(page.get_by_role("checkbox", name="spacy")).to_have_count(0)
     page.get_by_role("combobox", name="Policy", exact=True).select_option("broken")
     page.locator(".result-pane").get_by_role("alert").wait_for()
     lacks(page, "PERSON")
     page.get_by_role("checkbox", name="spacy").uncheck()
     shows(page, "[EMAIL_ADDRESS_1]")
-    assert page.locator(".result-pane").get_by_role("alert").count() == 0
+    expect(page.locator(".result-pane").get_by_role("alert")).to_have_count(0)
 
 
 def test_a_stream_that_is_refused_is_no_lost_connection(open_page: Callable[..., Any]) -> None:

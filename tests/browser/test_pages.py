@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import Server
+from tests.browser.desk import expect
 
 PROJECT = "Letters of spring"
 LETTERS = {
@@ -147,7 +148,7 @@ def test_the_panel_gives_way_to_the_text(open_page: Any, api: Api, project: str)
     finding.click()
     panel = page.get_by_role("complementary", name="What is selected")
     panel.get_by_role("heading", name="Finding").wait_for()
-    assert panel.get_by_role("button", name="Close").count() == 1
+    expect(panel.get_by_role("button", name="Close")).to_have_count(1)
     at = finding.bounding_box()
     assert at["y"] + at["height"] <= panel.bounding_box()["y"]
     panel.get_by_role("button", name="Close").click()
@@ -178,7 +179,7 @@ def test_two_reviewers_are_blind_then_settle(
     page = open_page(path=document(project, "letter-1"), state=ben)
     original = page.get_by_role("group", name="Original text")
     original.wait_for()
-    assert original.locator(".marked").count() == 0  # nothing of what the other marked
+    expect(original.locator(".marked")).to_have_count(0)  # nothing of what the other marked
     page.get_by_role("button", name="Done, next").click()
     page.wait_for_url(re.compile(r"/(letter-2|signs|Letters%20of%20spring)$"))
     assert api.get(path)["state"] == "disagreement"
@@ -254,7 +255,7 @@ def test_swap_from_upload_to_a_chosen_release(
     assert name is not None
     at = other.bounding_box()
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
-    assert plane.locator("[aria-selected=true]").count() == 1
+    expect(plane.locator("[aria-selected=true]")).to_have_count(1)
     plane.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
@@ -267,7 +268,7 @@ def test_swap_from_upload_to_a_chosen_release(
 
     page.get_by_role("heading", name="Texts before and after").click()
     page.locator(".pair mark").first.wait_for(timeout=60_000)
-    assert "Before" in page.locator(".pair").first.inner_text()
+    expect(page.locator(".pair").first).to_contain_text("Before")
     page.get_by_role("button", name=re.compile("^release-")).first.wait_for(timeout=60_000)
     with page.expect_download() as download:
         page.get_by_role("button", name=re.compile("^release-")).last.click()
@@ -303,14 +304,14 @@ def test_an_invited_person_answers_on_a_telephone(
     form = guest.new_page()
     form.goto(link)
     form.get_by_role("button", name="Begin").click()
-    assert form.get_by_role("alert").inner_text() == "Please tick the box if you agree to take part."
+    expect(form.get_by_role("alert")).to_have_text("Please tick the box if you agree to take part.")
     form.get_by_label("I have read this").check()
     form.get_by_role("button", name="Begin").click()
     part = form.locator("blockquote").inner_text()
     form.get_by_label("Yes", exact=True).check()
     form.get_by_label("First guess").fill(SUBJECTS["Part 1" in part])
     form.get_by_role("button", name="Send and go on").click()
-    assert form.get_by_role("alert").inner_text() == "Please say what revealed the identity."
+    expect(form.get_by_role("alert")).to_have_text("Please say what revealed the identity.")
     form.get_by_label("Which part of the text revealed").fill("the opera about the sea")
     shoot(form, "study-390-dark")
     assert violations(form) == []
@@ -328,7 +329,7 @@ def test_an_invited_person_answers_on_a_telephone(
     form.get_by_label("First guess").fill("Somebody Else")
     form.get_by_role("button", name="Back").click()
     form.get_by_role("button", name="Go on").click()
-    assert learnt.input_value() == "a composer"
+    expect(learnt).to_have_value("a composer")
     guest.set_offline(True)
     form.get_by_role("button", name="Send", exact=True).click()
     form.get_by_text("Your answer was not sent: The server cannot be reached. It is still here").wait_for()
@@ -379,14 +380,14 @@ def test_what_cannot_be_read_says_so(open_page: Any, tmp_path: Path) -> None:
     page.get_by_role("button", name="Start").click()
     alert = page.get_by_role("alert")
     alert.wait_for(timeout=60_000)
-    assert "broken.docx" in alert.inner_text()
+    expect(alert).to_contain_text("broken.docx")
 
 
 def test_settings_invite_and_make_a_key(open_page: Any, server: Server, browser: Any) -> None:
     page = open_page(path="#/settings/users")
     page.get_by_role("button", name="Invite").click()
     page.get_by_role("button", name="Make a link").click()
-    assert f"{server.url}/#/setup?token=" in page.locator("dialog code").inner_text()
+    expect(page.locator("dialog code")).to_contain_text(f"{server.url}/#/setup?token=")
     page.get_by_role("button", name="Close").click()
 
     page.get_by_role("tab", name="API keys").click()
@@ -395,7 +396,7 @@ def test_settings_invite_and_make_a_key(open_page: Any, server: Server, browser:
     page.get_by_role("button", name="Make the key").click()
     key = page.locator("dialog code").inner_text()
     page.mouse.click(5, 5)  # beside the dialog, which shows what is not shown again
-    assert page.locator("dialog code").inner_text() == key
+    expect(page.locator("dialog code")).to_have_text(key)
     page.get_by_role("button", name="Close").click()
     page.locator("dialog").wait_for(state="detached")
     page.get_by_role("cell", name="nightly", exact=True).wait_for()
@@ -435,7 +436,7 @@ def test_a_dialog_keeps_what_was_typed(open_page: Any) -> None:
     page.get_by_role("button", name="New policy").click()
     toml.fill('extends = "default"')
     page.mouse.click(5, 5)
-    assert toml.input_value() == 'extends = "default"'
+    expect(toml).to_have_value('extends = "default"')
 
 
 def test_a_server_that_is_gone_and_a_session_that_has_ended(open_page: Any, project: str) -> None:
@@ -450,14 +451,14 @@ def test_a_server_that_is_gone_and_a_session_that_has_ended(open_page: Any, proj
 
     page.evaluate("location.hash = '#/review/100%'")
     page.get_by_role("alert").wait_for()
-    assert "100%" in page.get_by_role("alert").inner_text()
+    expect(page.get_by_role("alert")).to_contain_text("100%")
 
     page.evaluate("path => { location.hash = path; }", f"#/review/{project.replace(' ', '%20')}")
     page.get_by_role("button", name="Remove").click()
     page.context.clear_cookies()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     page.get_by_text("Sign in again to go on where you were.").wait_for()
-    assert page.get_by_role("alert").inner_text() == "Your session has ended. Sign in again."
+    expect(page.get_by_role("alert")).to_have_text("Your session has ended. Sign in again.")
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("1440", "light"), ("390", "dark")])

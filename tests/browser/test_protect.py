@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import NAME, PASSWORD, SIZES, Server
-from tests.browser.desk import LETTER, card, lacks, mark, paste, result, select, shows, source
+from tests.browser.desk import LETTER, card, expect, lacks, mark, paste, result, select, shows, source
 
 LONG = 100_000
 SHIFTS = """() => {
@@ -211,10 +211,10 @@ def test_anonymise_edit_restore(letter: Any) -> None:
     letter.get_by_role("button", name="Restore", exact=True).click()
     restored = letter.get_by_role("region", name="Restored text")
     restored.wait_for()
-    assert "Marisol Quint should answer Tobias Fenwick" in restored.inner_text()
-    assert restored.locator("mark.back").count() == 3
-    assert restored.locator(".rule").count() == 1
-    assert restored.locator("mark.unknown").inner_text() == "[EMAIL_ADDRESS_7]"
+    expect(restored).to_contain_text("Marisol Quint should answer Tobias Fenwick")
+    expect(restored.locator("mark.back")).to_have_count(3)
+    expect(restored.locator(".rule")).to_have_count(1)
+    expect(restored.locator("mark.unknown")).to_have_text("[EMAIL_ADDRESS_7]")
     letter.get_by_role("button", name="Copy").click()
     assert "tobias.fenwick@example.com" in letter.evaluate("navigator.clipboard.readText()")
 
@@ -261,8 +261,8 @@ def test_without_the_server_it_says_so(letter: Any) -> None:
 def test_differences(letter: Any) -> None:
     letter.get_by_role("radio", name="Differences").check()
     shown = letter.get_by_role("region", name="Differences")
-    assert shown.locator("del").first.text_content() == "Marisol Quint"
-    assert shown.locator("ins").first.text_content() == "[PERSON_1]"
+    expect(shown.locator("del").first).to_have_text("Marisol Quint")
+    expect(shown.locator("ins").first).to_have_text("[PERSON_1]")
     letter.get_by_role("radio", name="Side by side").check()
     cells = shown.locator(".diff-line").filter(has_text="Dear Marisol Quint,").locator(".diff-side")
     cells.first.wait_for()
@@ -292,7 +292,7 @@ def test_who_may_not_restore_is_told_why(open_page: Callable[..., Any], another:
     page.get_by_text("its plan is kept").wait_for()
     assert page.get_by_role("button", name="Restore", exact=True).is_disabled()
     page.get_by_text("Your role may not restore originals").wait_for()
-    assert page.get_by_role("link", name="Studies").count() == 0
+    expect(page.get_by_role("link", name="Studies")).to_have_count(0)
 
 
 # Keyboard, screen readers
@@ -329,7 +329,7 @@ def test_the_list_of_mentions(letter: Any) -> None:
     letter.get_by_role("tab", name="Mentions").click()
     rows = letter.locator(".mention-row")
     rows.first.wait_for()
-    assert "Marisol Quint" in rows.first.inner_text()
+    expect(rows.first).to_contain_text("Marisol Quint")
     rows.first.focus()
     letter.keyboard.press("ArrowDown")
     letter.keyboard.press("r")
@@ -380,7 +380,7 @@ def test_a_conversation(page: Any) -> None:
     page.get_by_role("button", name="Try a conversation").click()
     turns = page.locator(".turn")
     turns.first.wait_for()
-    assert turns.count() == 9
+    expect(turns).to_have_count(9)
     page.get_by_role("combobox", name="Speaker").fill("Marisol Quint")
     page.get_by_label("What they say").fill("Goodbye, Mr. Fenwick.")
     page.keyboard.press("Enter")
