@@ -85,6 +85,15 @@ def test_as_many_work_at_once_as_there_are(kernel):
     assert len(set(asyncio.run(all_of_them()))) == 2
 
 
+def test_the_process_that_worked_last_is_asked_first(kernel):
+    """It remembers the text that a page has just sent."""
+
+    async def ask() -> set[int]:
+        return {await kernel.run(who) for _ in range(6)}
+
+    assert len(asyncio.run(ask())) == 1
+
+
 def test_errors_arrive_as_they_are_and_others_without_their_words(kernel, caplog):
     with pytest.raises(PolicyError, match="threshold"):
         asyncio.run(kernel.run(refusing))

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
+from queue import LifoQueue
 from typing import Any, TypeVar
 
 from allonym.document import Document
@@ -46,7 +46,8 @@ class Kernel:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._lanes = [_Lane(warm) for _ in range(self.workers)]
         self._threads = ThreadPoolExecutor(self.workers, "kernel")
-        self._free = SimpleQueue[_Lane]()  # never empty for a thread, as there are as many lanes as threads
+        # Last in, first out: the process that remembers the text before. Never empty for a thread: as many lanes as threads.
+        self._free = LifoQueue[_Lane]()
         for lane in self._lanes:
             self._free.put(lane)
 
