@@ -46,7 +46,7 @@ class Kernel:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._lanes = [_Lane(warm) for _ in range(self.workers)]
         self._threads = ThreadPoolExecutor(self.workers, "kernel")
-        # Last in, first out: the process that remembers the text before. Never empty for a thread: as many lanes as threads.
+        # Never empty for a thread, as there are as many lanes as threads. The lane used last remembers its last text.
         self._free = LifoQueue[_Lane]()
         for lane in self._lanes:
             self._free.put(lane)
