@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from allonym.errors import DataError, UsageError
 from allonym.evaluate.document_risk import document_risk
 from allonym.evaluate.intruder import reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
+from allonym.intruder.study import assign_folds
 from allonym.report.evaluate.intruders import linkage_section
 from allonym.report.evaluate.risk import document_risk_section
 from allonym.report.html import html
@@ -245,12 +247,23 @@ def test_a_risk_comes_from_models_that_do_not_know_the_document(calibration):
     np.testing.assert_allclose(only[home == 2], same[home == 2])
 
 
-def test_copies_share_a_fold():
-    texts = ["One text", "one  TEXT", "another", "third"] * 5
-    y = np.array([0, 1] * 10)
-    home = module._assign_folds(texts, y, np.arange(20), 4, 0)
+def test_copies_share_a_fold(monkeypatch):
+    texts, subjects = ["One text", "one  TEXT", "another", "third"] * 20, ["a", "b"] * 40
+    ranks = tuple((1, 1 + i % 2) for i in range(80))
+    judged = dataclasses.replace(
+        reidentification(texts, texts, subjects), ranks=ranks, chances=(0.5,) * 80, surest=((0.5, 0.1),) * 80
+    )
+    homes = []
+
+    def assign(*arguments):
+        homes.append(assign_folds(*arguments))
+        return homes[-1]
+
+    monkeypatch.setattr(module, "assign_folds", assign)
+    document_risk(texts, texts, subjects, intruder=judged, entities=[[]] * 80)
     for text in ("one text", "another", "third"):
-        assert len({int(h) for h, t in zip(home, texts, strict=True) if " ".join(t.casefold().split()) == text}) == 1
+        fold_of = zip(homes[0], texts, strict=True)
+        assert len({int(h) for h, t in fold_of if " ".join(t.casefold().split()) == text}) == 1
 
 
 def test_the_intruders_confidence_separates_better():

@@ -30,7 +30,6 @@ from allonym.errors import UsageError
 from allonym.evaluate.intruder import Reidentification, reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
 from allonym.evaluate.pairs import check_lengths
-from allonym.intruder.protocol import Item
 from allonym.intruder.study import assign_folds
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -202,7 +201,8 @@ def document_risk(
     if reason := _explain_obstacle(intruder, y):
         risks = _rank_documents(traits[:, : len(TRAITS)])
     else:
-        home = _assign_folds(anonymised, y, judged, folds, seed)
+        folded = [fold_surface(anonymised[i], Level.CASE) for i in judged.tolist()]
+        home = assign_folds(folded, y.tolist(), folds, seed)  # copies share a fold
         risks, final = _cross_fit(traits, judged, y, home, calibration, seed)
         weights = tuple(zip(names, (float(w) for w in final.weights), strict=True))
     judged_risks, n_judged = risks[judged], len(y)
@@ -274,12 +274,6 @@ def _explain_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -
             "required to set probabilities right; documents are only ranked"
         )
     return ""
-
-
-def _assign_folds(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
-    """Assign the judged documents to folds; copies share one, and identified documents are spread evenly."""
-    items = [Item(fold_surface(texts[i], Level.CASE)) for i in judged.tolist()]
-    return assign_folds(items, y.tolist(), folds, seed)
 
 
 def _cross_fit(

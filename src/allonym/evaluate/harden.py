@@ -13,20 +13,23 @@ words pass over these, so a text is never called safe because ``they`` reads lik
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, group_items, report_progress
 from allonym.evaluate.rewording import (
     GENERALISE,
-    Word,
     chain_plans,
     list_replacements,
+    locate_replacements,
     make_edits,
     soften_placeholders,
     split_words,
@@ -40,7 +43,8 @@ from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.samples import average, share
-from allonym.text import fold
+from allonym.text.fold import Level as FoldLevel
+from allonym.text.fold import fold_surface
 
 LEADS = (0.2, 0.1, 0.05, 0.02, 0.0, -0.03, -0.06, -0.1)
 """Leads at which the curve is read beside the chosen one."""
@@ -203,154 +207,136 @@ def harden(
     attackers = [train_intruders(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
     judges = train_intruders(original, subjects, within, Linkage("both"), seed=seed + 1)
     ways: list[list[_Step]] = []
-    for i in range(n):
-        mine = [a[i] for a in attackers]
+    for i in report_progress(range(n), advance, n):
         originals_at = _map_originals(plans[i]) if plans else {}
-        ways.append(_harden_text(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, originals_at))
-        if advance is not None:
-            advance(i + 1, n)
+        text = _TextHardening(original[i], anonymised[i], [a[i] for a in attackers], originals_at)
+        ways.append(text.take_steps(rank, min(*LEADS, lead), most_removed))
     stops = [_find_first_step_below(way, lead) for way in ways]
     if least_similar is not None:
         stops = _select_similar_steps(original, ways, stops, least_similar)
     steps = [way[s] for way, s in zip(ways, stops, strict=True)]
-    measured = _Measures(original, judges, rank)
-    states = [(lead, [way[_find_first_step_below(way, lead)] for way in ways]) for lead in LEADS]
+    measures = _Measures(original, judges, rank)
+    states: list[tuple[float | None, list[_Step]]] = [
+        (None, [_restore_text(way[0], *texts) for way, *texts in zip(ways, original, anonymised, strict=True)]),
+        *((lead, [way[_find_first_step_below(way, lead)] for way in ways]) for lead in LEADS),
+        (lead, steps),
+    ]
 
-    def measure_curve(only: str | None) -> tuple[Level, ...]:
-        first = measured.measure_level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
-        rest = [measured.measure_level(lead, steps, only=only, within=within) for lead, steps in states]
-        return (first, *rest, measured.measure_level(lead, steps, only=only, within=within))
+    def measure_curve(members: Sequence[int]) -> tuple[Level, ...]:
+        return tuple(measures.measure_level(lead, [steps[i] for i in members], members) for lead, steps in states)
 
-    overall = measure_curve(None)
+    *levels, chosen = measure_curve(range(n))
+    members_of = group_items(range(n), lambda i: within[i]) if groups is not None else {}
     return Hardening(
         rank,
         tuple(_build_hardened(original[i], anonymised[i], steps[i], plans[i] if plans else None) for i in range(n)),
-        overall[:-1],
-        overall[-1],
-        {name: measure_curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
+        tuple(levels),
+        chosen,
+        {name: measure_curve(members) for name, members in members_of.items()},
         sum(0 < step.rank <= rank for step in steps),
         BeforeAfter(
-            measured.estimate_risk_after_release(anonymised, subjects, within, seed + 2),
-            measured.estimate_risk_after_release([step.text for step in steps], subjects, within, seed + 2),
+            measures.estimate_risk_after_release(anonymised, subjects, within, seed + 2),
+            measures.estimate_risk_after_release([step.text for step in steps], subjects, within, seed + 2),
         ),
     )
 
 
 def _map_originals(plan: Plan) -> dict[int, str]:
     """Map the start of each replacement, in the text that a plan makes, to its original."""
-    out, shift = {}, 0
-    for edit in plan.edits:
-        if edit.original is not None:
-            out[edit.start + shift] = edit.original
-        shift += len(edit.replacement) - (edit.end - edit.start)
-    return out
+    return {start: edit.original for start, _, edit in locate_replacements(plan.edits) if edit.original is not None}
 
 
-def _harden_text(
-    original: str,
-    text: str,
-    judges: Sequence[TextJudge],
-    rank: int,
-    lead: float,
-    most_removed: float | None,
-    originals_at: Mapping[int, str],
-) -> list[_Step]:
-    """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
-    words = split_words(text)
-    soft = soften_placeholders(words, originals_at)
-    agreed = frozenset(i for i in soft if words[i].label is None)
-    hidden = frozenset(i for i in soft if words[i].label is not None)
-    open_to = [list_replacements(words, i) for i in range(len(words))]
-    target = _Target(words, open_to, judges)
-    general_words: dict[int, str] = dict(soft)
-    level = dict.fromkeys(range(len(words)), -1)
-    out: list[_Step] = []
-    total = len(list_words(original))
-    for _ in range(_ROUNDS):
-        edits = make_edits(text, words, general_words, agreed)
-        seen_edits = make_edits(text, words, {i: w for i, w in general_words.items() if i not in hidden}, agreed)
-        shown = apply_edits(text, seen_edits)
-        scores = np.mean([j.score_text(shown) for j in judges], axis=0)
-        subject = judges[0].subject
-        score = float(scores[subject])
-        others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
-        better = np.argsort(-others, kind="stable")
-        rivals = int((others > -np.inf).sum())  # rivals that the intruders know a text about
-        rival = int(better[max(0, min(rank, rivals) - 1)])
-        guessed = score > -np.inf and rivals > 0
-        ahead = score - float(others[rival]) if guessed else -np.inf
-        place = int((others >= score).sum()) + 1 if guessed else 0
-        hardened = apply_edits(text, edits)
-        out.append(_Step(place, ahead, *_compute_removed_shares(total, hardened, edits), tuple(edits), hardened))
-        if ahead <= lead:
-            break
-        gains = _estimate_gains(target, shown, seen_edits, general_words, level, rival)
-        if not gains:
-            break
-        before, got = (dict(general_words), dict(level)), 0.0
-        for gain, where in gains[:_AT_ONCE]:
-            for i in where:
-                level[i] += 1
-                general_words[i] = open_to[i][level[i]]
-            got += gain
-            if got > ahead - lead:
+class _TextHardening:
+    """A text that becomes more general step by step."""
+
+    def __init__(self, original: str, text: str, judges: Sequence[TextJudge], originals_at: Mapping[int, str]) -> None:
+        self._text = text
+        self._total = len(list_words(original))
+        self._judges = judges
+        self._words = split_words(text)
+        self._new_words = soften_placeholders(self._words, originals_at)
+        self._agreed = frozenset(i for i in self._new_words if self._words[i].label is None)
+        self._hidden = self._new_words.keys() - self._agreed
+        self._choices = [list(list_replacements(self._words, i)) for i in range(len(self._words))]
+
+    def take_steps(self, rank: int, lead: float, most_removed: float | None) -> list[_Step]:
+        """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
+        out: list[_Step] = []
+        subject = self._judges[0].subject
+        for _ in range(_ROUNDS):
+            edits = self._make_edits()
+            seen_edits = self._make_edits(self._hidden)
+            shown = apply_edits(self._text, seen_edits)
+            scores = np.mean([j.score_text(shown) for j in self._judges], axis=0)
+            others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
+            rivals = int((others > -np.inf).sum())  # rivals that the intruders know a text about
+            rival = int(np.argsort(-others, kind="stable")[max(0, min(rank, rivals) - 1)])
+            place = self._judges[0].rank_subject(scores)
+            ahead = float(scores[subject]) - float(others[rival]) if place else -np.inf
+            hardened = apply_edits(self._text, edits)
+            shares = _compute_removed_shares(self._total, hardened, edits)
+            out.append(_Step(place, ahead, *shares, tuple(edits), hardened))
+            gains = self._estimate_gains(shown, seen_edits, rival) if ahead > lead else []
+            if not gains:
                 break
-        if most_removed is not None:
-            tried = make_edits(text, words, general_words, agreed)
-            if _compute_removed_shares(total, apply_edits(text, tried), tried)[1] > most_removed:
-                general_words, level = before
-                break
-    return out
+            got = 0.0
+            for gain, where in gains[:_AT_ONCE]:
+                for i in where:
+                    self._new_words[i] = self._choices[i].pop(0)
+                got += gain
+                if got > ahead - lead:
+                    break
+            if most_removed is not None:
+                tried = self._make_edits()
+                if _compute_removed_shares(self._total, apply_edits(self._text, tried), tried)[1] > most_removed:
+                    break
+        return out
+
+    def _make_edits(self, hidden: Set[int] = frozenset()) -> list[Edit]:
+        new_words = {i: word for i, word in self._new_words.items() if i not in hidden}
+        return make_edits(self._text, self._words, new_words, self._agreed)
+
+    def _estimate_gains(self, shown: str, edits: Sequence[Edit], rival: int) -> list[tuple[float, list[int]]]:
+        """Estimate by how much each word that can still change lowers the lead, with all its mentions; best for its
+        cost first.
+
+        Args:
+            shown: the text as the intruders read it.
+            edits: those that made it.
+            rival: who has to pass the subject.
+        """
+        adds: defaultdict[int, float] = defaultdict(float)
+        for judge in self._judges:
+            pairs = (judge.judge.contributions(shown, label) for label in (judge.subject, rival))
+            for (start, _, subject_adds), (_, _, other) in zip(*pairs, strict=True):
+                adds[start] += (subject_adds - other) / len(self._judges)
+        gain: defaultdict[tuple[str, str], float] = defaultdict(float)
+        cost: defaultdict[tuple[str, str], float] = defaultdict(float)
+        where: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        places = locate_replacements(edits)
+        ends = [edit.end for edit in edits]
+        for i, word in enumerate(self._words):
+            new_word = self._new_words.get(i)
+            if not self._choices[i] or new_word == "":
+                continue
+            k = bisect_right(ends, word.start)
+            if k < len(edits) and edits[k].start < word.end:
+                start, stop, _ = places[k]
+                weight = sum(w for s, w in adds.items() if start <= s < stop)
+            else:
+                weight = adds.get(word.start + (places[k - 1][1] - ends[k - 1] if k else 0), 0.0)
+            key = (word.lower_text, new_word or "")
+            gain[key] += weight
+            cost[key] += _AGAIN if new_word else 0.5 if self._choices[i][0] else 1.0
+            where[key].append(i)
+        best = sorted((k for k in gain if gain[k] > _LEAST), key=lambda k: -gain[k] / cost[k])
+        return [(gain[k], where[k]) for k in best]
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A text to harden: its words, what may replace each, and who tries to find its subject."""
-
-    words: Sequence[Word]
-    open_to: Sequence[tuple[str, ...]]
-    judges: Sequence[TextJudge]
-
-
-def _estimate_gains(
-    target: _Target,
-    shown: str,
-    edits: Sequence[Edit],
-    general_words: Mapping[int, str],
-    level: Mapping[int, int],
-    rival: int,
-) -> list[tuple[float, list[int]]]:
-    """Estimate by how much each word that can still change lowers the lead, with all its mentions; best for its cost
-    first."""
-    words, open_to, judges = target.words, target.open_to, target.judges
-    subject = judges[0].subject
-    adds: dict[int, float] = {}
-    for judge in judges:
-        pairs = zip(judge.judge.contributions(shown, subject), judge.judge.contributions(shown, rival), strict=True)
-        for (start, _, subject_adds), (_, _, other) in pairs:
-            adds[start] = adds.get(start, 0.0) + (subject_adds - other) / len(judges)
-    gain: dict[tuple[str, str], float] = {}
-    cost: dict[tuple[str, str], float] = {}
-    where: dict[tuple[str, str], list[int]] = {}
-    shift = position = 0
-    for i, word in enumerate(words):
-        while position < len(edits) and edits[position].end <= word.start:
-            shift += len(edits[position].replacement) - (edits[position].end - edits[position].start)
-            position += 1
-        if level[i] + 1 >= len(open_to[i]) or (i in general_words and not general_words[i]):
-            continue
-        if position < len(edits) and edits[position].start < word.end:
-            start = edits[position].start + shift
-            stop = start + len(edits[position].replacement)
-            weight = sum(w for s, w in adds.items() if start <= s < stop)
-        else:
-            weight = adds.get(word.start + shift, 0.0)
-        key = (word.lower_text, general_words.get(i, ""))
-        gain[key] = gain.get(key, 0.0) + weight
-        cost[key] = cost.get(key, 0.0) + (_AGAIN if general_words.get(i) else 0.5 if open_to[i][level[i] + 1] else 1.0)
-        where.setdefault(key, []).append(i)
-    best = sorted((k for k in gain if gain[k] > _LEAST), key=lambda k: -gain[k] / cost[k])
-    return [(gain[k], where[k]) for k in best]
+def _restore_text(step: _Step, original: str, text: str) -> _Step:
+    """Return a step with the text as it was before any edit."""
+    removed, weighted = _compute_removed_shares(len(list_words(original)), text, ())
+    return replace(step, text=text, removed=removed, weighted=weighted)
 
 
 def _compute_removed_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
@@ -389,17 +375,10 @@ def _select_similar_steps(
 
 def _build_hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
     plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
+    plan = plan if first is None else chain_plans(original, first, plan)
     general = _count_general_words(step.edits)
     went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in step.edits)
-    return Hardened(
-        step.text,
-        plan if first is None else chain_plans(original, first, plan),
-        step.rank,
-        step.removed,
-        step.weighted,
-        general,
-        went,
-    )
+    return Hardened(step.text, plan, step.rank, step.removed, step.weighted, general, went)
 
 
 class _Measures:
@@ -407,42 +386,21 @@ class _Measures:
 
     def __init__(self, original: Sequence[str], judges: Sequence[TextJudge], rank: int) -> None:
         self._original = original
-        self._judges = judges
         self._rank = rank
-        self._ranks: dict[tuple[int, str], int] = {}
-        step = max(1, -(-len(original) // _SAMPLE))
-        self._sample = range(0, len(original), step)
+        self._rank_subject = cache(lambda i, text: judges[i].rank_subject(judges[i].score_text(text)))
+        self._sample = range(0, len(original), max(1, -(-len(original) // _SAMPLE)))
         self._vectors: dict[str, Any] = {}
 
-    def measure_level(
-        self,
-        lead: float | None,
-        steps: Sequence[_Step],
-        texts: Sequence[str] | None = None,
-        *,
-        only: str | None = None,
-        within: Sequence[str] = (),
-    ) -> Level:
-        """Measure the level of these steps, or of ``texts`` in place of theirs, in one group only where given."""
-        mine = [i for i in range(len(steps)) if only is None or within[i] == only]
-        versions = [steps[i].text if texts is None else texts[i] for i in mine]
-        judged = [self._rank_subject(i, text) for i, text in zip(mine, versions, strict=True)]
-        if texts is None:
-            gone = [(steps[i].removed, steps[i].weighted) for i in mine]
-        else:
-            gone = [
-                _compute_removed_shares(len(list_words(self._original[i])), text, ())
-                for i, text in zip(mine, versions, strict=True)
-            ]
-        gone = [(a, b) for a, b in gone if a == a]
-        lost = none("no words in any text")
+    def measure_level(self, lead: float | None, steps: Sequence[_Step], members: Sequence[int]) -> Level:
+        """Measure a level by the steps of some texts, whose numbers are ``members``."""
+        texts = [(i, step.text) for i, step in zip(members, steps, strict=True)]
         return Level(
             lead,
-            self._estimate_identified_share([steps[i].rank for i in mine]),
-            self._estimate_identified_share(judged),
-            average([a for a, _ in gone]) if gone else lost,
-            average([b for _, b in gone]) if gone else lost,
-            self._average_similarity([(i, t) for i, t in zip(mine, versions, strict=True) if i in self._sample]),
+            self._estimate_identified_share([step.rank for step in steps]),
+            self._estimate_identified_share([self._rank_subject(i, text) for i, text in texts]),
+            _average_known([step.removed for step in steps]),
+            _average_known([step.weighted for step in steps]),
+            self._average_similarity([(i, text) for i, text in texts if i in self._sample]),
         )
 
     def estimate_risk_after_release(
@@ -451,11 +409,6 @@ class _Measures:
         """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
         judges = train_intruders(texts, subjects, within, Linkage("both", tags=True), seed=seed)
         return self._estimate_identified_share(rank_subjects(texts, judges))
-
-    def _rank_subject(self, i: int, text: str) -> int:
-        if (i, text) not in self._ranks:
-            self._ranks[i, text] = rank_subjects([text], [self._judges[i]])[0]
-        return self._ranks[i, text]
 
     def _estimate_identified_share(self, places: Sequence[int]) -> Estimate:
         ranks = [p for p in places if p]
@@ -470,8 +423,13 @@ class _Measures:
         if missing:
             self._vectors.update(zip(missing, encode(list(missing)), strict=True))
         pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in chosen]
-        values = [float(a @ b) for a, b in pairs if a.any() and b.any()]
-        return average(values) if values else none("no words in any text")
+        return _average_known([float(a @ b) for a, b in pairs if a.any() and b.any()])
+
+
+def _average_known(values: Sequence[float]) -> Estimate:
+    """Return the mean of the values that are no NaN."""
+    known = [value for value in values if value == value]
+    return average(known) if known else none("no words in any text")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -486,6 +444,14 @@ class TextJudge:
         scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
         return scores
 
+    def rank_subject(self, scores: NDArray[np.float64]) -> int:
+        """Return the rank of the subject by such scores, from 1, ties against the intruder; 0: it knows no text about
+        the subject, or about nobody else, so that there is nothing to guess."""
+        others = np.delete(scores, self.subject)
+        if scores[self.subject] == -np.inf or not (others > -np.inf).any():
+            return 0
+        return int((others >= scores[self.subject]).sum()) + 1
+
 
 def train_intruders(
     originals: Sequence[str],
@@ -495,7 +461,6 @@ def train_intruders(
     *,
     folds: int = 5,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
 ) -> list[TextJudge]:
     """Train a judge for each text on the other texts of its group, which are in other folds.
 
@@ -506,43 +471,25 @@ def train_intruders(
         intruder: what learns.
         folds: parts of each group; 2 or more.
         seed: of the folds.
-        advance: called with texts done and texts in all.
 
     Raises:
         DataError: a group has fewer than two subjects: there is nothing to guess.
     """
-    out: list[TextJudge | None] = [None] * len(originals)
-    count = 0
-    for group in dict.fromkeys(groups):
-        mine = [i for i, g in enumerate(groups) if g == group]
+    judge_of: dict[int, TextJudge] = {}
+    for mine in group_items(range(len(originals)), lambda i: groups[i]).values():
         classes = sorted({subjects[i] for i in mine})
         if len(classes) < 2:
             raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
         labels = [classes.index(subjects[i]) for i in mine]
-        items = [Item(originals[i]) for i in mine]
         # Copies that differ in case and blanks only share a fold, too.
-        home = assign_folds([Item(fold.fold_surface(originals[i], fold.Level.CASE)) for i in mine], labels, folds, seed)
-        for part in range(folds):
+        home = assign_folds([fold_surface(originals[i], FoldLevel.CASE) for i in mine], labels, folds, seed)
+        for part in np.unique(home):
             rest = np.flatnonzero(home != part).tolist()
-            judged = np.flatnonzero(home == part).tolist()
-            if not judged:
-                continue
-            judge = intruder.learn([items[k] for k in rest], [labels[k] for k in rest], classes)
-            for k in judged:
-                out[mine[k]] = TextJudge(judge, labels[k])
-            count += len(judged)
-            if advance is not None:
-                advance(count, len(originals))
-    return [intruder_of_text for intruder_of_text in out if intruder_of_text is not None]
+            judge = intruder.learn([Item(originals[mine[k]]) for k in rest], [labels[k] for k in rest], classes)
+            judge_of |= {mine[k]: TextJudge(judge, labels[k]) for k in np.flatnonzero(home == part).tolist()}
+    return [judge_of[i] for i in range(len(originals))]
 
 
 def rank_subjects(texts: Sequence[str], judges: Sequence[TextJudge]) -> list[int]:
-    """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject, or
-    about nobody else, so that there is nothing to guess."""
-    out = []
-    for text, judge in zip(texts, judges, strict=True):
-        scores = judge.score_text(text)
-        subject_score = scores[judge.subject]
-        guessed = subject_score > -np.inf and int((scores > -np.inf).sum()) > 1
-        out.append(0 if not guessed else int((np.delete(scores, judge.subject) >= subject_score).sum()) + 1)
-    return out
+    """Return the rank of each text's subject, see :meth:`TextJudge.rank_subject`."""
+    return [judge.rank_subject(judge.score_text(text)) for text, judge in zip(texts, judges, strict=True)]

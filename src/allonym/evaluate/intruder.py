@@ -6,18 +6,19 @@ The intruder knows texts about the same subjects that others wrote: texts of the
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, group_items, report_progress
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
-from allonym.intruder.study import assign_folds
+from allonym.intruder.study import assign_folds, select_strongest_terms
 from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
@@ -167,85 +168,102 @@ def reidentification(
         raise UsageError(f"reidentification: folds must be 2 or more, or 0 for leave-one-out; got {folds}")
     if knows not in KNOWS:
         raise UsageError(f"reidentification: knows must be one of {', '.join(KNOWS)}, got {knows!r}")
-    intruder = Linkage(features, tags=knows != "original")
-    run = _LinkageRun(intruder, original, anonymised, knows, n)
     names = list(groups) if groups is not None else [""] * n
-    parts = []
-    for name in sorted(set(names)):
-        members = [i for i in range(n) if names[i] == name and subjects[i]]
+    versions = {"original": [original], "anonymised": [anonymised]}.get(knows, [original, anonymised])
+    intruder = Linkage(features, tags=knows != "original")
+    run = _LinkageRun(intruder, original, anonymised, versions, subjects, names)
+    parts: list[tuple[list[int], list[int], Sequence[tuple[str, str]]]] = []
+    for _, members in sorted(group_items((i for i in range(n) if subjects[i]), names.__getitem__).items()):
         if background is None:
-            parts += _split_group(name, members, original, subjects, folds, seed)
-        elif members:
+            parts += _split_group(members, original, subjects, folds, seed)
+        else:
             # Within a group the choice is among its subjects; without groups, among all of the background.
             known_subjects = {subjects[i] for i in members}
-            parts.append(
-                _LinkagePart(name, members, [], [p for p in background if groups is None or p[1] in known_subjects])
-            )
-    for count, part in enumerate(parts, 1):
-        run.judge_part(part, subjects)
-        if advance is not None:
-            advance(count, len(parts))
-    judged = [i for i in range(n) if run.after[i]]
-    chosen = sorted({names[i] for i in judged}) if groups is not None else []
-    linked = {g: _summarise_group(g, [i for i in judged if names[i] == g], run, subjects, names) for g in chosen}
+            parts.append((members, [], [p for p in background if groups is None or p[1] in known_subjects]))
+    for part in report_progress(parts, advance, len(parts)):
+        run.judge_part(*part)
+    judged = sorted(run.verdicts)
+    verdicts = [run.verdicts.get(i, _UNJUDGED) for i in range(n)]
     called = [str(i) for i in ids] if ids is not None else [str(i + 1) for i in range(n)]
-    hits = [place == 1 for place in run.after]
-    rows = [
-        Row(called[i], subjects[i], names[i], (run.guess[i],), float(hits[i]), hits[i], run.after[i]) for i in judged
-    ]
+    rows = []
+    for i in judged:
+        guess, rank = verdicts[i].guess, verdicts[i].after
+        rows.append(Row(called[i], subjects[i], names[i], (guess,), float(rank == 1), rank == 1, rank))
+    members_of = group_items(judged, names.__getitem__) if groups is not None else {}
     return Reidentification(
         features,
         knows,
         0 if background is not None else folds or n,
-        _summarise_group("", judged, run, subjects, names),
-        tuple(linked.values()),
+        run.summarise_group("", judged),
+        tuple(run.summarise_group(name, members_of[name]) for name in sorted(members_of)),
         n - len(judged),
         tabulate_rows(f"linkage {features}", rows, top=TOP),
-        tuple(zip(run.before, run.after, strict=True)),
-        tuple(run.chance),
-        tuple(run.surest),
+        tuple((v.before, v.after) for v in verdicts),
+        tuple(v.chance for v in verdicts),
+        tuple(v.surest for v in verdicts),
         run.list_terms(terms),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkagePart:
-    """Texts that are judged together, and what the intruder may learn from: numbers of texts, or a background."""
+class _Verdict(NamedTuple):
+    """The answers of the intruder about one text; see :class:`Reidentification`.
 
-    group: str
-    judged: list[int]
-    learnt: list[int]
-    background: Sequence[tuple[str, str]]
+    Attributes:
+        before, after: the place of its subject; candidates: number of subjects.
+        guess: the first one after.
+        blind: what guessing blindly reaches, where it learnt from a background.
+    """
+
+    before: int
+    after: int
+    candidates: int = 0
+    guess: str = ""
+    chance: float = math.nan
+    surest: tuple[float, float] = (math.nan, math.nan)
+    blind: float = math.nan
+
+
+_UNJUDGED = _Verdict(0, 0)
 
 
 class _LinkageRun:
-    """Judges parts, and keeps the results text by text."""
+    """Judges parts, and keeps the verdicts text by text.
+
+    Args:
+        intruder: what learns.
+        original, anonymised: the texts that are judged.
+        versions: those of them that it may know of others.
+        subjects, groups: of the texts.
+    """
 
     def __init__(
-        self, intruder: Linkage, original: Sequence[str], anonymised: Sequence[str], knows: Knows, n: int
+        self,
+        intruder: Linkage,
+        original: Sequence[str],
+        anonymised: Sequence[str],
+        versions: Sequence[Sequence[str]],
+        subjects: Sequence[str],
+        groups: Sequence[str],
     ) -> None:
         self._intruder = intruder
-        self._original, self._anonymised, self._knows = original, anonymised, knows
-        self.before, self.after, self.candidates = [0] * n, [0] * n, [0] * n
-        self.guess = [""] * n
-        self.chance = [float("nan")] * n
-        self.blind = [float("nan")] * n
-        self.surest = [(float("nan"), float("nan"))] * n
-        self._terms: dict[tuple[str, str], tuple[dict[str, float], dict[str, float]]] = {}
-
-    def judge_part(self, part: _LinkagePart, subjects: Sequence[str]) -> None:
-        """Learn, and judge both versions of the part's texts."""
-        hidden = {fold_surface(t, Level.CASE) for i in part.judged for t in (self._original[i], self._anonymised[i])}
-        background = [
-            pair for pair in self._list_background(part, subjects) if fold_surface(pair[0], Level.CASE) not in hidden
-        ]
-        classes = sorted({name for _, name in background})
-        place = {name: k for k, name in enumerate(classes)}
-        judge = self._intruder.learn(
-            [Item(text) for text, _ in background], [place[name] for _, name in background], classes
+        self._original, self._anonymised, self._versions = original, anonymised, versions
+        self._subjects, self._groups = subjects, groups
+        self.verdicts: dict[int, _Verdict] = {}
+        self._terms: defaultdict[tuple[str, str], tuple[Counter[str], Counter[str]]] = defaultdict(
+            lambda: (Counter(), Counter())
         )
-        mine = [i for i in part.judged if subjects[i] in place]
-        truth = np.array([place[subjects[i]] for i in mine], np.int64)
+
+    def judge_part(self, judged: Sequence[int], learnt: Sequence[int], background: Sequence[tuple[str, str]]) -> None:
+        """Learn from some texts, or a background, and judge both versions of others."""
+        hidden = {fold_surface(t[i], Level.CASE) for i in judged for t in (self._original, self._anonymised)}
+        pairs = [*background, *((version[i], self._subjects[i]) for version in self._versions for i in learnt)]
+        known = [pair for pair in pairs if fold_surface(pair[0], Level.CASE) not in hidden]
+        often = Counter(name for _, name in known)
+        classes = sorted(often)
+        place = {name: k for k, name in enumerate(classes)}
+        judge = self._intruder.learn([Item(text) for text, _ in known], [place[name] for _, name in known], classes)
+        mine = [i for i in judged if self._subjects[i] in place]
+        truth = np.array([place[self._subjects[i]] for i in mine], np.int64)
         if len(classes) < 2 or not mine:
             return
         ranks = []
@@ -254,111 +272,86 @@ class _LinkageRun:
             table = judge.scores(targets)
             true_scores = table[np.arange(len(mine)), truth][:, None]
             earlier = np.arange(len(classes)) < truth[:, None]
-            ranks.append(1 + ((table > true_scores) | ((table == true_scores) & earlier)).sum(axis=1))
-        if part.background:
-            often = Counter(name for _, name in background)
-            most = max(often.values())
-            tied = sum(n == most for n in often.values())
-            for i in mine:
-                self.blind[i] = (often[subjects[i]] == most) / tied
+            ranks.append((1 + ((table > true_scores) | ((table == true_scores) & earlier)).sum(axis=1)).tolist())
+        most = max(often.values())
+        tied = sum(n == most for n in often.values())
         first, sure = table.argmax(axis=1), judge.probabilities(targets)
         leading = np.sort(sure, axis=1)[:, ::-1]
         for k, i in enumerate(mine):
-            self.before[i], self.after[i], self.candidates[i] = int(ranks[0][k]), int(ranks[1][k]), len(classes)
-            self.guess[i] = classes[first[k]]
-            self.chance[i] = float(sure[k, truth[k]])
-            self.surest[i] = (float(leading[k, 0]), float(leading[k, 0] - leading[k, 1]))
-            weights = self._terms.setdefault((part.group, subjects[i]), ({}, {}))[self.after[i] > 1]
+            before, after, subject = ranks[0][k], ranks[1][k], self._subjects[i]
+            surest = float(leading[k, 0]), float(leading[k, 0] - leading[k, 1])
+            blind = (often[subject] == most) / tied if background else math.nan
+            chance = float(sure[k, truth[k]])
+            self.verdicts[i] = _Verdict(before, after, len(classes), classes[first[k]], chance, surest, blind)
+            weights = self._terms[self._groups[i], subject][after > 1]
             for term, weight in judge.terms([targets[k]], [int(truth[k])]).items():
-                weights[term] = weights.get(term, 0.0) + weight
+                weights[term] += weight  # type: ignore[assignment]
 
     def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
         """Return the strongest terms of each subject."""
         return tuple(
-            SubjectTerms(name, group, _select_strongest_terms(identified, most), _select_strongest_terms(missed, most))
+            SubjectTerms(name, group, select_strongest_terms(identified, most), select_strongest_terms(missed, most))
             for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
         )
 
-    def _list_background(self, part: _LinkagePart, subjects: Sequence[str]) -> list[tuple[str, str]]:
-        texts = {"original": [self._original], "anonymised": [self._anonymised]}.get(
-            self._knows, [self._original, self._anonymised]
+    def summarise_group(self, name: str, which: Sequence[int]) -> Linked:
+        """Return the result over some of the judged texts."""
+        if not which:
+            nothing = none("no text whose subject has another text, beside other subjects")
+            both = BeforeAfter(nothing, nothing)
+            return Linked(name, 0, 0, nothing, nothing, nothing, {}, both, nothing, (0, 0, 0, 0), None, ())
+        verdicts = [self.verdicts[i] for i in which]
+        before, after = [v.before for v in verdicts], [v.after for v in verdicts]
+        n, most = len(which), max(v.candidates for v in verdicts)
+
+        def share_within(ranks: Sequence[int], k: int) -> Estimate:
+            return share(sum(rank <= k for rank in ranks), n)
+
+        hits = [(a == 1, b == 1) for a, b in zip(before, after, strict=True)]
+        a, b, c, d = (hits.count((x, y)) for x in (True, False) for y in (True, False))
+        return Linked(
+            name,
+            n,
+            most,
+            share_within(before, 1),
+            share_within(after, 1),
+            difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
+            {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
+            BeforeAfter(*(_average_shares([1 / rank for rank in ranks]) for ranks in (before, after))),
+            Estimate.exact(self._compute_chance_accuracy(which), n),
+            (a, b, c, d),
+            mcnemar((a, b, c, d)),
+            tuple(
+                CurvePoint(k, share_within(before, k), share_within(after, k))
+                for k in (*(k for k in _CURVE if k < most), most)
+            ),
         )
-        return [*part.background, *((version[i], subjects[i]) for version in texts for i in part.learnt)]
+
+    def _compute_chance_accuracy(self, which: Sequence[int]) -> float:
+        blind = [self.verdicts[i].blind for i in which]
+        if not math.isnan(blind[0]):
+            return sum(blind) / len(blind)
+        texts_of = group_items(which, self._groups.__getitem__).values()
+        return sum(max(Counter(self._subjects[i] for i in texts).values()) for texts in texts_of) / len(which)
 
 
 def _split_group(
-    group: str, members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
-) -> list[_LinkagePart]:
-    """Return the parts of a group, each judged by what learnt from the others; texts that nobody can link are in
-    none."""
-    texts: dict[str, set[str]] = {}
-    for i in members:
-        texts.setdefault(subjects[i], set()).add(fold_surface(original[i], Level.CASE))
-    mine = [i for i in members if len(texts[subjects[i]]) > 1]
-    if len({subjects[i] for i in mine}) < 2:
-        return []
+    members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
+) -> Iterator[tuple[list[int], list[int], tuple[()]]]:
+    """Yield the parts of a group, and the texts that each may learn from; texts that nobody can link are in none."""
+    folded = {i: fold_surface(original[i], Level.CASE) for i in members}
+    versions = Counter(subject for subject, _ in {(subjects[i], folded[i]) for i in members})
+    mine = [i for i in members if versions[subjects[i]] > 1]
     place = {name: k for k, name in enumerate(dict.fromkeys(subjects[i] for i in mine))}
-    items = [Item(fold_surface(original[i], Level.CASE)) for i in mine]
-    count = folds or len({item.text for item in items})
-    home = dict(zip(mine, assign_folds(items, [place[subjects[i]] for i in mine], count, seed).tolist(), strict=True))
-    out = []
-    for fold in sorted(set(home.values())):
-        judged = [i for i in mine if home[i] == fold]
-        out.append(_LinkagePart(group, judged, [i for i in mine if home[i] != fold], ()))
-    return out
-
-
-def _summarise_group(
-    name: str, which: Sequence[int], run: _LinkageRun, subjects: Sequence[str], groups: Sequence[str]
-) -> Linked:
-    if not which:
-        nothing = none("no text whose subject has another text, beside other subjects")
-        return Linked(
-            name, 0, 0, nothing, nothing, nothing, {}, BeforeAfter(nothing, nothing), nothing, (0, 0, 0, 0), None, ()
-        )
-    before, after = ([ranks[i] for i in which] for ranks in (run.before, run.after))
-    n, most = len(which), max(run.candidates[i] for i in which)
-
-    def share_within(ranks: Sequence[int], k: int) -> Estimate:
-        return share(sum(rank <= k for rank in ranks), n)
-
-    ks = [k for k in _CURVE if k < most] + [most]
-    hits = [(a == 1, b == 1) for a, b in zip(before, after, strict=True)]
-    table = (hits.count((True, True)), hits.count((True, False)), hits.count((False, True)), hits.count((False, False)))
-    return Linked(
-        name,
-        n,
-        most,
-        share_within(before, 1),
-        share_within(after, 1),
-        difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
-        {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
-        BeforeAfter(*(_average_shares([1 / rank for rank in ranks]) for ranks in (before, after))),
-        Estimate.exact(_compute_chance_accuracy(which, run, subjects, groups), n),
-        table,
-        mcnemar(table),
-        tuple(CurvePoint(k, share_within(before, k), share_within(after, k)) for k in ks),
-    )
-
-
-def _compute_chance_accuracy(
-    which: Sequence[int], run: _LinkageRun, subjects: Sequence[str], groups: Sequence[str]
-) -> float:
-    if (blind := [run.blind[i] for i in which])[0] == blind[0]:
-        return sum(blind) / len(blind)
-    counts: dict[str, dict[str, int]] = {}
-    for i in which:
-        members = counts.setdefault(groups[i], {})
-        members[subjects[i]] = members.get(subjects[i], 0) + 1
-    return sum(max(members.values()) for members in counts.values()) / len(which)
+    if len(place) < 2:
+        return
+    texts = [folded[i] for i in mine]
+    home = assign_folds(texts, [place[subjects[i]] for i in mine], folds or len(set(texts)), seed)
+    for fold in np.unique(home):
+        judged, learnt = ([mine[k] for k in np.flatnonzero(which).tolist()] for which in (home == fold, home != fold))
+        yield judged, learnt, ()
 
 
 def _average_shares(values: Sequence[float]) -> Estimate:
     mean = average(values)
-    return Estimate(mean.value, max(0.0, mean.low), min(1.0, mean.high), mean.n, mean.method)
-
-
-def _select_strongest_terms(weights: Mapping[str, float], most: int) -> tuple[tuple[str, float], ...]:
-    total = sum(weights.values())
-    best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
-    return tuple((term, weight / total) for term, weight in best) if total > 0 else ()
+    return replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))

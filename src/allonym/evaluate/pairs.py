@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from allonym.errors import DataError
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+Advance = Callable[[int, int], None]
+"""Called with the steps that are done, and with those in all."""
 
 
 def check_lengths(
@@ -34,9 +38,17 @@ def check_lengths(
     return n
 
 
-def report_progress(items: Iterable[T], advance: Callable[[int, int], None] | None, total: int) -> Iterator[T]:
+def report_progress(items: Iterable[T], advance: Advance | None, total: int) -> Iterator[T]:
     """Yield the items, and call ``advance`` with the number of those that are done and with the total after each."""
     for number, item in enumerate(items, 1):
         yield item
         if advance is not None:
             advance(number, total)
+
+
+def group_items(items: Iterable[T], get_key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items of each key, keys and items in the order of their first appearance."""
+    out: defaultdict[K, list[T]] = defaultdict(list)
+    for item in items:
+        out[get_key(item)].append(item)
+    return dict(out)

@@ -36,11 +36,12 @@ _OPENING = frozenset(".!?")
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 _FORMS = {"he": "they", "she": "they", "him": "them", "his": "their", "hers": "theirs", "himself": "themselves",
           "herself": "themselves", "it": "it", "its": "its", "itself": "itself"}  # fmt: skip
-_PLURAL = {"is": "are", "was": "were", "has": "have", "does": "do"}
+_PLURAL = {"is": "are", "was": "were", "has": "have", "does": "do",
+           "isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}  # fmt: skip
 _BESIDE = frozenset("also now then often always never currently recently still just really ever once".split())
 _ONE = frozenset("man woman lady gentleman girl boy guy lad male female".split())
 _MANY = frozenset("men women ladies gentlemen girls boys guys lads males females".split())
-_MEASURES = frozenset("over about around nearly almost under than at to just the first last next age aged".split())
+_MEASURES = frozenset("over about around nearly almost under than at to just the first last next age aged -".split())
 _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 
@@ -58,89 +59,80 @@ def soften_placeholders(words: Sequence[Word], originals_at: Mapping[int, str] =
     for i, word in enumerate(words):
         if word.text[:1] in _OPENING:
             subject = False
-        after = words[i + 1] if i + 1 < len(words) else None
-        if (plain := _choose_general_word(words, i, originals_at.get(word.start, "").lower())) is not None:
+        original = originals_at.get(word.start, "").lower()
+        if (plain := _choose_general_word(words, i, original)) is not None:
             out[i] = plain
         if word.label == "PRONOUN":
-            form = _FORMS.get(originals_at.get(word.start, "").lower()) or _choose_pronoun(words, i)
+            form = _FORMS.get(original) or _choose_pronoun(words, i)
             out[i] = form.capitalize() if _starts_sentence(words, i) else form
             if form == "they":
                 subject = True
                 _make_verb_agree(words, i + 1, out)
         elif subject and word.part == "CCONJ":
             _make_verb_agree(words, i + 1, out, joined=True)
-        elif word.part in ("PRON", "SCONJ") or (word.label and word.part == "PROPN" and after and after.part == "AUX"):
+        elif word.part in ("PRON", "SCONJ") or (
+            word.label and word.part == "PROPN" and _get_word(words, i + 1).part == "AUX"
+        ):
             subject = False
     return out
+
+
+def _get_word(words: Sequence[Word], i: int) -> Word:
+    """Return word ``i``; before the first and after the last word one without text and part of speech."""
+    return words[i] if 0 <= i < len(words) else _NO_WORD
 
 
 def _choose_general_word(words: Sequence[Word], i: int, original: str) -> str | None:
     """Return a general word for a placeholder that adds nothing: ``a professional``, ``a person``, ``several
     children``."""
-    word = words[i]
-    after = words[i + 1] if i + 1 < len(words) else None
-    head = after is None or (after.label is None and after.part not in _NOMINAL)
+    word, after = words[i], _get_word(words, i + 1)
+    head = after.label is None and after.part not in _NOMINAL
     if word.label == "OCCUPATION" and head:
         if original:
             return "professionals" if original.endswith("s") and not original.endswith("ss") else "professional"
-        index = i - 1
-        while index >= 0 and (words[index].label is not None or words[index].part == "ADJ"):
-            index -= 1
-        return "professional" if index >= 0 and words[index].lower_text in ("a", "an") else None
+        lead = next((w for w in reversed(words[:i]) if w.label is None and w.part != "ADJ"), _NO_WORD)
+        return "professional" if lead.lower_text in ("a", "an") else None
     if word.label == "OTHER_IDENTIFYING_ATTRIBUTE" and head:
         return "person" if original in _ONE else "people" if original in _MANY else None
-    if word.label == "NUMERIC" and after is not None and after.part == "NOUN" and after.label is None:
-        counted = after.lower_text == "children" or (
-            after.lower_text.endswith("s") and not after.lower_text.endswith("ss")
-        )
-        led = i > 0 and (words[i - 1].lower_text in _MEASURES or words[i - 1].text == "-")
-        return None if led or not counted or words[i + 1].start - word.end > 1 else "several"
+    if word.label == "NUMERIC" and after.part == "NOUN" and after.label is None and after.start - word.end <= 1:
+        counted = after.lower_text == "children" or (after.lower_text[-1:] == "s" and after.lower_text[-2:] != "ss")
+        return "several" if counted and _get_word(words, i - 1).lower_text not in _MEASURES else None
     return None
 
 
 def _choose_pronoun(words: Sequence[Word], i: int) -> str:
-    before = words[i - 1] if i else None
-    after = words[i + 1] if i + 1 < len(words) else None
-    if after is None or not (any(map(str.isalnum, after.text)) or after.text in ("'", "’")):
-        return "them"
+    before, after = _get_word(words, i - 1), _get_word(words, i + 1)
     if after.text in ("'", "’"):
         return "they"
+    if not any(map(str.isalnum, after.text)):
+        return "them"
     if after.part in _INSIDE and after.label != "PRONOUN" and after.lower_text not in ("never", "also"):
         return "their"
     if after.lower_text == "own":
         return "their"
+    follows = before.part in ("VERB", "ADP")
+    if after.part == "VERB" and follows and not after.lower_text.endswith("s"):
+        return "their" if after.lower_text.endswith("ing") else "them" if before.part == "VERB" else "they"
     if after.part in ("AUX", "VERB") or after.lower_text in _BESIDE:
-        if (
-            before is not None
-            and before.part in ("ADP", "VERB")
-            and not after.lower_text.endswith("s")
-            and after.part == "VERB"
-        ):
-            return "their" if after.lower_text.endswith("ing") else "them" if before.part == "VERB" else "they"
         return "they"
-    if before is not None and before.part in ("VERB", "ADP"):
-        return "them"
-    return "they"
+    return "them" if follows else "they"
 
 
 def _make_verb_agree(words: Sequence[Word], index: int, out: dict[int, str], *, joined: bool = False) -> None:
     """Put the verb at ``index``, or behind adverbs there, into the plural."""
     while index < len(words) and (words[index].part == "ADV" or words[index].lower_text in _BESIDE):
         index += 1
-    if index >= len(words):
-        return
-    word, low = words[index], words[index].lower_text
+    word = _get_word(words, index)
+    low = word.lower_text
     if word.label is not None:
         return
-    if low in ("'", "’") and index + 1 < len(words) and words[index + 1].lower_text == "s" and not joined:
-        then = words[index + 2].lower_text if index + 2 < len(words) else ""
+    if low in ("'", "’") and _get_word(words, index + 1).lower_text == "s" and not joined:
+        then = _get_word(words, index + 2).lower_text
         out[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
     elif low in _PLURAL:
         out[index] = _PLURAL[low]
     elif word.part == "VERB" and low.endswith("s") and not low.endswith("ss") and len(low) > 3:
         out[index] = _find_base_form(low)
-    elif low in ("isn", "wasn", "hasn", "doesn"):
-        out[index] = {"isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}[low]
 
 
 def _find_base_form(verb: str) -> str:
@@ -230,17 +222,16 @@ def _join_distinct_words(words: Sequence[str]) -> str:
 def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
     """Return the start and end of a removal, and its replacement: the next word, if an article must fit it."""
     start, end = words[run[0]].start, words[run[-1]].end
-    after = words[run[-1] + 1] if run[-1] + 1 < len(words) else None
+    after = _get_word(words, run[-1] + 1)
     if (
-        after is not None
-        and after.end <= high
+        after.end <= high
         and after.label is None
         and any(map(str.isalnum, after.text))
         and find_article(text, start, low) is not None
         and _BETWEEN.fullmatch(text, end, after.start)
     ):
         return start, after.end, after.text
-    if after is not None and after.text == "-" and after.end <= high and after.start == end:
+    if after.text == "-" and after.end <= high and after.start == end:
         end = after.end
         if start > low and text[start - 1] == " ":
             return start, end, ""
@@ -251,13 +242,12 @@ def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int
 
 
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
-_NOMINAL = frozenset({"NOUN", "PROPN"})
 _KEPT = frozenset(
     "not n't never when where how why whenever wherever there here then also very too so than as more most less "
     "least ever just only even still yet however therefore though although always often sometimes once again now "
     "please yes no such same other own many much few first last next well about s t re ve ll d m".split()
 )
-_DETERMINERS = frozenset("a an the his her its their my our your some any each every this that these those no".split())
+_SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life", "wives": "wife"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +273,9 @@ class Word:
         return self.text.lower()
 
 
+_NO_WORD = Word(-1, -1, "", "")
+
+
 def split_words(text: str) -> tuple[Word, ...]:
     """Return the words and punctuation marks of a text in reading order; each placeholder is one word."""
     placeholders = find_placeholders(text)
@@ -306,38 +299,29 @@ def list_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         or not any(map(str.isalnum, word.text))
     ):
         return ()
-    after = words[i + 1] if i + 1 < len(words) else None
+    after = _get_word(words, i + 1)
     if word.part in _NOMINAL:
-        if after is not None and after.part in _NOMINAL and after.start - word.end <= 1:
+        if after.part in _NOMINAL and after.start - word.end <= 1:
             return ("",)
-        return _generalise_noun(word, words[i - 1] if i else None)
+        return _generalise_noun(word, _get_word(words, i - 1))
     if word.part == "VERB":
         verb = _generalise_verb(words, i)
         return (verb,) if verb and verb != word.lower_text else ()
     if word.part == "ADJ":
-        if after is not None and (after.part in ("NOUN", "PROPN", "ADJ", "NUM") or after.text == "-"):
+        if after.part in _INSIDE or after.text == "-":
             return ("",)
         return ("special",) if word.lower_text != "special" else ()
     if word.part == "NUM" or word.lower_text in _read_words("numbers", "words"):
-        return (
-            ("several",)
-            if after is not None and after.part in ("NOUN", "ADJ") and after.lower_text.endswith("s")
-            else ("",)
-        )
+        return ("several",) if after.part in ("NOUN", "ADJ") and after.lower_text.endswith("s") else ("",)
     return ("",)
 
 
-def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
+def _generalise_noun(word: Word, before: Word) -> tuple[str, ...]:
     stem, many = _to_singular(word.lower_text)
     kind = _map_words_to_nouns().get(word.lower_text) or _map_words_to_nouns().get(stem)
     if kind is None:
         if word.part == "PROPN":
-            inside = (
-                before is not None
-                and before.lower_text in ("in", "at", "from", "near", "to", "of")
-                and before.lower_text != "of"
-            )
-            return ("somewhere",) if inside else ("something",)
+            return ("somewhere",) if before.lower_text in ("in", "at", "from", "near", "to") else ("something",)
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
     plain = _read_generalisations()["kinds"].get(kind, "thing")
     out = dict.fromkeys(_to_plural(n) if many else n for n in (kind, plain))
@@ -346,10 +330,8 @@ def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
 
 def _to_singular(word: str) -> tuple[str, bool]:
     """Return the singular of a noun by its ending, and whether it differs."""
-    if word in ("people", "men", "women", "children", "lives", "wives"):
-        return {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life"}.get(
-            word, "wife"
-        ), True
+    if word in _SINGULAR:
+        return _SINGULAR[word], True
     if word.endswith("ies") and len(word) > 4 and word not in ("series", "movies"):
         return word[:-3] + "y", True
     if word.endswith(("sses", "shes", "ches", "xes")):
@@ -374,31 +356,24 @@ def _generalise_verb(words: Sequence[Word], i: int) -> str:
     word = words[i].lower_text
     if word in _read_words("verbs", "light"):
         return ""
-    index = i - 1
-    while index >= 0 and words[index].part in ("ADV", "PART") and words[index].lower_text != "to":
-        index -= 1
-    before = words[index] if index >= 0 else None
-    lead = before.lower_text if before is not None else ""
-    after = words[i + 1] if i + 1 < len(words) else None
-    carries = after is not None and (
-        after.label is not None or after.part in ("DET", "NOUN", "PROPN", "PRON", "ADJ", "NUM")
-    )
+    before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
+    lead, after = before.lower_text, _get_word(words, i + 1)
+    carries = after.label is not None or after.part in _INSIDE or after.part in ("DET", "PRON")
     if word.endswith("ing") and len(word) > 4:
         return "having" if carries else "doing"
-    is_participle = (
-        word.endswith("ed") or word in _read_words("verbs", "participle") or word in _read_words("verbs", "past")
-    )
+    is_past = word.endswith("ed") or word in _read_words("verbs", "past")
+    is_participle = is_past or word in _read_words("verbs", "participle")
     if is_participle and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
         return "involved"
     if is_participle and lead in ("has", "have", "had", "having", "ve"):
         return "had" if carries else "done"
-    if word.endswith("ed") or word in _read_words("verbs", "past"):
-        if before is not None and before.part in _NOMINAL and not carries and word.endswith("ed"):
-            return "involved" if after is not None and after.lower_text in ("by",) else "did"
+    if is_past:
+        if before.part in _NOMINAL and after.lower_text == "by" and word.endswith("ed") and not carries:
+            return "involved"
         return "had" if carries else "did"
     if is_participle:
         return "involved"
-    is_plural = before is not None and before.label == "PRONOUN"  # which becomes they
+    is_plural = before.label == "PRONOUN"  # which becomes they
     if word.endswith("s") and not word.endswith("ss") and not is_plural:
         return "has" if carries else "does"
     return "have" if carries else "do"
@@ -406,10 +381,7 @@ def _generalise_verb(words: Sequence[Word], i: int) -> str:
 
 @cache
 def _read_generalisations() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = tomllib.loads(
-        files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8")
-    )
-    return table
+    return tomllib.loads(files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -444,45 +416,38 @@ def chain_plans(text: str, first: Plan, second: Plan) -> Plan:
     between = apply_edits(text, first.edits)
     if digest(text) != first.digest or digest(between) != second.digest:
         raise PlanMismatch("the second plan must be for the text that the first one makes of this text")
-    pieces: list[tuple[int, int, Edit]] = []  # where the first plan's replacements stand in the text between
-    shift = 0
-    for edit in first.edits:
-        position = edit.start + shift
-        pieces.append((position, position + len(edit.replacement), edit))
-        shift += len(edit.replacement) - (edit.end - edit.start)
-    out: list[Edit] = []
-    k = m = moved = 0  # moved: how much longer the text between is than the original, up to here
-    while k < len(pieces) or m < len(second.edits):
-        ones: list[tuple[int, int, Edit]] = []
-        twos: list[Edit] = []
-        if m == len(second.edits) or (k < len(pieces) and pieces[k][0] <= second.edits[m].start):
-            low, high = pieces[k][0], pieces[k][1]
-            ones.append(pieces[k])
-            k += 1
+    places = [(start, False, end, edit) for start, end, edit in locate_replacements(first.edits)]
+    places += [(edit.start, True, edit.end, edit) for edit in second.edits]
+    groups: list[tuple[int, int, tuple[list[Edit], list[Edit]]]] = []
+    for start, is_second, end, edit in sorted(places, key=lambda place: place[:2]):
+        low, high, edits = groups[-1] if groups else (-1, -1, ([], []))
+        if start < high or (start == end == high and not is_second):  # whatever overlaps joins
+            groups[-1] = low, max(high, end), edits
         else:
-            low, high = second.edits[m].start, second.edits[m].end
-            twos.append(second.edits[m])
-            m += 1
-        while True:  # whatever overlaps joins
-            if k < len(pieces) and (pieces[k][0] < high or pieces[k][0] == pieces[k][1] == high):
-                high = max(high, pieces[k][1])
-                ones.append(pieces[k])
-                k += 1
-            elif m < len(second.edits) and second.edits[m].start < high:
-                high = max(high, second.edits[m].end)
-                twos.append(second.edits[m])
-                m += 1
-            else:
-                break
+            groups.append((start, end, ([], [])))
+        groups[-1][2][is_second].append(edit)
+    out: list[Edit] = []
+    moved = 0  # how much longer the text between is than the original, up to here
+    for low, high, (ones, twos) in groups:
         start = low - moved
-        moved += sum(len(e.replacement) - (e.end - e.start) for _, _, e in ones)
+        moved += sum(len(e.replacement) - (e.end - e.start) for e in ones)
         end = high - moved
-        inner = [Edit(e.start - low, e.end - low, e.replacement, e.label) for e in twos]
-        new = apply_edits(between[low:high], inner)
-        lead = ones[0][2] if ones else twos[0]
-        operator = twos[-1].operator if twos else lead.operator
+        new = apply_edits(between[low:high], [Edit(e.start - low, e.end - low, e.replacement, e.label) for e in twos])
+        lead = (ones or twos)[0]
+        operator = (twos or ones[:1])[-1].operator
         if new != text[start:end] or not twos:
             out.append(Edit(start, end, new, lead.label, lead.entity, operator, text[start:end]))
     return Plan(
         first.digest, tuple(out), tuple(dict.fromkeys((*first.notes, *second.notes))), digest(apply_edits(text, out))
     )
+
+
+def locate_replacements(edits: Sequence[Edit]) -> list[tuple[int, int, Edit]]:
+    """Return the start and end of each edit's replacement in the text that sorted edits make."""
+    out: list[tuple[int, int, Edit]] = []
+    shift = 0
+    for edit in edits:
+        start = edit.start + shift
+        shift += len(edit.replacement) - (edit.end - edit.start)
+        out.append((start, edit.end + shift, edit))
+    return out

@@ -6,7 +6,7 @@ never from a text that it judges, before or after, nor from an exact copy of it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,19 +105,19 @@ class Study:
         return {int(rows.item[i]): (bool(a[i]), bool(b[i])) for i in np.flatnonzero(rows.run == run)}
 
 
-def assign_folds(items: Sequence[Item], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
-    """Assign each text to a fold: int ``(len(items),)`` below ``folds``.
+def assign_folds(texts: Sequence[str], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
+    """Assign each text to a fold: int ``(len(texts),)`` below ``folds``.
 
     Copies of a text share a fold; each class is spread evenly over the folds.
     """
-    copies: dict[str, list[int]] = {}
-    for i, item in enumerate(items):
-        copies.setdefault(item.text, []).append(i)
-    by_class: dict[int, list[list[int]]] = {}
+    copies: defaultdict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(texts):
+        copies[text].append(i)
+    by_class: defaultdict[int, list[list[int]]] = defaultdict(list)
     for group in copies.values():
-        by_class.setdefault(labels[group[0]], []).append(group)
+        by_class[labels[group[0]]].append(group)
     rng = np.random.default_rng(seed)
-    fold = np.zeros(len(items), np.int64)
+    fold = np.zeros(len(texts), np.int64)
     shuffled = (groups[k] for _, groups in sorted(by_class.items()) for k in rng.permutation(len(groups)))
     for i, group in enumerate(shuffled):
         fold[group] = i % folds
@@ -167,7 +167,9 @@ def study(
     stages = _build_targets(intruder.told, items, runs, partners)
     texts = list(zip(items, truth.tolist(), strict=True))
     extra = [(item, index[name]) for item, name in background]
-    fold = assign_folds(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
+    fold = np.zeros(len(items), np.int64)
+    if intruder.learns:
+        fold = assign_folds([item.text for item in items], truth.tolist(), folds, seed)
     run_of, item_of = np.array(rows, np.int64).reshape(-1, 2).T
     true_class, fold_of_row = truth[item_of], fold[item_of]
     order: dict[str, Any] = {}
@@ -199,7 +201,7 @@ def study(
         stage: Judged(run_of, item_of, true_class, order.get(stage, no_order), scores.get(stage, no_scores))
         for stage in stages
     }
-    return Study(intruder.name, classes, len(runs), guessed, _select_strongest_terms(weights, terms))
+    return Study(intruder.name, classes, len(runs), guessed, select_strongest_terms(weights, terms))
 
 
 def _check_arguments(
@@ -250,7 +252,8 @@ def _list_texts_to_learn(
     return [item for item, _ in pairs], [label for _, label in pairs]
 
 
-def _select_strongest_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+def select_strongest_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+    """Select the ``n`` terms with the highest weights, as shares of all weights; none where these add up to 0."""
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()
