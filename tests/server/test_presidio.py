@@ -23,6 +23,7 @@ from tests.conftest import CASES
 from allonym.document import merge_intervals, subtract_intervals
 from allonym.errors import RequestError
 from allonym.server.presidio import adhoc, operators
+from allonym.server.wire.presidio import OperatorConfig, Pattern, PatternRecognizer
 
 PAIRS = [json.loads(line) for line in (CASES / "presidio.jsonl").read_text("utf-8").splitlines()]
 KEY = "an AES-128 key :)"[:16]
@@ -118,12 +119,12 @@ FINDINGS = st.lists(
 @given(FINDINGS, st.sampled_from(operators.CONFLICTS), st.sampled_from(("replace", "redact")))
 def test_nothing_that_a_finding_covers_is_left(found: list[operators.Finding], conflicts: str, name: str) -> None:
     text = "".join(chr(0x4E00 + i) for i in range(40))  # each character once
-    options = {"DEFAULT": operators.Operator(name)}
+    options = {"DEFAULT": OperatorConfig(type=name)}
     made, items = operators.anonymize_text(text, found, options, conflicts)
     covered = {text[i] for one in found for i in range(one.start, one.end)}
     assert not covered & set(made)
     assert [c for c in made if ord(c) > 0x4000] == [c for c in text if c not in covered]
-    assert all(made[item.start : item.end] == item.text for item in items)
+    assert all(made[item["start"] : item["end"]] == item["text"] for item in items)
 
 
 SHOWN, HIDDEN = ("keep",), ("replace", "redact", "mask")
@@ -135,19 +136,19 @@ def test_what_a_finding_hides_no_other_shows(
 ) -> None:
     text = "".join(chr(0x4E00 + i) for i in range(40))
     whole = {"masking_char": "*", "chars_to_mask": 99, "from_end": True}
-    options = {entity: operators.Operator(name, whole) for entity, name in zip("ABC", names, strict=True)}
+    options = {entity: OperatorConfig(type=name, **whole) for entity, name in zip("ABC", names, strict=True)}
     made, items = operators.anonymize_text(text, found, options, conflicts)
-    hiding = [one for one in found if options[one.entity].name in HIDDEN]
+    hiding = [one for one in found if options[one.entity].type in HIDDEN]
     hidden = {text[i] for one in hiding for i in range(one.start, one.end)}
     assert [c for c in made if ord(c) > 0x4000] == [c for c in text if c not in hidden]
-    assert all(made[item.start : item.end] == item.text for item in items)
+    assert all(made[item["start"] : item["end"]] == item["text"] for item in items)
 
 
 @given(FINDINGS, st.sampled_from(operators.CONFLICTS), st.booleans())
 def test_no_overlap_shows_more_of_a_mask(found: list[operators.Finding], conflicts: str, from_end: bool) -> None:
     text = "".join(chr(0x4E00 + i) for i in range(40))
     some = {"masking_char": "*", "chars_to_mask": 3, "from_end": from_end}
-    chosen = {"A": operators.Operator("mask", some), "B": operators.Operator("keep")}
+    chosen = {"A": OperatorConfig(type="mask", **some), "B": OperatorConfig(type="keep")}
     made, _ = operators.anonymize_text(text, found, chosen, conflicts)
     alone, _ = operators.anonymize_text(text, [one for one in found if one.entity == "A"], chosen, conflicts)
     assert {c for c in made if ord(c) > 0x4000} <= set(alone)
@@ -197,29 +198,33 @@ def test_anonymizing_runs_where_a_time_out_ends_it(monkeypatch: pytest.MonkeyPat
 @given(FINDINGS)
 def test_decrypting_undoes_encrypting_whatever_overlaps(found: list[operators.Finding]) -> None:
     text = "".join(chr(0x4E00 + i) for i in range(40))
-    made, items = operators.anonymize_text(text, found, {"DEFAULT": operators.Operator("encrypt", {"key": KEY})})
-    back = [operators.Finding(item.start, item.end, item.entity_type) for item in items]
-    again, _ = operators.deanonymize_text(made, back, {"DEFAULT": operators.Operator("decrypt", {"key": KEY})})
+    made, items = operators.anonymize_text(text, found, {"DEFAULT": OperatorConfig(type="encrypt", key=KEY)})
+    back = [operators.Finding(item["start"], item["end"], item["entity_type"]) for item in items]
+    again, _ = operators.deanonymize_text(made, back, {"DEFAULT": OperatorConfig(type="decrypt", key=KEY)})
     assert again == text
+
+
+def _make_recognizer(**values: Any) -> PatternRecognizer:
+    return PatternRecognizer(supported_entity="X", **values)
 
 
 def test_no_pattern_takes_quadratic_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adhoc, "SECONDS", 0.2)
-    greedy = adhoc.Recognizer("slow", "X", (adhoc.Pattern("p", "a(?:.*z)?", 0.5),))
+    greedy = _make_recognizer(patterns=[Pattern(name="p", regex="a(?:.*z)?", score=0.5)])
     with pytest.raises(RequestError, match="longer than"):
         adhoc.find_matches("a" * 300_000, [greedy])
 
 
 def test_deny_lists_have_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adhoc, "SECONDS", 0.2)
-    inside = adhoc.Recognizer("slow", "X", words=tuple("a" * n for n in range(1, 500)))
+    inside = _make_recognizer(deny_list=tuple("a" * n for n in range(1, 500)))
     with pytest.raises(RequestError, match="longer than"):
         adhoc.find_matches("a" * 1_000_000, [inside])
 
 
 def test_recognizers_find_so_many_places_only(monkeypatch: pytest.MonkeyPatch, site: Any, program: Any) -> None:
     monkeypatch.setattr(adhoc, "MOST", 100)
-    many = [adhoc.Recognizer(str(i), "X", words=("-",)) for i in range(10)]
+    many = [_make_recognizer(name=str(i), deny_list=("-",)) for i in range(10)]
     assert len(adhoc.find_matches("- " * 10, many)) == 100
     with pytest.raises(RequestError, match="more than 100 places"):
         adhoc.find_matches("- " * 10 + "-", many)
@@ -231,7 +236,7 @@ def test_recognizers_find_so_many_places_only(monkeypatch: pytest.MonkeyPatch, s
 
 
 def test_patterns_are_too_much_for_a_long_text() -> None:
-    many = adhoc.Recognizer("many", "X", tuple(adhoc.Pattern(str(i), "[a-f]{1,500}x", 0.5) for i in range(20)))
+    many = _make_recognizer(patterns=[Pattern(name=str(i), regex="[a-f]{1,500}x", score=0.5) for i in range(20)])
     with pytest.raises(RequestError, match="too much"):
         adhoc.find_matches("a" * 1_000_000, [many])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from allonym.server.services import Services
 from allonym.server.wire import texts as wire
 from allonym.vault import Vault
 
+S = TypeVar("S")
 T = TypeVar("T")
 AT_ONCE = 4
 """Texts of one request that are processed at the same time, so that other requests get their turn."""
@@ -150,11 +151,18 @@ def _choose_most_frequent_label(spans: Iterable[Span]) -> str:
     return Counter(s.label for s in sorted(spans)).most_common(1)[0][0]
 
 
-async def gather_results(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results, in order. Where one fails, the others are cancelled before its error is raised."""
+async def process_items(process: Callable[[S], Awaitable[T]], items: Iterable[S], at_once: int = AT_ONCE) -> list[T]:
+    """Return the results of all items, in order, with ``at_once`` items processed at the same time. Where one fails,
+    the others are cancelled before its error is raised."""
+    turn = asyncio.Semaphore(at_once)
+
+    async def process_in_turn(item: S) -> T:
+        async with turn:
+            return await process(item)
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
+            tasks = [group.create_task(process_in_turn(item)) for item in items]
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]

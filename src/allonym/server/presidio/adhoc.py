@@ -12,7 +12,7 @@ import time
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
@@ -21,6 +21,7 @@ import re2
 from allonym.detect import scan
 from allonym.detect.words import read_word_list
 from allonym.errors import RequestError
+from allonym.server.wire.presidio import Pattern, PatternRecognizer
 
 BOOST, LEAST_BOOSTED = 0.35, 0.4
 """How much a context word adds to a score, and the least resulting score, as in Presidio."""
@@ -40,43 +41,11 @@ SECONDS = 5.0
 MOST = 200_000
 """Matches of all recognizers of a request, at most."""
 
-FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _FLAG_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
 _FUNCTION_WORDS = read_word_list("function_words")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _CHECK_EVERY = 1000  # matches or words between two looks at the clock
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A pattern: its name, an RE2 pattern, and the score from 0 to 1 of what it matches."""
-
-    name: str
-    regex: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recognizer:
-    """A recognizer of one request.
-
-    Attributes:
-        name: for explanations.
-        entity: the type of its findings.
-        patterns: RE2 patterns.
-        words: a deny list: found as whole words, without regard to case.
-        words_score: of these.
-        context: words before a match that make it likelier.
-        flags: of Python's ``re``; ``IGNORECASE``, ``MULTILINE`` and ``DOTALL`` count.
-    """
-
-    name: str
-    entity: str
-    patterns: tuple[Pattern, ...] = ()
-    words: tuple[str, ...] = field(default=(), repr=False)
-    words_score: float = 1.0
-    context: tuple[str, ...] = ()
-    flags: int = int(FLAGS)
+_Place = tuple[int, int, Pattern | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +55,24 @@ class Match:
     start: int
     end: int
     score: float
-    recognizer: Recognizer
+    recognizer: PatternRecognizer
     pattern: Pattern | None
     word: str = field(default="", repr=False)
 
     @property
     def original_score(self) -> float:
         """The score without context."""
-        return self.pattern.score if self.pattern else self.recognizer.words_score
+        return self.pattern.score if self.pattern else self.recognizer.deny_list_score
 
 
-def compile_pattern(regex: str, flags: int, where: str) -> re2._Regexp:
+@lru_cache(maxsize=2048)
+def compile_pattern(regex: str, flags: int | None, where: str) -> re2._Regexp:
     """Compile an RE2 pattern for :func:`allonym.detect.scan.encode_text` texts.
+
+    Args:
+        regex: the pattern.
+        flags: of Python's ``re``; ``IGNORECASE``, ``MULTILINE`` and ``DOTALL`` count, and are the default.
+        where: what the pattern is, for messages.
 
     Raises:
         RequestError: RE2 refuses it, or it is too large (400).
@@ -105,29 +80,28 @@ def compile_pattern(regex: str, flags: int, where: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    letters = "".join(letter for flag, letter in _FLAG_LETTERS if flags & flag)
+    letters = "".join(letter for flag, letter in _FLAG_LETTERS if flags is None or flags & flag)
     source = f"(?{letters}:{regex})" if letters else regex
     try:
         pattern = re2.compile(source.encode("utf-8", "surrogatepass"), options)
     except re2.error:
-        raise _make_refusal(
+        raise make_refusal(
             f"{where} is not a pattern that RE2 takes; it knows no look-around and no back-references"
         ) from None
     if pattern.programsize > MAX_PROGRAM:
-        raise _make_refusal(f"{where} is too large a pattern: {pattern.programsize} steps of {MAX_PROGRAM}")
+        raise make_refusal(f"{where} is too large a pattern: {pattern.programsize} steps of {MAX_PROGRAM}")
     return pattern
 
 
-@lru_cache(maxsize=32)
-def _compile_patterns(recognizer: Recognizer) -> tuple[tuple[Pattern, re2._Regexp], ...]:
-    where = f"recognizer {_quote_name(recognizer.name)}: pattern"
-    return tuple(
-        (pattern, compile_pattern(pattern.regex, recognizer.flags, f"{where} {_quote_name(pattern.name)}"))
-        for pattern in recognizer.patterns
-    )
+def _compile_patterns(recognizer: PatternRecognizer) -> list[tuple[Pattern, re2._Regexp]]:
+    where, flags = f"recognizer {_quote_name(recognizer.shown_name)}: pattern", recognizer.global_regex_flags
+    return [
+        (pattern, compile_pattern(pattern.regex, flags, f"{where} {_quote_name(pattern.name)}"))
+        for pattern in recognizer.patterns or ()
+    ]
 
 
-def count_instructions(recognizers: Sequence[Recognizer]) -> int:
+def count_instructions(recognizers: Sequence[PatternRecognizer]) -> int:
     """Return how many RE2 instructions the patterns of all recognizers compile to.
 
     Raises:
@@ -136,7 +110,7 @@ def count_instructions(recognizers: Sequence[Recognizer]) -> int:
     return sum(compiled.programsize for r in recognizers for _, compiled in _compile_patterns(r))
 
 
-def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence[str] = ()) -> list[Match]:
+def find_matches(text: str, recognizers: Sequence[PatternRecognizer], context: Sequence[str] = ()) -> list[Match]:
     """Return the matches of all recognizers.
 
     Args:
@@ -148,45 +122,47 @@ def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence
         RequestError: the recognizers take too long on this text, or find too much in it (400).
     """
     if count_instructions(recognizers) * len(text) > MAX_WORK:
-        raise _make_refusal(f"these patterns are too much for a text of {len(text)} characters")
+        raise make_refusal(f"these patterns are too much for a text of {len(text)} characters")
     until = time.monotonic() + SECONDS
     ascii_text = to_ascii(text)
     texts = [text] if ascii_text == text else [text, ascii_text]
-    lower = _lower_keeping_length(text) if any(recognizer.words for recognizer in recognizers) else ""
+    lower = _lower_keeping_length(text) if any(recognizer.deny_list for recognizer in recognizers) else ""
     preceding = _PrecedingWords(text)
     matches: list[Match] = []
     for recognizer in recognizers:
-        helpful = [word.lower() for word in recognizer.context]
+        helpful = [word.lower() for word in recognizer.context or ()]
         places = chain(_match_patterns(texts, recognizer, until), _match_words(text, lower, recognizer, until))
         for start, end, pattern in places:
-            if len(matches) == MOST:
-                raise make_too_many_matches_error()
+            check_match_count(len(matches) + 1)
             if len(matches) % _CHECK_EVERY == 0:
                 _check_deadline(until)
-            match = Match(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
+            score, word = pattern.score if pattern else recognizer.deny_list_score, ""
             if helpful:
-                match = _boost_score(match, helpful, [*preceding.list_words(start), *map(str.lower, context)])
-            matches.append(match)
+                near = [*preceding.list_words(start), *map(str.lower, context)]
+                word = next((word for word in helpful if any(word in neighbour for neighbour in near)), "")
+            if word:
+                score = min(1.0, max(score + BOOST, LEAST_BOOSTED))
+            matches.append(Match(start, end, score, recognizer, pattern, word))
     return matches
 
 
-def make_too_many_matches_error() -> RequestError:
-    """Return the error for a request whose recognizers find more than ``MOST`` matches."""
-    return _make_refusal(f"the recognizers find more than {MOST} places")
+def check_match_count(count: int) -> None:
+    """Raise :class:`RequestError` where the recognizers of a request have more than ``MOST`` matches."""
+    if count > MOST:
+        raise make_refusal(f"the recognizers find more than {MOST} places")
 
 
-def _make_refusal(message: str) -> RequestError:
-    return RequestError(message, 400, "Refused")
+def make_refusal(message: str, status: int = 400) -> RequestError:
+    """Return the error for a request that Presidio's routes refuse."""
+    return RequestError(message, status, "InvalidRequest")
 
 
 def _check_deadline(until: float) -> None:
     if time.monotonic() > until:
-        raise _make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
+        raise make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
 
 
-def _match_patterns(
-    texts: Sequence[str], recognizer: Recognizer, until: float
-) -> Iterator[tuple[int, int, Pattern | None]]:
+def _match_patterns(texts: Sequence[str], recognizer: PatternRecognizer, until: float) -> Iterator[_Place]:
     for pattern, compiled in _compile_patterns(recognizer):
         yielded: set[tuple[int, int]] = set()
         for text in texts:
@@ -199,10 +175,8 @@ def _match_patterns(
                     yield (*span, pattern)
 
 
-def _match_words(
-    text: str, lower: str, recognizer: Recognizer, until: float
-) -> Iterator[tuple[int, int, Pattern | None]]:
-    for word in dict.fromkeys(map(_lower_keeping_length, recognizer.words)):
+def _match_words(text: str, lower: str, recognizer: PatternRecognizer, until: float) -> Iterator[_Place]:
+    for word in dict.fromkeys(map(_lower_keeping_length, recognizer.deny_list or ())):
         _check_deadline(until)
         start = lower.find(word) if word else -1
         number = 0
@@ -254,13 +228,6 @@ class _PrecedingWords:
             self._words = [(offset, word) for offset, word in pairs if word not in _FUNCTION_WORDS]
         end = bisect_right(self._words, start, key=lambda pair: pair[0])
         return [word for _, word in self._words[max(0, end - NEAR - 1) : end]]
-
-
-def _boost_score(match: Match, helpful: Sequence[str], near: Sequence[str]) -> Match:
-    for word in helpful:
-        if any(word in neighbour for neighbour in near):
-            return replace(match, score=min(1.0, max(match.score + BOOST, LEAST_BOOSTED)), word=word)
-    return match
 
 
 def _quote_name(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from allonym.detect.candidates import find_candidates
 from allonym.detect.rules import builtin_rules
 from allonym.detect.scan import encode_text
 from allonym.document import Document, Span
-from allonym.errors import RequestError
 from allonym.integrations.presidio import SCHEME, entity_type
 from allonym.models.tags import LABELS, NAME_PARTS
 from allonym.pattern import PatternRule
@@ -27,6 +26,7 @@ from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc
+from allonym.server.wire.presidio import AnalyzeRequest
 
 
 @lru_cache(maxsize=4096)
@@ -77,33 +77,6 @@ _LOOK_BACK = 200  # findings that may hold the next one
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """What a request asks of each text.
-
-    Attributes:
-        source: describes the policy.
-        entities: the requested types; None: all.
-        threshold: the score from 0 to 1 that a finding needs; None: as the policy says.
-        explain: whether each finding has its explanation.
-        recognizers: further ones, for this request.
-        context: words that count as standing before the text.
-        allow: texts that are no findings.
-        allow_patterns: ``allow`` holds RE2 patterns instead of texts; a match anywhere in a finding allows it.
-        flags: of these patterns.
-    """
-
-    source: str = field(repr=False)
-    entities: tuple[str, ...] | None = None
-    threshold: float | None = None
-    explain: bool = False
-    recognizers: tuple[adhoc.Recognizer, ...] = ()
-    context: tuple[str, ...] = field(default=(), repr=False)
-    allow: tuple[str, ...] = field(default=(), repr=False)
-    allow_patterns: bool = False
-    flags: int = int(adhoc.FLAGS)
-
-
-@dataclass(frozen=True, slots=True)
 class _Finding:
     start: int
     end: int
@@ -112,24 +85,29 @@ class _Finding:
     origin: Span | adhoc.Match
 
 
-def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
+def analyze_text(text: str, source: str, query: AnalyzeRequest) -> list[dict[str, Any]]:
     """Return the findings in a text, in reading order, as ``/analyze`` shows them. Runs in a worker.
+
+    Args:
+        text: the text.
+        source: describes the policy.
+        query: what is asked of each text, and the recognizers that count.
 
     Raises:
         RequestError: a pattern is refused or takes too long.
     """
-    policy = load_policy(query.source)
-    findings = _detect_findings(text, query)
+    policy = load_policy(source)
+    findings = _detect_findings(text, source, query)
     findings += [
         _Finding(match.start, match.end, match.recognizer.entity, match.score, match)
-        for match in adhoc.find_matches(text, query.recognizers, query.context)
+        for match in adhoc.find_matches(text, query.ad_hoc_recognizers or (), query.context or ())
         if match.score > 0
     ]
-    least, entities = query.threshold or 0.0, frozenset(query.entities or ())
-    requested = [f for f in findings if f.score >= least and (query.entities is None or f.entity in entities)]
+    least, entities = query.score_threshold or 0.0, frozenset(query.entities or ())
+    requested = [f for f in findings if f.score >= least and (not entities or f.entity in entities)]
     return [
         {
-            "analysis_explanation": _explain_finding(finding, policy) if query.explain else None,
+            "analysis_explanation": _explain_finding(finding, policy) if query.return_decision_process else None,
             "end": finding.end,
             "entity_type": finding.entity,
             "score": finding.score,
@@ -147,17 +125,17 @@ def _load_policy(source: str, threshold: float) -> Policy:
     return load_policy(source).with_threshold(threshold)
 
 
-def _detect_findings(text: str, query: Query) -> list[_Finding]:
+def _detect_findings(text: str, source: str, query: AnalyzeRequest) -> list[_Finding]:
     # However many thresholds and types are asked for, the rules are compiled once or twice: that costs time and memory.
-    detecting = resolving = load_policy(query.source)
-    if query.threshold is not None:
-        detecting = _load_policy(query.source, 0.0)
-        resolving = _load_policy(query.source, round(query.threshold, 2))
+    detecting = resolving = load_policy(source)
+    if query.score_threshold is not None:
+        detecting = _load_policy(source, 0.0)
+        resolving = _load_policy(source, round(query.score_threshold, 2))
     lead = f"{' '.join(query.context)}: " if query.context else ""
     document = Document("", lead + text, parts=((len(lead), len(lead) + len(text)),) if lead else ())
     candidates = find_candidates(document, detecting)
     types: dict[str, str] = {}
-    if query.entities is not None:
+    if query.entities:
         for entity in reversed(query.entities):
             types.update(dict.fromkeys(find_entity_labels(entity, detecting), entity))
         candidates = [span for span in candidates if span.label in types]
@@ -177,7 +155,7 @@ def _detect_findings(text: str, query: Query) -> list[_Finding]:
 def _drop_contained_findings(findings: Sequence[_Finding]) -> list[_Finding]:
     """Drop findings inside another of their own type with the same or a higher score."""
     outer: list[_Finding] = []
-    for finding in sorted(set(findings), key=lambda f: (f.entity, f.start, f.start - f.end, -f.score)):
+    for finding in sorted(findings, key=lambda f: (f.entity, f.start, f.start - f.end, -f.score)):
         is_inside = any(
             o.entity == finding.entity
             and o.start <= finding.start
@@ -190,25 +168,24 @@ def _drop_contained_findings(findings: Sequence[_Finding]) -> list[_Finding]:
     return outer
 
 
-def _drop_allowed_findings(text: str, findings: Sequence[_Finding], query: Query) -> list[_Finding]:
-    if query.allow_patterns:
-        patterns = [_compile_allow_pattern(pattern, query.flags) for pattern in query.allow if pattern]
+def _drop_allowed_findings(text: str, findings: Sequence[_Finding], query: AnalyzeRequest) -> list[_Finding]:
+    if query.allow_list_match == "regex":
+        patterns = _compile_allow_patterns(query)
         return [f for f in findings if not any(p.search(encode_text(text[f.start : f.end])) for p in patterns)]
-    allowed = frozenset(query.allow)
+    allowed = frozenset(query.allow_list or ())
     return [f for f in findings if text[f.start : f.end] not in allowed]
 
 
-@lru_cache(maxsize=256)
-def _compile_allow_pattern(regex: str, flags: int) -> re2._Regexp:
-    return adhoc.compile_pattern(regex, flags, "a pattern of allow_list")
-
-
-def check_patterns(query: Query) -> None:
+def check_patterns(query: AnalyzeRequest) -> None:
     """Raise :class:`RequestError` where RE2 refuses one of the query's patterns."""
-    adhoc.count_instructions(query.recognizers)
-    if query.allow_patterns:
-        for pattern in query.allow:
-            _compile_allow_pattern(pattern, query.flags)
+    adhoc.count_instructions(query.ad_hoc_recognizers or ())
+    if query.allow_list_match == "regex":
+        _compile_allow_patterns(query)
+
+
+def _compile_allow_patterns(query: AnalyzeRequest) -> list[re2._Regexp]:
+    where = "a pattern of allow_list"
+    return [adhoc.compile_pattern(regex, query.regex_flags, where) for regex in query.allow_list or () if regex]
 
 
 @lru_cache(maxsize=4)
@@ -219,7 +196,7 @@ def _index_rules(policy: Policy) -> Mapping[str, PatternRule]:
 def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
     origin, original, regex, context, valid = finding.origin, finding.score, None, "", None
     if isinstance(origin, adhoc.Match):
-        recognizer, original, context = origin.recognizer.name, origin.original_score, origin.word
+        recognizer, original, context = origin.recognizer.shown_name, origin.original_score, origin.word
         name, regex = (origin.pattern.name, origin.pattern.regex) if origin.pattern else ("deny_list", None)
         reason = f"Detected by `{recognizer}` using pattern `{name}`"
     else:
@@ -246,4 +223,4 @@ def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
 def check_language(language: str, policy: Policy) -> None:
     """Raise :class:`RequestError` in Presidio's words where the policy is for another language."""
     if language.lower().partition("-")[0] != policy.language.lower():
-        raise RequestError(NO_RECOGNIZER, 400, "NotSupported")
+        raise adhoc.make_refusal(NO_RECOGNIZER)

@@ -14,7 +14,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from allonym.errors import RequestError
+from allonym.server.presidio.adhoc import make_refusal
+from allonym.server.wire.presidio import OperatorConfig
 
 MERGE, REMOVE = "merge_similar_or_contained", "remove_intersections"
 CONFLICTS = (MERGE, REMOVE)
@@ -33,7 +35,9 @@ MOST_OUTPUT = 1 << 24
 _BLOCK = 16
 _SALT = 16
 
-Options = Mapping[str, Any]
+Operators = Mapping[str, OperatorConfig]
+Item = dict[str, Any]
+"""A replacement, as ``wire.OperatorEntity`` describes it: its text, and its place in the new text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,61 +55,37 @@ class Finding:
         return self.start, self.end
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A replacement with its place in the new text. ``text`` is hidden from ``repr``: it may be an original."""
-
-    start: int
-    end: int
-    entity_type: str
-    text: str = field(repr=False)
-    operator: str
-    score: float | None = None
+def _make_refusal(message: str) -> RequestError:
+    return make_refusal(message, 422)
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """An operator's name and options, as a request has them. The options may hold a key."""
-
-    name: str
-    options: Options = field(default_factory=dict, repr=False)
-
-
-def make_invalid_request_error(message: str) -> RequestError:
-    """Return the error for a request that is not valid."""
-    return RequestError(message, 422, "InvalidRequest")
-
-
-def _mask_text(text: str, entity: str, options: Options) -> str:
+def _mask_text(text: str, entity: str, options: OperatorConfig) -> str:
     for name in ("masking_char", "chars_to_mask", "from_end"):
-        if options.get(name) is None:
-            raise make_invalid_request_error(f"Expected parameter {name}")
-    char = str(options["masking_char"])
+        if getattr(options, name) is None:
+            raise _make_refusal(f"Expected parameter {name}")
+    char = options.masking_char or ""
     if len(char) > 1:
-        raise make_invalid_request_error("Invalid input, masking_char must be a character")
-    count = min(len(text), max(0, int(options["chars_to_mask"])))
-    return text[: len(text) - count] + char * count if options["from_end"] else char * count + text[count:]
+        raise _make_refusal("Invalid input, masking_char must be a character")
+    count = min(len(text), max(0, options.chars_to_mask or 0))
+    return text[: len(text) - count] + char * count if options.from_end else char * count + text[count:]
 
 
-def _hash_text(text: str, entity: str, options: Options) -> str:
-    name = options.get("hash_type") or "sha256"
+def _hash_text(text: str, entity: str, options: OperatorConfig) -> str:
+    name = options.hash_type or "sha256"
     if name not in ("sha256", "sha512"):
-        raise make_invalid_request_error("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
-    option = options.get("salt")
-    salt = os.urandom(32) if option is None else str(option).encode("utf-8", "surrogatepass")
+        raise _make_refusal("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
+    salt = os.urandom(32) if options.salt is None else options.salt.encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
-        raise make_invalid_request_error(
-            f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes."
-        )
+        raise _make_refusal(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()
 
 
-def _get_key(options: Options) -> bytes:
-    if options.get("key") is None:
-        raise make_invalid_request_error("Expected parameter key")
-    key = str(options["key"]).encode("utf-8", "surrogatepass")
+def _get_key(options: OperatorConfig) -> bytes:
+    if options.key is None:
+        raise _make_refusal("Expected parameter key")
+    key = options.key.encode("utf-8", "surrogatepass")
     if len(key) not in (16, 24, 32):
-        raise make_invalid_request_error("Invalid input, key must be of length 128, 192 or 256 bits")
+        raise _make_refusal("Invalid input, key must be of length 128, 192 or 256 bits")
     return key
 
 
@@ -133,10 +113,10 @@ def decrypt_text(key: bytes, code: str) -> str:
         plain = unpad.update(cipher.update(raw[_BLOCK:]) + cipher.finalize()) + unpad.finalize()
         return plain.decode("utf-8", "surrogatepass")
     except ValueError:
-        raise make_invalid_request_error("Invalid input, the text does not decrypt with this key") from None
+        raise _make_refusal("Invalid input, the text does not decrypt with this key") from None
 
 
-Replace = Callable[[str, str, Options], str]
+Replace = Callable[[str, str, OperatorConfig], str]
 """Makes a replacement of an original, its entity type and the operator's options."""
 
 ANONYMIZERS: Mapping[str, Replace] = {
@@ -145,7 +125,7 @@ ANONYMIZERS: Mapping[str, Replace] = {
     "keep": lambda text, entity, options: text,
     "mask": _mask_text,
     "redact": lambda text, entity, options: "",
-    "replace": lambda text, entity, options: options.get("new_value") or f"<{entity}>",
+    "replace": lambda text, entity, options: options.new_value or f"<{entity}>",
 }
 DEANONYMIZERS: Mapping[str, Replace] = {
     "decrypt": lambda text, entity, options: decrypt_text(_get_key(options), text),
@@ -156,7 +136,7 @@ _REVEALING = frozenset(("encrypt", "keep", "mask"))
 
 
 def anonymize_text(
-    text: str, findings: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str = MERGE
+    text: str, findings: Sequence[Finding], operators: Operators, conflicts: str = MERGE
 ) -> tuple[str, list[Item]]:
     """Replace each finding with the operator for its type; return the text and the replacements, last first.
 
@@ -171,10 +151,10 @@ def anonymize_text(
     """
     _check_bounds(text, findings)
     disjoint = _join_neighbours(text, _resolve_overlaps(findings, operators, conflicts))
-    return _apply_operators(text, disjoint, operators, ANONYMIZERS, Operator("replace"))
+    return _apply_operators(text, disjoint, operators, ANONYMIZERS, OperatorConfig.from_values({"type": "replace"}))
 
 
-def deanonymize_text(text: str, items: Sequence[Finding], operators: Mapping[str, Operator]) -> tuple[str, list[Item]]:
+def deanonymize_text(text: str, items: Sequence[Finding], operators: Operators) -> tuple[str, list[Item]]:
     """Undo each item with the operator for its type; return the text and the originals with their places, last first.
 
     Raises:
@@ -183,7 +163,7 @@ def deanonymize_text(text: str, items: Sequence[Finding], operators: Mapping[str
     _check_bounds(text, items)
     order = sorted(items, key=lambda item: item.place)
     if any(a.end > b.start for a, b in pairwise(order)):
-        raise make_invalid_request_error("Invalid input, two anonymizer results overlap")
+        raise _make_refusal("Invalid input, two anonymizer results overlap")
     return _apply_operators(text, order, operators, DEANONYMIZERS, None)
 
 
@@ -194,28 +174,26 @@ def check_output_size(size: int) -> None:
         RequestError: it is larger than ``MOST_OUTPUT`` (413).
     """
     if size > MOST_OUTPUT:
-        raise RequestError(f"the replacements come to more than {MOST_OUTPUT} characters", 413, "TooLarge")
+        raise make_refusal(f"the replacements come to more than {MOST_OUTPUT} characters", 413)
 
 
 def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.start > len(text) or finding.end > len(text):
-            raise make_invalid_request_error(
+            raise _make_refusal(
                 f"Invalid analyzer result, start: {finding.start} and end: {finding.end}, "
                 f"while text length is only {len(text)}."
             )
 
 
-def _count_hidden_characters(operator: Operator | None) -> float:
+def _count_hidden_characters(operator: OperatorConfig | None) -> float:
     """Return how many characters of a text an operator hides."""
-    if operator is None or operator.name not in ("keep", "mask"):
+    if operator is None or operator.type not in ("keep", "mask"):
         return math.inf
-    return max(0, int(operator.options.get("chars_to_mask") or 0)) if operator.name == "mask" else 0
+    return max(0, operator.chars_to_mask or 0) if operator.type == "mask" else 0
 
 
-def _resolve_overlaps(
-    findings: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str
-) -> Sequence[Finding]:
+def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflicts: str) -> Sequence[Finding]:
     """Resolve overlaps among findings that hide alike as ``conflicts`` says; the others keep what those that hide more
     leave of them."""
     resolve = _merge_findings if conflicts == MERGE else _cut_overlaps
@@ -308,9 +286,9 @@ def _join_neighbours(text: str, findings: Sequence[Finding]) -> list[Finding]:
 def _apply_operators(
     text: str,
     findings: Sequence[Finding],
-    operators: Mapping[str, Operator],
+    operators: Operators,
     functions: Mapping[str, Replace],
-    default: Operator | None,
+    default: OperatorConfig | None,
 ) -> tuple[str, list[Item]]:
     pieces: list[str] = []
     items: list[Item] = []
@@ -318,20 +296,21 @@ def _apply_operators(
     for index, finding in enumerate(findings):
         operator = operators.get(finding.entity) or operators.get(DEFAULT) or default
         if operator is None:
-            raise make_invalid_request_error("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
-        if operator.name not in functions:
-            raise make_invalid_request_error(f"Invalid operator class '{operator.name[:64]}'.")
+            raise _make_refusal("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
+        name = operator.type or ""
+        if name not in functions:
+            raise _make_refusal(f"Invalid operator class '{name[:64]}'.")
         following = findings[index + 1].start if index + 1 < len(findings) else len(text)
         end = min(finding.end, following)
         # Where two overlap, the later one has what both cover; the earlier one's type is still that of all of it.
-        original = text[finding.start : end if operator.name in _REVEALING else finding.end]
-        replacement = functions[operator.name](original, finding.entity, operator.options)
+        original = text[finding.start : end if name in _REVEALING else finding.end]
+        replacement = functions[name](original, finding.entity, operator)
         before = text[position : finding.start]
         start = size + len(before)
-        place = start, start + len(replacement)
-        items.append(Item(*place, finding.entity, replacement, operator.name, finding.score))
+        position, size = max(position, end), start + len(replacement)
+        item = {"start": start, "end": size, "entity_type": finding.entity, "text": replacement}
+        items.append({**item, "operator": name, "score": finding.score})
         pieces += (before, replacement)
-        position, size = max(position, end), place[1]
         check_output_size(size)
     pieces.append(text[position:])
     return "".join(pieces), items[::-1]

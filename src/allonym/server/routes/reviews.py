@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Annotated
@@ -17,7 +16,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.policy import Policy
 from allonym.server.access import Caller
-from allonym.server.processing import AT_ONCE, NO_TEXT, TextTask, dump_choice, gather_results, make_document
+from allonym.server.processing import NO_TEXT, TextTask, dump_choice, make_document, process_items
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, ListedTerm, Seat
@@ -84,19 +83,17 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     if len(set(ids)) < len(ids):
         raise RequestError("documents: two have the same id", 409, "Taken")
     stored = await run_in_threadpool(services.queue.are_documents_stored, name, ids, [d.text for d in documents])
-    turn = asyncio.Semaphore(AT_ONCE)
 
     async def add_document(document: Document) -> None:
-        async with turn:
-            result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
-            risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
-            services.metrics.count_text(len(document.text), dict(result.report.labels))
-            edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
-            labels = await run_in_threadpool(_find_tagged_labels, new_task.policy)
-            item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
-            await run_in_threadpool(services.queue.add_document, name, item)
+        result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
+        risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
+        services.metrics.count_text(len(document.text), dict(result.report.labels))
+        edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
+        labels = await run_in_threadpool(_find_tagged_labels, new_task.policy)
+        item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
+        await run_in_threadpool(services.queue.add_document, name, item)
 
-    await gather_results(add_document(d) for d, is_stored in zip(documents, stored, strict=True) if not is_stored)
+    await process_items(add_document, [d for d, is_stored in zip(documents, stored, strict=True) if not is_stored])
     counts = {"added": stored.count(False), "known": stored.count(True)}
     await run_in_threadpool(services.accounts.record_action, caller, "documents to review", counts)
     return wire.Added(**counts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -84,13 +83,11 @@ async def _process_items(
     items: list[Any], process: Callable[[Any], Awaitable[Any]], at_once: int = processing.AT_ONCE
 ) -> list[Any]:
     """Return the result for each item, in order; an error as a :class:`Failure`."""
-    turn = asyncio.Semaphore(at_once)
 
     async def process_item(item: Any) -> Any:
-        async with turn:
-            try:
-                return await process(item)
-            except AllonymError as error:
-                return Failure.model_validate(describe_error(error)[1])
+        try:
+            return await process(item)
+        except AllonymError as error:
+            return Failure.model_validate(describe_error(error)[1])
 
-    return await processing.gather_results(map(process_item, items))
+    return await processing.process_items(process_item, items, at_once)

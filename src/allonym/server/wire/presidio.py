@@ -47,6 +47,16 @@ class PatternRecognizer(Wire):
     version: str | None = Field(None, max_length=50, description="ignored")
     country_code: str | None = Field(None, max_length=8, description="ignored")
 
+    @property
+    def entity(self) -> str:
+        """The type of its findings; empty where it has none."""
+        return self.supported_entity or next(iter(self.supported_entities or ()), "")
+
+    @property
+    def shown_name(self) -> str:
+        """Its name for explanations."""
+        return self.name or "PatternRecognizer"
+
 
 class AnalyzeRequest(Loose):
     """One or several texts to analyse."""
