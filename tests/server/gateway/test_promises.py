@@ -15,7 +15,7 @@ from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restore import Restorer
 from allonym.server.gateway import Settings, reading, shapes
-from allonym.server.gateway.answering import EventParser, format_event
+from allonym.server.gateway.answering import EventParser, format_event, parse_object
 from allonym.server.gateway.asking import ENDPOINTS, Preparer
 from allonym.server.gateway.protect import Protected, Protector
 from allonym.server.gateway.reading import RequestText
@@ -288,7 +288,7 @@ def test_a_streamed_chat_is_the_whole_one(first, second, sizes, end):
     got = {"0content": "", "1content": "", "0reasoning": ""}
     for piece in split(data, sizes):
         for event in reader.feed(piece):
-            for _, made in answer.restore_event(event.name, event.parse_json() or {}):
+            for _, made in answer.restore_event(event.name, parse_object(event.data) or {}):
                 for choice in made.get("choices", ()):
                     for name, value in choice["delta"].items():
                         got[f"{choice['index']}{name}"] += value
@@ -302,7 +302,7 @@ def test_a_streamed_chat_is_the_whole_one(first, second, sizes, end):
 def test_a_whole_text_is_what_restore_makes_of_it(given_):
     text, pieces = given_
     whole = restoring()
-    assert whole.restore_text(text) == whole._restorer.restore(text).text
+    assert whole.restore_text(text) == whole.restorer.restore(text).text
     stream = whole.start_text()
     assert "".join(map(stream.feed, pieces)) + stream.end() == whole.restore_text(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import httpx
 
 from allonym.server.gateway.asking import Prepared
 from allonym.server.gateway.refusal import Unanswered, describe_error, describe_lost_request
-from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, restore_response
+from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer, restore_response
 
 LARGEST = 16 << 20
 """Bytes of one event."""
@@ -26,14 +26,6 @@ class Event:
 
     name: str = ""
     data: str = field(default="", repr=False)
-
-    def parse_json(self) -> dict[str, Any] | None:
-        """Return the data as a JSON object; None where it is none."""
-        try:
-            value = json.loads(self.data)
-        except (ValueError, RecursionError):
-            return None
-        return value if isinstance(value, dict) else None
 
 
 class EventParser:
@@ -56,24 +48,20 @@ class EventParser:
         if self._size > LARGEST:
             raise Unanswered(f"the upstream sent an event of more than {LARGEST >> 20} MiB")
         waiting = self._waiting + data
-        events: list[Event] = []
-        position = 0
-        for end in _LINE.finditer(waiting):
-            if end[0] == b"\r" and end.end() == len(waiting):
-                break  # a line feed that belongs to it may follow
-            events += self._read_line(waiting[position : end.start()])
-            position = end.end()
-        self._waiting = waiting[position:]
-        return events
+        held = b"\r" if waiting.endswith(b"\r") else b""  # a line feed that belongs to it may follow
+        *lines, rest = _LINE.split(waiting.removesuffix(held))
+        self._waiting = rest + held
+        return [event for line in lines for event in self._read_line(line)]
 
-    def _read_line(self, line: bytes) -> list[Event]:
+    def _read_line(self, line: bytes) -> Iterator[Event]:
         if not self._started:
             self._started = True
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
-            name, data = self._name, self._data
+            if self._data:
+                yield Event(self._name, "\n".join(self._data))
             self._name, self._data, self._size = "", [], 0
-            return [Event(name, "\n".join(data))] if data else []
+            return
         field, _, value = line.decode("utf-8", "replace").partition(":")
         value = value.removeprefix(" ")
         if field == "data":
@@ -82,8 +70,16 @@ class EventParser:
             self._name = value
         elif not field:
             self._size = 0 if not self._data else self._size
-            return [Event()]
-        return []
+            yield Event()
+
+
+def parse_object(data: str | bytes) -> dict[str, Any] | None:
+    """Return a JSON object; None where the data are none."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def dump_json(value: object) -> bytes:
@@ -119,11 +115,8 @@ def parse_answer(data: bytes, status: int) -> dict[str, Any]:
     Raises:
         Unanswered: it is none, and the status is that of a good answer.
     """
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict):
+    value = parse_object(data)
+    if value is not None:
         return value
     failure = Unanswered(f"the upstream answered HTTP {status}, and not with a JSON object")
     if status < 400:
@@ -146,7 +139,9 @@ async def stream_answer(
         end: called with what broke the answer off, after all else.
     """
     is_chat = "messages" in request.original
-    answer: Answer = ChatAnswer(request.restoring) if is_chat else ResponsesAnswer(request.restoring, request.original)
+    answer: ChatAnswer | ResponsesAnswer = ChatAnswer(request.restoring)
+    if not is_chat:
+        answer = ResponsesAnswer(request.restoring, request.original)
     failure: Exception | None = None
     is_over = False
     parser = EventParser()
@@ -174,17 +169,17 @@ async def stream_answer(
     end(failure)
 
 
-def _restore_event(answer: Answer, event: Event) -> list[bytes]:
+def _restore_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -> list[bytes]:
     """Return what is sent for one event of the upstream."""
     if not event.data:
         return [b":\n\n"]
     if event.data == _DONE:
         return [*_format_remaining_events(answer), format_event(_DONE, event.name)]
-    value = event.parse_json()
+    value = parse_object(event.data)
     if value is None:
         raise Unanswered("the upstream sent an event that is no JSON")
     return [format_event(data, name) for name, data in answer.restore_event(event.name, value)]
 
 
-def _format_remaining_events(answer: Answer) -> list[bytes]:
+def _format_remaining_events(answer: ChatAnswer | ResponsesAnswer) -> list[bytes]:
     return [format_event(data, name) for name, data in answer.end()]

@@ -22,7 +22,7 @@ class Piece:
 
     Attributes:
         text: hidden from ``repr``.
-        put: puts the result into its place; None: the piece is context for its neighbours and is not sent from here.
+        put: puts another text into its place; None: it is context for its neighbours and is not sent from here.
         after: stands between it and the next piece of its passage.
         person: it is the name of a person, whatever the detectors find.
     """
@@ -48,8 +48,7 @@ class JsonSource:
 
     def __init__(self, text: str, put: Put, *, names: bool) -> None:
         self._text, self._put, self._names = text, put, names
-        self._changes: dict[int, str] = {}
-        self._places: list[tuple[int, int]] = []
+        self._changes: dict[tuple[int, int], str] = {}
 
     def read_pieces(self) -> Iterator[Piece]:
         """Yield keys and values, as lines ``key: value``."""
@@ -62,21 +61,15 @@ class JsonSource:
             if is_key and self._names and NAME.fullmatch(value):
                 yield Piece(value, None, after)
             elif value:
-                self._places.append(match.span())
-                yield Piece(value, partial(self._record_change, match.start(), value), after)
-
-    def _record_change(self, start: int, before: str, text: str) -> None:
-        if text != before:
-            self._changes[start] = quote_json(text)
+                yield Piece(value, partial(self._changes.__setitem__, match.span()), after)
 
     def write_back(self) -> None:
         """Put the text with its changes into its place."""
         parts: list[str] = []
         position = 0
-        for start, end in self._places:
-            if start in self._changes:
-                parts += (self._text[position:start], self._changes[start])
-                position = end
+        for (start, end), text in sorted(self._changes.items()):
+            parts += (self._text[position:start], quote_json(text))
+            position = end
         self._put("".join((*parts, self._text[position:])))
 
 

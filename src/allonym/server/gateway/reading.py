@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from allonym.detect.words import read_word_list
@@ -137,6 +138,15 @@ class Field:
             raise self.make_type_refusal("a string")
         return self.value
 
+    def get_type(self) -> str | None:
+        """Return what the value says of its type; None where it is no object, or does not say it in a string."""
+        kind = self.value.get("type") if isinstance(self.value, dict) else None
+        return kind if isinstance(kind, str) else None
+
+    def is_number(self) -> bool:
+        """Return whether the value is a number, and not true or false."""
+        return isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
+
     def list_items(self) -> list[Field]:
         """Return the items of the value, which must be a list."""
         if not isinstance(self.value, list):
@@ -146,6 +156,15 @@ class Field:
     def get_member(self, name: str) -> Field:
         """Return a member of the value, which is an object."""
         return Field(self.request, self.value, name, f"{self.path}.{name}" if self.path else name)
+
+    def iterate_children(self) -> Iterator[Field]:
+        """Yield the items of a list, or the members of an object, whose keys must be names of fields."""
+        if isinstance(self.value, list):
+            yield from self.list_items()
+        for name in self.value if isinstance(self.value, dict) else ():
+            if not NAME.fullmatch(name):
+                raise self.make_refusal("has a key that is no name of a field", "not_protected")
+            yield self.get_member(name)
 
     def check_form(self, pattern: re.Pattern[str], form: str) -> None:
         """Check that the value is a string of a form, which the message names."""
@@ -161,7 +180,7 @@ class Field:
         return self.make_refusal(f"must be {required}, got {type(self.value).__name__}")
 
 
-Kind = Callable[[Field], None]
+Kind = Callable[[Field], object]
 """Reads a field; raises :class:`Refusal` where it may not be sent."""
 
 Table = Mapping[str, Kind]
@@ -208,30 +227,25 @@ def read_role(field: Field) -> None:
         raise field.make_refusal(f"must be one of {', '.join(ROLES)}")
 
 
-def read_words(field: Field) -> None:
-    """Read a list of words of the API."""
-    for item in field.list_items():
-        read_word(item)
+def make_list_reader(read_item: Kind) -> Kind:
+    """Make a reader of a list."""
+
+    def read_list(field: Field) -> None:
+        for item in field.list_items():
+            read_item(item)
+
+    return read_list
 
 
-def read_model(field: Field) -> None:
-    """Read the name of a model."""
-    field.check_form(MODEL, "the name of a model")
-
-
-def read_name(field: Field) -> None:
-    """Read the name of a function, or of another thing that a program names."""
-    field.check_form(_FUNCTION, "a name of letters, digits, '_', '-' and '.' that begins with a letter")
-
-
-def read_sealed(field: Field) -> None:
-    """Read what the upstream encrypted for itself."""
-    field.check_form(_SEALED, "base64")
-
-
-def read_count(field: Field) -> None:
-    """Read a small number in a string."""
-    field.check_form(_COUNT, "a number of up to four digits")
+read_words = make_list_reader(read_word)
+read_model = partial(Field.check_form, pattern=MODEL, form="the name of a model")
+read_name = partial(
+    Field.check_form,
+    pattern=_FUNCTION,
+    form="a name of letters, digits, '_', '-' and '.' that begins with a letter",
+)
+read_sealed = partial(Field.check_form, pattern=_SEALED, form="base64")
+read_count = partial(Field.check_form, pattern=_COUNT, form="a number of up to four digits")
 
 
 def read_number_map(field: Field) -> None:
@@ -281,17 +295,7 @@ def make_refusing_reader(why: str) -> Kind:
 
 def make_object_reader(table: Table) -> Kind:
     """Make a reader of an object with these fields."""
-    return lambda field: read_fields(field, table)
-
-
-def make_list_reader(read_item: Kind) -> Kind:
-    """Make a reader of a list."""
-
-    def read_list(field: Field) -> None:
-        for item in field.list_items():
-            read_item(item)
-
-    return read_list
+    return partial(read_fields, table=table)
 
 
 def read_names(field: Field) -> None:
@@ -311,22 +315,16 @@ def read_names(field: Field) -> None:
 # Text
 
 
-def read_text(field: Field) -> None:
-    """Read a text, or JSON as a text."""
-    _read_string(field, names=False)
-
-
-def read_arguments(field: Field) -> None:
-    """Read the arguments of a call, as JSON in a string: values are protected, names of fields are kept."""
-    _read_string(field, names=True)
-
-
-def _read_string(field: Field, *, names: bool) -> None:
+def read_text(field: Field, *, names: bool = False) -> None:
+    """Read a text, or JSON as a text, whose keys are kept where ``names`` says that they may be names of fields."""
     value = field.get_string()
     if is_json(value):
         field.request.add_json(value, field.put, names=names)
     elif names or value.strip() not in ("null", "true", "false"):  # as tools answer
         field.request.add_text(value, field.put)
+
+
+read_arguments = partial(read_text, names=True)
 
 
 def read_texts(field: Field) -> None:
@@ -335,95 +333,59 @@ def read_texts(field: Field) -> None:
         read_text(item)
 
 
-def read_json(field: Field) -> None:
+def read_json(field: Field, depth: int = 0) -> None:
     """Read any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
-    _read_json(field, 0)
-
-
-def _read_json(field: Field, depth: int) -> None:
-    value = field.value
     if depth > DEEPEST:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
-    if isinstance(value, str):
+    if isinstance(field.value, str):
         read_text(field)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif field.is_number():
         read_number(field)
-        before = str(value)
-
-        def put_number(text: str) -> None:
-            if text != before:
-                field.put(text)
-
-        field.request.add_text(before, put_number)
-    elif isinstance(value, list):
-        for item in field.list_items():
-            _read_json(item, depth + 1)
-    elif isinstance(value, dict):
-        for name in value:
-            _read_json(_get_valid_member(field, name), depth + 1)
+        field.request.add_text(str(field.value), field.put)
+    for child in field.iterate_children():
+        read_json(child, depth + 1)
 
 
 def read_metadata(field: Field) -> None:
     """Read names of fields with a text each."""
     if not isinstance(field.value, dict):
         raise field.make_type_refusal("an object")
-    for name in field.value:
-        member = _get_valid_member(field, name)
+    for member in field.iterate_children():
         text = member.get_string()
         if text:
-            field.request.passages.append([Piece(name, None, ": "), Piece(text, member.put)])
+            field.request.passages.append([Piece(member.key, None, ": "), Piece(text, member.put)])
 
 
-def read_schema(field: Field) -> None:
+def read_schema(field: Field, depth: int = 0) -> None:
     """Read a JSON Schema: descriptions, examples and values are protected, unless the setting ``tools`` keeps them."""
-    if field.request.settings.tools == "protect":
-        _read_schema(field, 0)
-
-
-def _read_schema(field: Field, depth: int) -> None:
-    value = field.value
+    if field.request.settings.tools != "protect":
+        return
     if depth > DEEPEST:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not (field.key in _BOUNDS and abs(value) <= _LARGEST_BOUND):
-            _read_json(field, depth)
-    elif isinstance(value, str):
+    if isinstance(field.value, str):
         read_text(field)
-    elif isinstance(value, list):
-        for item in field.list_items():
-            _read_schema(item, depth + 1)
-    elif isinstance(value, dict):
-        for name in value:
-            member = _get_valid_member(field, name)
-            if name in _VALUE_KEYWORDS:
-                _read_json(member, depth + 1)
-            elif name in _KEYWORDS:
-                _check_schema_keyword(member, _KEYWORDS[name])
-            elif name in _NAMING_KEYWORDS and isinstance(member.value, dict):
-                for defined in member.value:
-                    _read_schema(_get_valid_member(member, defined), depth + 1)
-            else:
-                _read_schema(member, depth + 1)
+    elif field.is_number() and not (field.key in _BOUNDS and abs(field.value) <= _LARGEST_BOUND):
+        read_json(field, depth)
+    for child in field.iterate_children():
+        if child.key in _VALUE_KEYWORDS:
+            read_json(child, depth + 1)
+        elif child.key in _KEYWORDS:
+            _check_schema_keyword(child, _KEYWORDS[child.key])
+        elif child.key in _NAMING_KEYWORDS and isinstance(child.value, dict):
+            for schema in child.iterate_children():
+                read_schema(schema, depth + 1)
+        else:
+            read_schema(child, depth + 1)
 
 
 def _check_schema_keyword(field: Field, pattern: re.Pattern[str]) -> None:
     """Check that some JSON holds nothing but strings of a form, true, false and null."""
-    value = field.value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if field.is_number():
         raise field.make_type_refusal("a string")
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        _check_schema_keyword(Field(field.request, value, key, field.path), pattern)
-    if isinstance(value, str):
+    if isinstance(field.value, str):
         field.check_form(pattern, "what this keyword of JSON Schema knows")
-    for name in value if isinstance(value, dict) else ():
-        _get_valid_member(field, name)
-
-
-def _get_valid_member(field: Field, name: str) -> Field:
-    """Return a member of an object, whose key must be the name of a field."""
-    if not NAME.fullmatch(name):
-        raise field.make_refusal("has a key that is no name of a field", "not_protected")
-    return field.get_member(name)
+    for child in field.iterate_children():
+        _check_schema_keyword(replace(child, path=field.path), pattern)
 
 
 def read_description(field: Field) -> None:
@@ -459,17 +421,19 @@ def read_content(field: Field) -> None:
             continue
         if not isinstance(part.value, dict):
             raise part.make_type_refusal("an object")
-        kind = part.value.get("type")
-        if isinstance(kind, str) and kind in _MEDIA:
-            _check_media(part, kind)
+        kind = part.get_type()
+        if kind in _MEDIA:
+            if _MEDIA[kind] not in field.request.settings.media:
+                message = (
+                    f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it"
+                )
+                raise part.make_refusal(message, "unsupported_content")
             continue
-        table = PARTS.get(kind) if isinstance(kind, str) else None
-        if table is None:
-            raise part.make_refusal(
-                "is a part of a type that is not known, so it could not be protected", "unknown_part"
-            )
+        if kind is None or kind not in PARTS:
+            message = "is a part of a type that is not known, so it could not be protected"
+            raise part.make_refusal(message, "unknown_part")
         part.value.pop("logprobs", None)  # they spell the text
-        read_fields(part, table)
+        read_fields(part, PARTS[kind])
         for name in ("text", "refusal"):
             text = part.value.get(name) or ""
             member = part.get_member(name)
@@ -481,25 +445,14 @@ def read_content(field: Field) -> None:
         field.request.passages.append(passage)
 
 
-def _check_media(field: Field, kind: str) -> None:
-    if _MEDIA[kind] not in field.request.settings.media:
-        message = f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it"
-        raise field.make_refusal(message, "unsupported_content")
-
-
-def _check_string(field: Field) -> None:
-    """Check a text that :func:`read_content` reads together with its neighbours."""
-    field.get_string()
-
-
 _TEXT: Table = {
     "type": read_word,
-    "text": _check_string,
+    "text": Field.get_string,  # read_content reads it together with its neighbours
     "annotations": read_json,
     "cache_control": make_object_reader({"type": read_word, "ttl": read_word}),
 }
 PARTS: Mapping[str, Table] = {
     **dict.fromkeys(("text", "input_text", "output_text", "summary_text", "reasoning_text"), _TEXT),
-    "refusal": {"type": read_word, "refusal": _check_string},
+    "refusal": {"type": read_word, "refusal": Field.get_string},
 }
 """What parts of messages may hold, by their type."""

@@ -31,11 +31,12 @@ class Restoring:
         json: whether the answer's text is JSON, because the request asked for it.
 
     Attributes:
+        restorer: of the request.
         restored, unknown: how many placeholders were restored so far, and how many were not.
     """
 
     def __init__(self, restorer: Restorer, *, json: bool = False) -> None:
-        self._restorer = restorer
+        self.restorer = restorer
         self.json = json
         self.restored = 0
         self.unknown = 0
@@ -72,10 +73,6 @@ class Restoring:
         finally:
             self._is_repeating = False
 
-    def start_arriving_text(self) -> Arriving:
-        """Start a text for the restorer."""
-        return self._restorer.arriving()
-
     def count_placeholders(self, arriving: Arriving) -> None:
         """Count the placeholders of a text that has ended."""
         if not self._is_repeating:
@@ -88,7 +85,7 @@ class TextStream:
 
     def __init__(self, restoring: Restoring) -> None:
         self._restoring = restoring
-        self._arriving = restoring.start_arriving_text()
+        self._arriving = restoring.restorer.arriving()
 
     def feed(self, piece: str) -> str:
         """Return the text that is certain with the next piece."""
@@ -98,7 +95,7 @@ class TextStream:
         """Return the rest."""
         rest = self._arriving.end()
         self._restoring.count_placeholders(self._arriving)
-        self._arriving = self._restoring.start_arriving_text()
+        self._arriving = self._restoring.restorer.arriving()
         return rest
 
 

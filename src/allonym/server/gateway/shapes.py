@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from allonym.server.gateway import reading
 from allonym.server.gateway.pieces import Piece
-from allonym.server.gateway.reading import Field, Table
+from allonym.server.gateway.reading import (
+    Field,
+    Table,
+    make_list_reader,
+    make_object_reader,
+    make_refusing_reader,
+    read_fields,
+)
 from allonym.server.gateway.refusal import Refusal
 
 
@@ -21,26 +28,16 @@ def _define_table(*tables: Table, **kinds: str) -> Table:
     return {name: read for table in (*tables, fields) for name, read in table.items()}
 
 
-def _make_typed_reader(tables: Mapping[str, Table], what: str) -> reading.Kind:
-    """Make a reader of an object whose field ``type`` decides which fields it may have."""
-
-    def read_typed(field: Field) -> None:
-        kind = _get_type(field)
-        if kind is None or kind not in tables:
-            raise field.make_refusal(
-                f"is {what} of a type that is not known, so it could not be protected", "unknown_type"
-            )
-        reading.read_fields(field, tables[kind])
-
-    return read_typed
+def _read_typed(field: Field, tables: Mapping[str, Table], what: str) -> None:
+    """Read an object whose field ``type`` decides which fields it may have."""
+    kind = field.get_type()
+    if kind is None or kind not in tables:
+        message = f"is {what} of a type that is not known, so it could not be protected"
+        raise field.make_refusal(message, "unknown_type")
+    read_fields(field, tables[kind])
 
 
-def _get_type(field: Field) -> str | None:
-    kind = field.value.get("type") if isinstance(field.value, dict) else None
-    return kind if isinstance(kind, str) else None
-
-
-_NO_MEDIA = reading.make_refusing_reader("cannot be protected: what is spoken is no text")
+_NO_MEDIA = make_refusing_reader("cannot be protected: what is spoken is no text")
 _USER = _define_table(user="user safety_identifier prompt_cache_key")
 _WORDS = _define_table(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
 _COMMON = {
@@ -54,30 +51,29 @@ _COMMON = {
         metadata="metadata",
         names="tool_choice",
     ),
-    "stream_options": reading.make_object_reader(_define_table(number="include_usage include_obfuscation")),
+    "stream_options": make_object_reader(_define_table(number="include_usage include_obfuscation")),
 }
 
 # Tools
 
 _FUNCTION = _define_table(word="type", name="name", description="description", schema="parameters", number="strict")
-_GRAMMAR = reading.make_object_reader(_define_table(word="type syntax", description="definition", schema="grammar"))
+_GRAMMAR = make_object_reader(_define_table(word="type syntax", description="definition", schema="grammar"))
 _CUSTOM = {**_define_table(word="type", name="name", description="description"), "format": _GRAMMAR}
 _TOOLS: Mapping[str, Table] = {
-    "function": {**_FUNCTION, "function": reading.make_object_reader(_FUNCTION)},
-    "custom": {**_CUSTOM, "custom": reading.make_object_reader(_CUSTOM)},
+    "function": {**_FUNCTION, "function": make_object_reader(_FUNCTION)},
+    "custom": {**_CUSTOM, "custom": make_object_reader(_CUSTOM)},
 }
-_read_known_tool = _make_typed_reader(_TOOLS, "a tool")
 
 
 def _read_tool(field: Field) -> None:
     """Read a function of the client's. A tool that the upstream runs must be allowed, and is sent as it is."""
-    kind = _get_type(field)
+    kind = field.get_type()
     if kind in field.request.settings.hosted_tools:
         return
     if kind is not None and kind not in _TOOLS:
         message = "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type"
         raise field.make_refusal(message, "unsupported_tool")
-    _read_known_tool(field)
+    _read_typed(field, _TOOLS, "a tool")
 
 
 # Chat completions
@@ -85,8 +81,8 @@ def _read_tool(field: Field) -> None:
 _CALLED = _define_table(name="name", arguments="arguments")
 _CALL = {
     **_define_table(identifier="id", number="index", word="type"),
-    "function": reading.make_object_reader(_CALLED),
-    "custom": reading.make_object_reader(_define_table(name="name", text="input")),
+    "function": make_object_reader(_CALLED),
+    "custom": make_object_reader(_define_table(name="name", text="input")),
 }
 _MESSAGE = {
     **_define_table(
@@ -97,31 +93,29 @@ _MESSAGE = {
         identifier="tool_call_id",
         json="annotations",
     ),
-    "tool_calls": reading.make_list_reader(reading.make_object_reader(_CALL)),
-    "function_call": reading.make_object_reader(_CALLED),
+    "tool_calls": make_list_reader(make_object_reader(_CALL)),
+    "function_call": make_object_reader(_CALLED),
     "audio": _NO_MEDIA,
 }
 
 
 def _read_message(field: Field) -> None:
     by_function = isinstance(field.value, dict) and field.value.get("role") in ("tool", "function")
-    reading.read_fields(field, {**_MESSAGE, "name": reading.read_name} if by_function else _MESSAGE)
+    read_fields(field, {**_MESSAGE, "name": reading.read_name} if by_function else _MESSAGE)
 
 
 _JSON_SCHEMA = _define_table(name="name", description="description", schema="schema", number="strict")
-_FORMAT = {**_define_table(_JSON_SCHEMA, word="type"), "json_schema": reading.make_object_reader(_JSON_SCHEMA)}
+_FORMAT = {**_define_table(_JSON_SCHEMA, word="type"), "json_schema": make_object_reader(_JSON_SCHEMA)}
 
 CHAT: Table = {
     **_define_table(_COMMON, texts="stop", names="function_call", number_map="logit_bias", words="modalities"),
-    "messages": reading.make_list_reader(_read_message),
-    "tools": reading.make_list_reader(_read_tool),
-    "functions": reading.make_list_reader(reading.make_object_reader(_FUNCTION)),
-    "response_format": reading.make_object_reader(_FORMAT),
-    "prediction": reading.make_object_reader(_define_table(word="type", content="content")),
+    "messages": make_list_reader(_read_message),
+    "tools": make_list_reader(_read_tool),
+    "functions": make_list_reader(make_object_reader(_FUNCTION)),
+    "response_format": make_object_reader(_FORMAT),
+    "prediction": make_object_reader(_define_table(word="type", content="content")),
     "audio": _NO_MEDIA,
-    "web_search_options": reading.make_refusing_reader(
-        "holds where the user is, which cannot be protected and be of use"
-    ),
+    "web_search_options": make_refusing_reader("holds where the user is, which cannot be protected and be of use"),
 }
 
 # Responses
@@ -170,36 +164,30 @@ _ITEMS: Mapping[str, Table] = {
     "apply_patch_call_output": _ITEM_OUTPUT,
     "compaction": _define_table(_ITEM, sealed="encrypted_content"),
 }
-_read_typed_item = _make_typed_reader(_ITEMS, "an item")
 
 
 def _read_item(field: Field) -> None:
     if isinstance(field.value, dict) and "type" not in field.value and "role" in field.value:
-        reading.read_fields(field, _ITEMS["message"])
+        read_fields(field, _ITEMS["message"])
     else:
-        _read_typed_item(field)
-
-
-_read_items = reading.make_list_reader(_read_item)
+        _read_typed(field, _ITEMS, "an item")
 
 
 def _read_input(field: Field) -> None:
     if isinstance(field.value, str):
         reading.read_text(field)
     else:
-        _read_items(field)
+        make_list_reader(_read_item)(field)
 
 
 RESPONSES: Table = {
     **_define_table(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
     "input": _read_input,
-    "tools": reading.make_list_reader(_read_tool),
-    "text": reading.make_object_reader(
-        {"format": reading.make_object_reader(_FORMAT), **_define_table(word="verbosity")}
-    ),
-    "reasoning": reading.make_object_reader(_define_table(word="effort summary generate_summary")),
-    "prompt": reading.make_object_reader(_define_table(identifier="id", count="version", json="variables")),
-    "background": reading.make_refusing_reader("is not offered: nobody would restore the answer that is fetched later"),
+    "tools": make_list_reader(_read_tool),
+    "text": make_object_reader({"format": make_object_reader(_FORMAT), **_define_table(word="verbosity")}),
+    "reasoning": make_object_reader(_define_table(word="effort summary generate_summary")),
+    "prompt": make_object_reader(_define_table(identifier="id", count="version", json="variables")),
+    "background": make_refusing_reader("is not offered: nobody would restore the answer that is fetched later"),
 }
 
 # Embeddings
@@ -227,7 +215,7 @@ def read_request(request: reading.RequestText, body: object, table: Table) -> No
     Raises:
         Refusal: something in it may not be sent.
     """
-    reading.read_fields(Field(request, [body], 0, ""), table)
+    read_fields(Field(request, [body], 0, ""), table)
     assert isinstance(body, dict)
     for modality in body.get("modalities") or ():
         if modality != "text" and modality not in request.settings.media:

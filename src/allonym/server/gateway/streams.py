@@ -6,7 +6,7 @@ What is held back of a text, because it may become a placeholder, is sent before
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from allonym.server.gateway.restoring import JsonStream, Restoring, TextStream
 
@@ -17,21 +17,8 @@ SentEvent = tuple[str, Data]
 _TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content")
 
 
-class Answer(Protocol):
-    """An answer that arrives in events."""
-
-    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
-        """Yield the events that are sent for the upstream's next event."""
-        ...
-
-    def end(self) -> Iterator[SentEvent]:
-        """Yield the events with the text that was held back, when nothing follows."""
-        ...
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the upstream said that the answer has ended."""
-        ...
+_CALLS = {"function": "arguments", "custom": "input"}
+"""The kinds of tool calls, and which field of them is text."""
 
 
 class _Choice:
@@ -40,8 +27,7 @@ class _Choice:
     def __init__(self, restoring: Restoring) -> None:
         self._restoring = restoring
         self._texts: dict[str, TextStream | JsonStream] = {}
-        self._calls: dict[int, dict[str, TextStream | JsonStream]] = {}
-        self._function = restoring.start_text(json=True)
+        self._calls: dict[tuple[int, str], TextStream | JsonStream] = {}
         self.is_finished = False
 
     def restore_delta(self, delta: Data) -> Data:
@@ -49,11 +35,12 @@ class _Choice:
         out: Data = {}
         for name, value in delta.items():
             if name in _TEXT_FIELDS and isinstance(value, str):
-                out[name] = self._get_stream(name).feed(value)
+                is_json = self._restoring.json and name == "content"
+                out[name] = self._feed(value, self._texts, name, json=is_json)
             elif name == "tool_calls" and isinstance(value, list):
                 out[name] = [self._restore_call(n, call) for n, call in enumerate(value)]
             elif name == "function_call" and isinstance(value, dict):
-                out[name] = _restore_arguments(value, self._function)
+                out[name] = self._restore_member(value, "arguments", self._texts, name)
             else:
                 out[name] = self._restoring.restore_json(value, name)
         return out
@@ -61,46 +48,37 @@ class _Choice:
     def end(self) -> Data:
         """Return the rest of all texts, as a delta; empty where nothing was held back."""
         out: Data = {name: rest for name, stream in self._texts.items() if (rest := stream.end())}
-        calls = []
-        for index, streams in sorted(self._calls.items()):
-            call: Data = {}
-            if "function" in streams and (rest := streams["function"].end()):
-                call["function"] = {"arguments": rest}
-            if "custom" in streams and (rest := streams["custom"].end()):
-                call["custom"] = {"input": rest}
-            if call:
-                calls.append({"index": index, **call})
+        function_arguments = out.pop("function_call", "")
+        calls: dict[int, Data] = {}
+        for (index, kind), stream in sorted(self._calls.items()):
+            if rest := stream.end():
+                calls.setdefault(index, {"index": index})[kind] = {_CALLS[kind]: rest}
         if calls:
-            out["tool_calls"] = calls
-        if rest := self._function.end():
-            out["function_call"] = {"arguments": rest}
+            out["tool_calls"] = list(calls.values())
+        if function_arguments:
+            out["function_call"] = {"arguments": function_arguments}
         return out
-
-    def _get_stream(self, name: str) -> TextStream | JsonStream:
-        if name not in self._texts:
-            self._texts[name] = self._restoring.start_text(json=self._restoring.json and name == "content")
-        return self._texts[name]
 
     def _restore_call(self, position: int, call: Any) -> Any:
         if not isinstance(call, dict):
             return call
-        index = call.get("index", position)
-        streams = self._calls.setdefault(index if isinstance(index, int) else position, {})
-        out = dict(call)
-        if isinstance(call.get("function"), dict):
-            stream = streams.setdefault("function", self._restoring.start_text(json=True))
-            out["function"] = _restore_arguments(call["function"], stream)
-        if isinstance(call.get("custom"), dict):
-            custom = dict(call["custom"])
-            if isinstance(custom.get("input"), str):
-                custom["input"] = streams.setdefault("custom", self._restoring.start_text()).feed(custom["input"])
-            out["custom"] = custom
+        index, out = call.get("index", position), dict(call)
+        for kind, name in _CALLS.items():
+            if isinstance(call.get(kind), dict):
+                key = (index if isinstance(index, int) else position, kind)
+                out[kind] = self._restore_member(call[kind], name, self._calls, key)
         return out
 
+    def _restore_member(self, holder: Data, name: str, streams: dict[Any, TextStream | JsonStream], key: Any) -> Data:
+        text = holder.get(name)
+        is_json = name == "arguments"
+        return {**holder, name: self._feed(text, streams, key, json=is_json)} if isinstance(text, str) else holder
 
-def _restore_arguments(function: Data, stream: TextStream | JsonStream) -> Data:
-    arguments = function.get("arguments")
-    return {**function, "arguments": stream.feed(arguments)} if isinstance(arguments, str) else function
+    def _feed(self, text: str, streams: dict[Any, TextStream | JsonStream], key: Any, *, json: bool) -> str:
+        """Return the text that is certain with the next piece of the stream under a key."""
+        if key not in streams:
+            streams[key] = self._restoring.start_text(json=json)
+        return streams[key].feed(text)
 
 
 class ChatAnswer:
