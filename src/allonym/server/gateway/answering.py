@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from allonym.server.gateway.asking import Prepared
-from allonym.server.gateway.refusal import Unanswered, describe_error, describe_lost_request
+from allonym.server.gateway.refusal import LogLine, Unanswered, describe_error, describe_lost_request
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer, restore_response
 
 LARGEST = 16 << 20
@@ -128,7 +128,7 @@ async def stream_answer(
     request: Prepared,
     blocks: AsyncIterator[bytes],
     describe_failure: Callable[[Exception], Unanswered],
-    end: Callable[[Exception | None], None],
+    line: LogLine,
 ) -> AsyncIterator[bytes]:
     """Yield an answer in events. An event describes whatever breaks it off, after the text that was held back.
 
@@ -136,7 +136,7 @@ async def stream_answer(
         request: that is answered.
         blocks: the upstream's bytes.
         describe_failure: makes an error of the connection into one for people.
-        end: called with what broke the answer off, after all else.
+        line: gets what broke the answer off, or that nothing did, after all else.
     """
     is_chat = "messages" in request.original
     answer: ChatAnswer | ResponsesAnswer = ChatAnswer(request.restoring)
@@ -166,7 +166,7 @@ async def stream_answer(
         events.append(format_event(body) if is_chat else format_event({"type": "error", **body}, "error"))
     if events:
         yield b"".join(events)
-    end(failure)
+    line.error = failure
 
 
 def _restore_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -> list[bytes]:

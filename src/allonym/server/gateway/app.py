@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -32,7 +32,7 @@ from allonym.server.gateway.refusal import (
     make_error_response,
 )
 from allonym.server.gateway.settings import Client, Settings, digest_client_key
-from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers
+from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers, join_blocks
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -58,9 +58,9 @@ def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | s
     app = Starlette(
         routes=[
             Route("/healthz", _check_health, methods=["GET"]),
-            Route("/v1/models", gateway.list_models, methods=["GET"]),
-            Route("/v1/models/{name:path}", gateway.list_models, methods=["GET"]),
-            *(Route(f"/v1/{endpoint.path}", gateway.make_route(endpoint), methods=["POST"]) for endpoint in ENDPOINTS),
+            Route("/v1/models", partial(gateway.answer_request, None), methods=["GET"]),
+            Route("/v1/models/{name:path}", partial(gateway.answer_request, None), methods=["GET"]),
+            *(Route(f"/v1/{e.path}", partial(gateway.answer_request, e), methods=["POST"]) for e in ENDPOINTS),
         ],
         lifespan=gateway.manage_lifespan,
         exception_handlers={HTTPException: _refuse_path},
@@ -89,56 +89,52 @@ class Gateway:
     @asynccontextmanager
     async def manage_lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Keep the connections open until the server stops."""
-        async with self._upstream:
+        async with self._upstream.connections:
             try:
                 yield
             finally:
                 self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def list_models(self, request: Request) -> Response:
-        """Answer with the upstream's models, or one of them."""
-        return await _answer_and_log(LogLine("GET /v1/models"), partial(self._answer_models, request))
+    async def answer_request(self, endpoint: Endpoint | None, request: Request) -> Response:
+        """Answer a request with text, or one for the upstream's models (``endpoint`` is None). Any error has the one
+        shape for the client, and no text in the log."""
+        line = LogLine(f"POST /v1/{endpoint.path}" if endpoint is not None else "GET /v1/models")
+        try:
+            if self._settings.loopback and request.url.hostname not in self._hosts:
+                # a page from elsewhere could reach the gateway under another name
+                raise Refusal("this host name is not served; the setting 'hosts' can add it", "", "unknown_host", 421)
+            client = self._find_client(request)
+            line.client = client.name if client is not None else ""
+            if endpoint is None:
+                return await self._list_models(request, client, line)
+            return await self._answer_text(endpoint, request, client, line)
+        except Exception as error:  # such as a mistake of ours
+            line.write(get_status(error), error)
+            return make_error_response(error)
 
-    async def _answer_models(self, request: Request, line: LogLine) -> Response:
-        self._check_host(request)
-        client = self._find_client(request)
-        line.client = client.name if client is not None else ""
+    async def _list_models(self, request: Request, client: Client | None, line: LogLine) -> Response:
+        """Answer with the upstream's models, or one of them."""
         name = request.path_params.get("name", "")
         if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
             raise Refusal("must be the name of a model", "model", "invalid_value")
-        headers = self._upstream.make_headers(_lower_header_names(request), client, stream=False)
+        headers = self._upstream.make_headers(request.headers, client, stream=False)
         path = f"models/{name}" if name else "models"
         answer = await self._upstream.send("GET", path, None, headers, _read_api_version(request))
-        data = await self._upstream.read_body(answer)
-        line.write(answer.status_code)
-        return Response(
-            dump_json(parse_answer(data, answer.status_code)),
-            answer.status_code,
-            get_returned_headers(answer),
-            "application/json",
-        )
+        status, data = answer.status_code, await self._upstream.read_body(answer)
+        line.write(status)
+        content = dump_json(parse_answer(data, status))
+        return Response(content, status, get_returned_headers(answer), "application/json")
 
-    def make_route(self, endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Make the route of an endpoint that takes text."""
-
-        async def answer_request(request: Request) -> Response:
-            return await _answer_and_log(
-                LogLine(f"POST /v1/{endpoint.path}"), partial(self._answer_request, endpoint, request)
-            )
-
-        return answer_request
-
-    async def _answer_request(self, endpoint: Endpoint, request: Request, line: LogLine) -> Response:
-        self._check_host(request)
-        client = self._find_client(request)
-        line.client = client.name if client is not None else ""
+    async def _answer_text(
+        self, endpoint: Endpoint, request: Request, client: Client | None, line: LogLine
+    ) -> Response:
         policy = self._preparer.policies[self._choose_policy(request, client)]
         line.policy = policy.name
         version, scope = _read_api_version(request), self._get_scope(request, client)
         raw = await self._read_body(request)
         prepared = await self._run_in_pool(self._preparer.prepare_request, endpoint, raw, policy, scope)
         line.set_protected_counts(prepared.protected.labels, prepared.milliseconds)
-        headers = self._upstream.make_headers(_lower_header_names(request), client, stream=prepared.stream)
+        headers = self._upstream.make_headers(request.headers, client, stream=prepared.stream)
         answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
         try:
             return await self._make_client_response(answer, prepared, scope, line)
@@ -149,7 +145,7 @@ class Gateway:
         self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
     ) -> Response:
         """Return the client's answer for the upstream's."""
-        has_events = get_media_type(answer) == "text/event-stream"
+        has_events = get_media_type(answer.headers) == "text/event-stream"
         if has_events and prepared.stream and answer.status_code == 200:
             sent = {**get_returned_headers(answer), "Cache-Control": "no-store"}
             return StreamingResponse(self._stream_events(answer, prepared, scope, line), 200, sent, "text/event-stream")
@@ -166,22 +162,19 @@ class Gateway:
     async def _stream_events(
         self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
     ) -> AsyncIterator[bytes]:
-        broken: list[Exception | None] = []
+        line.error = ClientDisconnect()  # until the answer has ended
         try:
-            async for piece in stream_answer(
-                prepared, answer.aiter_bytes(), self._upstream.describe_failure, broken.append
-            ):
+            async for piece in stream_answer(prepared, answer.aiter_bytes(), self._upstream.describe_failure, line):
                 yield piece
         finally:
-            error: Exception | None = broken[0] if broken else ClientDisconnect()
             with CancelScope(shield=True):  # also where the client has gone away
                 await answer.aclose()
                 try:
                     await self._record_restore(prepared, scope, line)
                 except Exception as failure:  # the answer has been sent: only the log can show it
-                    error = failure
+                    line.error = failure
             line.set_restored_counts(prepared.restoring)
-            line.write(200, error)
+            line.write(200, line.error)
 
     async def _record_restore(self, prepared: Prepared, scope: str, line: LogLine) -> None:
         """Write into the vault's audit log that originals were restored."""
@@ -195,32 +188,19 @@ class Gateway:
 
     async def _read_body(self, request: Request) -> bytes:
         most, seconds = int(self._settings.max_body_mb * (1 << 20)), self._settings.body_timeout
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if get_media_type(request.headers) != "application/json":
             raise Refusal("Content-Type must be application/json", "", "unsupported_media_type", 415)
+        too_large = Refusal(f"the body is larger than {self._settings.max_body_mb:g} MiB", "", "too_large", 413)
         length = request.headers.get("content-length", "")
-        size = int(length) if length.isdigit() else 0
-        blocks: list[bytes] = []
+        if length.isdigit() and int(length) > most:
+            raise too_large
         try:
             async with asyncio.timeout(seconds):
-                if size <= most:
-                    size = 0
-                    async for block in request.stream():
-                        blocks.append(block)
-                        size += len(block)
-                        if size > most:
-                            break
+                return await join_blocks(request.stream(), most, too_large)
         except TimeoutError:
             raise Refusal(f"the request did not arrive within {seconds:g} s", "", "too_slow", 408) from None
         except ClientDisconnect:
             raise Refusal("the client went away", "", "gone") from None
-        if size > most:
-            raise Refusal(f"the body is larger than {self._settings.max_body_mb:g} MiB", "", "too_large", 413)
-        return b"".join(blocks)
-
-    def _check_host(self, request: Request) -> None:
-        """Refuse other host names, with which a page from elsewhere could reach the gateway."""
-        if self._settings.loopback and request.url.hostname not in self._hosts:
-            raise Refusal("this host name is not served; the setting 'hosts' can add it", "", "unknown_host", 421)
 
     def _find_client(self, request: Request) -> Client | None:
         """Return the client whose key the request has; None where the settings have no clients."""
@@ -272,19 +252,6 @@ async def _refuse_path(request: Request, error: Exception) -> Response:
     refusal = Refusal(message, "", "not_offered", error.status_code)
     LogLine(f"{request.method} (not offered)").write(error.status_code, refusal)
     return make_error_response(refusal)
-
-
-async def _answer_and_log(line: LogLine, answer: Callable[[LogLine], Coroutine[Any, Any, Response]]) -> Response:
-    """Return the answer. Any error has the one shape for the client, and no text in the log."""
-    try:
-        return await answer(line)
-    except Exception as error:  # such as a mistake of ours
-        line.write(get_status(error), error)
-        return make_error_response(error)
-
-
-def _lower_header_names(request: Request) -> Mapping[str, str]:
-    return {name.lower(): value for name, value in request.headers.items()}
 
 
 def _read_api_version(request: Request) -> str:

@@ -93,6 +93,7 @@ class LogLine:
         self._values: dict[str, object] = {}
         self.client = ""
         self.policy = ""
+        self.error: Exception | None = None
 
     def set_protected_counts(self, labels: Mapping[str, int], milliseconds: float) -> None:
         """Set how many mentions of each label were replaced, and how long that took."""

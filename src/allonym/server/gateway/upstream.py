@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from types import TracebackType
+from collections.abc import AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
 import httpx
@@ -33,7 +32,10 @@ _RETURNED_PREFIXES = ("x-ratelimit-",)
 
 
 class Upstream:
-    """Connections to the upstream.
+    """Requests to the upstream.
+
+    Attributes:
+        connections: to it; the server opens and closes them.
 
     Raises:
         UsageError: an environment variable that the settings name holds no key.
@@ -49,26 +51,18 @@ class Upstream:
             for client in settings.clients
         }
         self._clients = {client.key_sha256 for client in settings.clients}
-        self._http = httpx.AsyncClient(
+        self.connections = httpx.AsyncClient(
             timeout=httpx.Timeout(settings.timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
             follow_redirects=False,
             trust_env=False,
         )
 
-    async def __aenter__(self) -> Upstream:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._http.aclose()
-
     def make_headers(self, received: Mapping[str, str], client: Client | None, *, stream: bool) -> dict[str, str]:
         """Return the headers of a request: of the client's own only those that the API knows.
 
         Args:
-            received: the client's, in lower case.
+            received: the client's.
             client: whose key the request has.
             stream: whether the answer comes in events.
 
@@ -112,8 +106,8 @@ class Upstream:
         """
         url = f"{self._base}/{path}" + (f"?api-version={version}" if version else "")
         try:
-            request = self._http.build_request(method, url, content=body, headers=headers)
-            answer = await self._http.send(request, stream=True)
+            request = self.connections.build_request(method, url, content=body, headers=headers)
+            answer = await self.connections.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self.describe_failure(error) from None
         if answer.is_redirect or answer.is_informational:
@@ -128,19 +122,13 @@ class Upstream:
         Raises:
             Unanswered: it broke off, or is larger than :data:`LARGEST`.
         """
-        blocks: list[bytes] = []
-        size = 0
+        too_large = Unanswered(f"the upstream gave an answer of more than {LARGEST >> 20} MiB")
         try:
-            async for block in answer.aiter_bytes():
-                size += len(block)
-                if size > LARGEST:
-                    raise Unanswered(f"the upstream gave an answer of more than {LARGEST >> 20} MiB")
-                blocks.append(block)
+            return await join_blocks(answer.aiter_bytes(), LARGEST, too_large)
         except httpx.HTTPError as error:
             raise self.describe_failure(error) from None
         finally:
             await answer.aclose()
-        return b"".join(blocks)
 
     def describe_failure(self, error: Exception) -> Unanswered:
         """Return the error for a connection that failed; httpx's own message may quote the request."""
@@ -162,10 +150,19 @@ def get_returned_headers(answer: httpx.Response) -> dict[str, str]:
     }
 
 
-def get_media_type(answer: httpx.Response) -> str:
-    """Return the media type of an answer, without parameters."""
-    kind: str = answer.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
+async def join_blocks(blocks: AsyncIterator[bytes], most: int, too_large: Exception) -> bytes:
+    """Return the bytes of all blocks; raise ``too_large`` as soon as they are more than ``most``."""
+    body = bytearray()
+    async for block in blocks:
+        body += block
+        if len(body) > most:
+            raise too_large
+    return bytes(body)
+
+
+def get_media_type(headers: Mapping[str, str]) -> str:
+    """Return the media type that headers name, without parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _read_key_variable(variable: str, where: str) -> str:
