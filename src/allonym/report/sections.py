@@ -22,13 +22,8 @@ from allonym.report.values import (
     Plain,
     Source,
     Template,
-    fill_template,
-    get_nested_value,
-    has_estimate,
-    has_value,
+    Values,
     read_cell,
-    read_estimate,
-    read_rows,
 )
 
 RowMark = Literal["", "frontier", "chosen"]
@@ -63,12 +58,12 @@ def _parse_field(line: str) -> Field:
     return Field(name, source, kind or "text", int(digits) if digits else None, note, when)  # type: ignore[arg-type]
 
 
-def select_fields(table: str, result: Plain, texts: bool = False) -> tuple[Field, ...]:
+def select_fields(table: str, result: Values, texts: bool = False) -> tuple[Field, ...]:
     """Select the fields that have something to show."""
 
     def is_shown(condition: str) -> bool:
         path = condition.removeprefix("texts ")
-        return not path or ((texts or path == condition) and has_value(result, path))
+        return not path or ((texts or path == condition) and result.has_value(path))
 
     return tuple(f for f in parse_fields(table) if is_shown(f.when))
 
@@ -86,11 +81,11 @@ class Part(ABC):
     texts: bool = False
 
     @abstractmethod
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """Return the part's block; ``texts`` says whether words of documents may show."""
 
 
-Parts = tuple[Part | Callable[[Plain], Iterable[page.Block]], ...]
+Parts = tuple[Part | Callable[[Any], Iterable[page.Block]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +95,9 @@ class Paragraph(Part):
     text: Template
     tone: Literal["", "lead", "muted"] = ""
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """See the base class."""
-        return page.Text(fill_template(self.text, result), self.tone)
+        return page.Text(result.fill_template(self.text), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +107,9 @@ class Warn(Part):
     text: Template
     tone: Literal["note", "warning", "sensitive"] = "note"
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """See the base class."""
-        return page.Notice(fill_template(self.text, result), self.tone)
+        return page.Notice(result.fill_template(self.text), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +120,16 @@ class KeyFigures(Part):
     """
 
     fields: str
-    tones: Mapping[str, Callable[[Plain], page.Tone]] = field(default_factory=dict)
+    tones: Mapping[str, Callable[[Values], page.Tone]] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """See the base class."""
         figures = []
         for f in select_fields(self.fields, result, texts):
             tone = self.tones[f.name](result) if f.name in self.tones else ""
             before = read_cell(result, self.before[f.name]) if f.name in self.before else None
-            label, note = fill_template(f.name, result), fill_template(f.note, result)
+            label, note = result.fill_template(f.name), result.fill_template(f.note)
             figures.append(page.Figure(label, read_cell(result, f.source), note, f.kind, f.digits, tone, before))
         return page.Figures(tuple(figures))
 
@@ -144,31 +139,31 @@ class ValueTable(Part):
     """A table with a row for each row of the result; title, names of columns and notes are templates.
 
     Attributes:
-        rows: where the rows are.
+        rows: where the rows are, or paths of values with their names.
         fields: the columns; their sources are paths in a row.
         shown: how many rows show at first; 0: all.
         mark: sets rows apart.
     """
 
     title: Template
-    rows: Source
+    rows: Source | Mapping[str, str]
     fields: Template
     note: Template = ""
     shown: int = 0
     mark: Callable[[Any], RowMark] = lambda row: ""
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Table:
+    def draw(self, result: Values, texts: bool = False) -> page.Table:
         """See the base class."""
         table = self.fields if isinstance(self.fields, str) else self.fields(result)
         fields = select_fields(table, result, texts)
         columns = tuple(
-            page.Column(fill_template(f.name, result), f.kind, f.digits, fill_template(f.note, result)) for f in fields
+            page.Column(result.fill_template(f.name), f.kind, f.digits, result.fill_template(f.note)) for f in fields
         )
         body = (
-            page.Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in read_rows(result, self.rows)
+            page.Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in result.list_rows(self.rows)
         )
         return page.Table(
-            fill_template(self.title, result), columns, tuple(body), fill_template(self.note, result), self.shown
+            result.fill_template(self.title), columns, tuple(body), result.fill_template(self.note), self.shown
         )
 
 
@@ -192,18 +187,14 @@ class BarChart(Part):
     note: str = ""
     guides: tuple[tuple[str, float], ...] = ()
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Bars:
+    def draw(self, result: Values, texts: bool = False) -> page.Bars:
         """See the base class."""
         groups = []
         fields = select_fields(self.bars, result, texts)
-        for row in read_rows(result, self.rows):
-            bars = tuple(
-                page.Bar(f.name, read_estimate(get_nested_value(row, f.source)), f.digits or 0) for f in fields
-            )
-            reference = get_nested_value(row, self.reference) if self.reference else None
-            value = read_estimate(reference).value if has_estimate(reference) else None
-            groups.append(page.Group(str(get_nested_value(row, "name") or ""), bars, value))
-        title = fill_template(self.title, result)
+        for row in result.list_rows(self.rows):
+            bars = tuple(page.Bar(f.name, row.get_estimate(f.source), f.digits or 0) for f in fields)
+            groups.append(page.Group(str(row.get("name") or ""), bars, row.find_number(self.reference)))
+        title = result.fill_template(self.title)
         return page.Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
 
 
@@ -215,10 +206,10 @@ class Folded(Part):
     parts: Parts
     below: str = ""
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """See the base class."""
-        values = get_nested_value(result, self.below) if self.below else result
-        return page.Details(fill_template(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
+        values = result.get_part(self.below) if self.below else result
+        return page.Details(result.fill_template(self.title), tuple(draw_parts(self.parts, values, texts=texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +218,7 @@ class SideBySide(Part):
 
     parts: Parts
 
-    def draw(self, result: Plain, texts: bool = False) -> page.Block:
+    def draw(self, result: Values, texts: bool = False) -> page.Block:
         """See the base class."""
         return page.Beside(tuple(draw_parts(self.parts, result, texts=texts)))
 
@@ -248,7 +239,7 @@ class SectionSpec:
     anchor: Template
     needs: Source
     parts: Parts
-    derive: Callable[[Plain], Plain] = lambda result: {}
+    derive: Callable[[Any], Plain] = lambda result: {}
 
     def __call__(self, result: Plain, *, texts: bool = False) -> page.Section | None:
         """Draw the section; None where the result has nothing to show.
@@ -257,17 +248,18 @@ class SectionSpec:
             result: plain values, as the ``to_dict()`` of the measure's result returns them.
             texts: whether words of documents may show, where the values hold them.
         """
-        if not has_value(result, self.needs):
+        values = result if isinstance(result, Values) else Values(result)
+        if not values.has_value(self.needs):
             return None
-        result = {**result, **self.derive(result)}
-        blocks = tuple(draw_parts(self.parts, result, texts=texts))
-        return page.Section(fill_template(self.title, result), blocks, fill_template(self.anchor, result))
+        values = type(values)({**values, **self.derive(values)})
+        blocks = tuple(draw_parts(self.parts, values, texts=texts))
+        return page.Section(values.fill_template(self.title), blocks, values.fill_template(self.anchor))
 
 
-def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[page.Block]:
+def draw_parts(parts: Parts, result: Values, *, texts: bool = False) -> Iterator[page.Block]:
     """Yield the blocks of parts that have something to show."""
     for part in parts:
         if not isinstance(part, Part):
             yield from part(result)
-        elif (texts or not part.texts) and (not part.when or has_value(result, part.when)):
+        elif (texts or not part.texts) and (not part.when or result.has_value(part.when)):
             yield part.draw(result, texts)

@@ -27,6 +27,55 @@ _KINDS = {"number", "count", "share", "p", "power"}
 _FORMS = {"s": ("", "s"), "was": ("was", "were")}
 
 
+class Values(dict[str, Any]):
+    """A result, or a part or a row of it, as plain values. Any part of a path may be missing."""
+
+    def get_value(self, source: Source) -> Any:
+        """Return the value at a source; None where any part of the path is missing."""
+        return get_nested_value(self, source)
+
+    def get_part(self, path: str) -> Values:
+        """Return the mapping at a path; empty where it is missing."""
+        value = get_nested_value(self, path)
+        return Values(value if isinstance(value, Mapping) else {})
+
+    def get_estimate(self, path: str) -> Estimate:
+        """Return the estimate at a path: see :func:`read_estimate`."""
+        return read_estimate(get_nested_value(self, path))
+
+    def find_number(self, path: str) -> float | None:
+        """Return the value of the estimate at a path; None where there is none."""
+        return self.get_estimate(path).value if self.has_estimate(path) else None
+
+    def has_estimate(self, path: str) -> bool:
+        """Whether there is an estimate at a path."""
+        return has_estimate(get_nested_value(self, path))
+
+    def has_value(self, source: Source) -> bool:
+        """Whether there is a value: an estimate that is a number, a mapping or sequence with members, text, not 0."""
+        value = get_nested_value(self, source)
+        return has_estimate(value) if isinstance(value, Mapping) and not _has_members(value) else bool(value)
+
+    def fill_template(self, template: Template) -> str:
+        """Put values into a template: ``{total.mean:share.1}`` is the share under that path with one decimal.
+
+        A format is a kind of number with decimals where they are fixed, one of Python's own, or ``s`` or ``was``: the
+        singular or plural ending or verb. Missing values are empty, or 0 where Python formats them.
+        """
+        return _Filler().vformat(template, (), {"": self}) if isinstance(template, str) else template(self)
+
+    def list_rows(self, source: Source | Mapping[str, str]) -> list[Any]:
+        """List the rows at a source, mappings as values. For a mapping, each item is a row: its key as ``name``, with
+        the members of its value, or with a value that has none as ``value``. Instead of a source, paths with names may
+        be given: each is a row with ``name`` and ``value``."""
+        if isinstance(source, Mapping):
+            return [Values(name=name, value=self.get_value(path)) for path, name in source.items()]
+        rows = get_nested_value(self, source) or ()
+        if isinstance(rows, Mapping):
+            rows = ({"name": key, **(row if _has_members(row) else {"value": row})} for key, row in rows.items())
+        return [Values(row) if isinstance(row, Mapping) else row for row in rows]
+
+
 def get_nested_value(result: Any, source: Source) -> Any:
     """Return the value at a source; None where any part of the path is missing. Digits in a path index sequences."""
     if not isinstance(source, str):
@@ -41,15 +90,6 @@ def get_nested_value(result: Any, source: Source) -> Any:
     return result
 
 
-def read_rows(result: Any, source: Source) -> list[Any]:
-    """Return a list of rows. For a mapping, each item is a row: its key as ``name``, with the members of its value,
-    or with a value that has none as ``value``."""
-    value = get_nested_value(result, source)
-    if isinstance(value, Mapping):
-        return [{"name": key, **(item if _has_members(item) else {"value": item})} for key, item in value.items()]
-    return list(value or ())
-
-
 def read_cell(result: Any, source: Source) -> Cell:
     """Return a value as a table or key figure shows it; a mapping is an estimate."""
     value = get_nested_value(result, source)
@@ -58,18 +98,6 @@ def read_cell(result: Any, source: Source) -> Cell:
     if isinstance(value, (list, tuple)):
         return ", ".join(str(item) for item in value)
     return value  # type: ignore[no-any-return]
-
-
-def has_value(result: Any, source: Source) -> bool:
-    """Whether there is a value: an estimate that is a number, a mapping or sequence with members, text, not 0."""
-    value = get_nested_value(result, source)
-    return has_estimate(value) if isinstance(value, Mapping) and not _has_members(value) else bool(value)
-
-
-def read_mapping(result: Plain, path: str) -> Plain:
-    """Return a mapping; empty where it is missing."""
-    value = get_nested_value(result, path)
-    return value if isinstance(value, Mapping) else {}
 
 
 def read_estimate(value: object) -> Estimate:
@@ -93,15 +121,6 @@ def has_estimate(value: object) -> bool:
 def get_missing_reason(value: object) -> str:
     """Return why an estimate has no value, as its method says."""
     return read_estimate(value).method.removeprefix("none: ")
-
-
-def fill_template(template: Template, result: Any) -> str:
-    """Put values into a template: ``{total.mean:share.1}`` is the share under that path with one decimal.
-
-    A format is a kind of number with decimals where they are fixed, one of Python's own, or ``s`` or ``was``: the
-    singular or plural ending or verb. Missing values are empty, or 0 where Python formats them.
-    """
-    return _Filler().vformat(template, (), {"": result}) if isinstance(template, str) else template(result)
 
 
 class _Filler(Formatter):

@@ -17,7 +17,7 @@ from allonym.report.charts import get_point_value
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Facts, Group, Kind, Multiples, Page, Point, Series, Tabs
 from allonym.report.swap import swap_page
-from allonym.report.values import Plain, format_cell, has_estimate, read_estimate, read_mapping
+from allonym.report.values import Plain, Values, format_cell
 from allonym.serial import to_plain
 from allonym.stats import Estimate
 
@@ -102,14 +102,14 @@ def vega(result: Result | Plain | Page) -> dict[str, Plot]:
     """
     if isinstance(result, Page):
         return dict(_name_plots(result))
-    values: Plain = result if isinstance(result, Mapping) else _get_plain_values(result)
-    values = next(({"measures": {name: values}} for key, name in _ALONE.items() if key in values), values)
+    values = Values(result if isinstance(result, Mapping) else _get_plain_values(result))
+    values = next((Values(measures={name: values}) for key, name in _ALONE.items() if key in values), values)
     for key, page in _PAGES.items():
         if key in values:
             plots = dict(_name_plots(page(values)))
             if key == "versions":
                 return dict(zip(("versions",), plots.values(), strict=False))
-            bars = _make_recall_bars(read_mapping(read_mapping(values, "measures"), "detection"))
+            bars = _make_recall_bars(values.get_part("measures.detection"))
             return plots | ({"recall": _make_plot(_specify_bars(bars), bars.title)} if bars is not None else {})
     raise UsageError(f"these are values of no swap, evaluation or comparison: none of {', '.join(_PAGES)} is there")
 
@@ -252,16 +252,16 @@ def _specify_bars(bars: Bars) -> dict[str, Any]:
     return {"width": 480, "data": {"values": rows}, "layer": layers}
 
 
-def _make_recall_bars(detection: Plain) -> Bars | None:
+def _make_recall_bars(detection: Values) -> Bars | None:
     """Return bars of the entities found, by label, the most frequent first."""
-    labels = read_mapping(detection, "levels.entity.labels")
-    scored = [(name, s) for name, s in labels.items() if has_estimate(s.get("recall")) and s.get("gold")]
+    labels = detection.list_rows("levels.entity.labels")
+    scored = [label for label in labels if label.has_estimate("recall") and label.get("gold")]
     if not scored:
         return None
-    scored.sort(key=lambda pair: (-int(pair[1]["gold"]), pair[0]))
+    scored.sort(key=lambda label: (-int(label["gold"]), label["name"]))
     groups = tuple(
-        Group(name, (Bar("entities found", read_estimate(s["recall"]), 0, (("gold", int(s["gold"])),)),))
-        for name, s in scored
+        Group(s["name"], (Bar("entities found", s.get_estimate("recall"), 0, (("gold", int(s["gold"])),)),))
+        for s in scored
     )
     return Bars("Recall by label", Axis("Share of the entities that were found", "share", 0, 1), groups)
 

@@ -8,6 +8,7 @@ from allonym import report
 from allonym.evaluate.measures import MEASURES
 from allonym.report.evaluate.page import SECTIONS, choose_headline_tone
 from allonym.report.page import Bars, Chart, Figures, Multiples, Notice, Table, Text
+from allonym.report.values import Values
 
 
 def number(value, low=None, high=None, n=100):
@@ -43,6 +44,10 @@ def lead(page):
     return next(b.text for b in page.lead if isinstance(b, Text))
 
 
+def tone_of(result, row):
+    return choose_headline_tone(Values(row), Values(result))
+
+
 def test_an_intruder_above_chance_speaks_against_sharing():
     page = report.evaluation_page(told())
     assert "They are not safe to share" in lead(page)
@@ -65,14 +70,14 @@ def test_an_intruder_above_chance_speaks_against_sharing():
 )
 def test_the_verdict_follows_the_interval(linked, tone, said):
     result = told(linked)
-    assert choose_headline_tone(result["headlines"][0], result) == tone
+    assert tone_of(result, result["headlines"][0]) == tone
     assert said in lead(report.evaluation_page(result))
 
 
 def test_a_wide_interval_beside_a_high_chance_is_open_and_not_safe():
     result = told((0.8, 0.49, 0.94))
     result["headlines"][0]["chance"] = number(0.6)
-    assert choose_headline_tone(result["headlines"][0], result) == "warn"
+    assert tone_of(result, result["headlines"][0]) == "warn"
     assert "too few texts" in lead(report.evaluation_page(result))
 
 
@@ -82,11 +87,11 @@ def test_a_group_that_is_found_is_not_hidden_by_the_others():
         {"name": "many", "after": number(0.1, n=980), "chance": number(0.1)},
     ]
     result = told((0.11, 0.09, 0.13), measures={"linkage": {"groups": groups}})
-    assert choose_headline_tone(result["headlines"][0], result) == "bad"
+    assert tone_of(result, result["headlines"][0]) == "bad"
     said = lead(report.evaluation_page(result))
     assert "not safe to share" in said and "more in the group few." in said
     groups[0]["after"] = number(0.2, n=20)
-    assert choose_headline_tone(result["headlines"][0], result) == "good"
+    assert tone_of(result, result["headlines"][0]) == "good"
 
 
 def test_one_who_has_other_released_texts_counts_too():
@@ -131,7 +136,7 @@ def test_left_overs_and_missed_mentions_are_told():
         line("missed", number(0.25), measure="detection"),
     ]
     result["measures"] = {"residual": {"total": total}}
-    assert choose_headline_tone(result["headlines"][-2], result) == "warn"
+    assert tone_of(result, result["headlines"][-2]) == "warn"
     page = report.evaluation_page(result)
     assert "more left-overs than P2's limit" in lead(page)
     assert "Of what people marked, 25.0\u00a0% still stands" in lead(page)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from allonym.report.page import Axis, Block, Matrix, Notice, Square, Tabs, Tag, Text, Tone
 from allonym.report.sections import BarChart, Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, format_number, get_nested_value, read_estimate, read_mapping, read_rows
+from allonym.report.values import Plain, Values, format_number
 
 LEVELS = {
     "token": ("Words", "Word by word; punctuation marks do not count."),
@@ -30,11 +30,11 @@ _AVERAGES = {
     "any": "whatever the type",
 }
 _AGREEMENT = {
-    "alpha": "Krippendorff's alpha, words and labels",
-    "mask": "Krippendorff's alpha, marked or not",
-    "kappa": "Cohen's kappa, mean over the pairs",
-    "strict": "F1 of spans, same borders and label",
-    "overlap": "F1 of spans, overlap and same label",
+    "agreement.alpha": "Krippendorff's alpha, words and labels",
+    "agreement.mask": "Krippendorff's alpha, marked or not",
+    "agreement.kappa": "Cohen's kappa, mean over the pairs",
+    "agreement.strict": "F1 of spans, same borders and label",
+    "agreement.overlap": "F1 of spans, overlap and same label",
 }
 _SCORES = """
     Label     | name
@@ -86,24 +86,24 @@ _ENTITIES = {
 }
 
 
-def _derive_values(result: Plain) -> Plain:
-    typed, tab = result.get("typed"), read_mapping(result, "tab")
-    recall = read_mapping(tab, "recall")
+def _derive_values(result: Values) -> Plain:
+    typed, tab = result.get("typed"), result.get_part("tab")
+    recall = tab.get_part("recall")
     return {
-        "f1": get_nested_value(result, f"levels.strict.{'micro' if typed else 'any'}.f1"),
+        "f1": result.get_value(f"levels.strict.{'micro' if typed else 'any'}.f1"),
         "meaning": "borders and label right" if typed else "borders right; the findings have no types",
         "kinds": _KINDS.get(str(tab.get("kinds"))),
         "entities": _ENTITIES.get(str(tab.get("entities"))),
-        "recall": recall and [{**read_mapping(recall, name), "name": name} for name in ("direct", "quasi", "all")],
+        "recall": recall and [{**recall.get_part(name), "name": name} for name in ("direct", "quasi", "all")],
     }
 
 
-def _colour_leak(result: Plain, path: str) -> Tone:
-    value = read_estimate(get_nested_value(result, path)).value
+def _colour_leak(result: Values, path: str) -> Tone:
+    value = result.get_estimate(path).value
     return "" if value != value else "good" if value <= 0.02 else "warn" if value <= 0.1 else "bad"
 
 
-def _draw_notices(result: Plain) -> Iterator[Block]:
+def _draw_notices(result: Values) -> Iterator[Block]:
     if not result.get("typed"):
         yield Notice("Some findings have no type, so precision, F1 and confusion are given whatever the type.")
     beyond = (
@@ -116,43 +116,45 @@ def _draw_notices(result: Plain) -> Iterator[Block]:
         ("unmapped", "The gold has labels that the taxonomy does not know: only findings of the same name fit them."),
         ("left_out", "Gold spans that do not count: the label map or the annotators leave them out."),
     ):
-        if counts := read_mapping(result, name):
+        if counts := result.get_part(name):
             order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             yield Notice(text, "note", tuple(f"{label}: {count:,}" for label, count in order))
 
 
-def _draw_scores(result: Plain) -> Iterator[Block]:
+def _draw_scores(result: Values) -> Iterator[Block]:
     options = []
     for level, (name, meaning) in LEVELS.items():
-        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(read_mapping(result, f"levels.{level}"))
+        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(result.get_part(f"levels.{level}"))
         options.append((name, (Text(meaning, "muted"), table)))
     yield Tabs("Precision, recall and F1", tuple(options), 1)
 
 
-def _list_scores(level: Plain) -> list[Plain]:
-    return [*read_rows(level, "labels"), *_list_averages(level, _AVERAGES)]
+def _list_scores(level: Values) -> list[Plain]:
+    return [*level.list_rows("labels"), *_list_averages(level, _AVERAGES)]
 
 
-def _list_leaks(result: Plain) -> list[Plain]:
+def _list_leaks(result: Values) -> list[Plain]:
     averages = {"mean": "mean of the types", "all": "all mentions"}
-    return [*read_rows(result, "leaks.types"), *_list_averages(read_mapping(result, "leaks"), averages)]
+    return [*result.list_rows("leaks.types"), *_list_averages(result.get_part("leaks"), averages)]
 
 
-def _list_averages(values: Plain, names: Plain) -> list[Plain]:
-    return [{**read_mapping(values, key), "name": name, "average": True} for key, name in names.items()]
+def _list_averages(values: Values, names: Mapping[str, str]) -> list[Plain]:
+    return [{**values.get_part(key), "name": name, "average": True} for key, name in names.items()]
 
 
-def _mark_average(row: Plain) -> RowMark:
+def _mark_average(row: Values) -> RowMark:
     return "frontier" if row.get("average") else ""
 
 
-def _draw_confusion(result: Plain) -> Iterator[Block]:
-    if matrices := read_mapping(result, "confusion"):
-        options = ((name, (_draw_matrix(matrices[unit], unit),)) for unit, name in UNITS.items() if unit in matrices)
+def _draw_confusion(result: Values) -> Iterator[Block]:
+    if matrices := result.get_part("confusion"):
+        options = (
+            (name, (_draw_matrix(matrices.get_part(unit), unit),)) for unit, name in UNITS.items() if unit in matrices
+        )
         yield Tabs("What was taken for what", tuple(options))
 
 
-def _draw_matrix(matrix: Plain, unit: str) -> Matrix:
+def _draw_matrix(matrix: Values, unit: str) -> Matrix:
     names, columns = [str(r) for r in matrix.get("rows") or ()], [str(c) for c in matrix.get("columns") or ()]
     counts: Sequence[Sequence[int]] = matrix.get("counts") or ()
     # Classes as in the rows, so that what is right lies on the diagonal; then none, then what only findings have.
@@ -174,10 +176,6 @@ def _draw_matrix(matrix: Plain, unit: str) -> Matrix:
     if len(columns) > _WIDEST:
         note += f" {_WIDEST} of {len(columns)} columns are shown."
     return Matrix("", tuple(columns[c] for c in shown), tuple(body), "gold \\ found", "count", None, note)
-
-
-def _list_agreement(result: Plain) -> list[Plain]:
-    return [{"name": name, "value": get_nested_value(result, f"agreement.{key}")} for key, name in _AGREEMENT.items()]
 
 
 detection_section = SectionSpec(
@@ -218,7 +216,7 @@ detection_section = SectionSpec(
             (
                 ValueTable(
                     "",
-                    _list_agreement,
+                    _AGREEMENT,
                     "Measure | name \n Value | value | number.3",
                     "1 is full agreement. Kappa and alpha are 0 where annotators agree no more than by chance.",
                 ),
@@ -278,42 +276,42 @@ _READING = (
 )
 
 
-def _make_count_colour(path: str) -> Callable[[Plain], Tone]:
-    return lambda result: "bad" if get_nested_value(result, path) else "good"
+def _make_count_colour(path: str) -> Callable[[Values], Tone]:
+    return lambda result: "bad" if result.get_value(path) else "good"
 
 
-def _list_label_leaks(result: Plain) -> list[Plain]:
+def _list_label_leaks(result: Values) -> list[Plain]:
     lines = [
-        *read_rows(result, "labels"),
-        read_mapping(result, "direct"),
-        {**read_mapping(result, "all"), "total": True},
+        *result.list_rows("labels"),
+        result.get_part("direct"),
+        {**result.get_part("all"), "total": True},
     ]
     return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
 
 
-def _mark_total(row: Plain) -> RowMark:
+def _mark_total(row: Values) -> RowMark:
     return "chosen" if row.get("total") else ""
 
 
-def _list_leak_forms(result: Plain) -> list[Plain]:
-    counts = read_mapping(result, "all.kinds")
+def _list_leak_forms(result: Values) -> list[Plain]:
+    counts = result.get_part("all.kinds")
     return [{"name": name, "count": counts[form]} for form, name in _FORMS.items() if counts.get(form)]
 
 
-def _list_leak_places(result: Plain) -> list[Plain]:
+def _list_leak_places(result: Values) -> list[Plain]:
     return [
         {**row, "form": _FORMS.get(str(row.get("kind")), ""), "tag": _tag_leak(row)}
-        for row in read_rows(result, "places")
+        for row in result.list_rows("places")
     ]
 
 
-def _tag_leak(row: Plain) -> Tag:
+def _tag_leak(row: Values) -> Tag:
     is_separate = row.get("common") or row.get("kind") == "initials"
     return Tag("counted apart", "muted") if is_separate else Tag("leak", "bad")
 
 
-def _describe_unlisted_leaks(result: Plain) -> str:
-    more = int(result.get("found") or 0) - len(read_rows(result, "places"))
+def _describe_unlisted_leaks(result: Values) -> str:
+    more = int(result.get("found") or 0) - len(result.list_rows("places"))
     return f"{more:,} more are not listed." if more > 0 else ""
 
 
@@ -330,7 +328,7 @@ generations_section = SectionSpec(
                 "With one that identifies alone": _make_count_colour("direct.occurrences"),
             },
         ),
-        Warn(_NONE, when=lambda result: not get_nested_value(result, "all.occurrences")),
+        Warn(_NONE, when=lambda result: not result.get_value("all.occurrences")),
         ValueTable("By label", _list_label_leaks, _LABELS, shown=_SHOWN, mark=_mark_total),
         ValueTable(
             "In which form",

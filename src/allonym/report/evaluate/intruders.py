@@ -18,16 +18,7 @@ from allonym.report.sections import (
     Warn,
     draw_parts,
 )
-from allonym.report.values import (
-    Plain,
-    format_number,
-    get_missing_reason,
-    get_nested_value,
-    has_estimate,
-    read_estimate,
-    read_mapping,
-    read_rows,
-)
+from allonym.report.values import Plain, Values, format_number, get_missing_reason
 
 _RATES = """
     Texts      | texts      | count
@@ -51,21 +42,21 @@ _ATTRIBUTES_LEAD = (
 )
 
 
-def _list_groups(result: Plain) -> list[Plain]:
-    return [{**group, "name": str(group.get("name") or "no group")} for group in read_rows(result, "groups")]
+def _list_groups(result: Values) -> list[Plain]:
+    return [{**group, "name": str(group.get("name") or "no group")} for group in result.list_rows("groups")]
 
 
-def _list_groups_and_all(result: Plain) -> list[Plain]:
-    return [*_list_groups(result), {**read_mapping(result, "all"), "name": "all texts"}]
+def _list_groups_and_all(result: Values) -> list[Plain]:
+    return [*_list_groups(result), {**result.get_part("all"), "name": "all texts"}]
 
 
-def _list_ranks(result: Plain) -> list[Plain]:
+def _list_ranks(result: Values) -> list[Plain]:
     names = {"1": "first"}
-    return [{**row, "name": names.get(row["name"], f"first {row['name']}")} for row in read_rows(result, "ranks")]
+    return [{**row, "name": names.get(row["name"], f"first {row['name']}")} for row in result.list_rows("ranks")]
 
 
-def _list_attributes(result: Plain) -> list[Plain]:
-    lines = [*read_rows(result, "attributes"), *filter(None, [read_mapping(result, "all")])]
+def _list_attributes(result: Values) -> list[Plain]:
+    lines = [*result.list_rows("attributes"), *filter(None, [result.get_part("all")])]
     return [{**row, "name": str(row.get("attribute") or "all")} for row in lines]
 
 
@@ -141,7 +132,7 @@ _TERMS = """
 """
 
 
-def _write_lead(result: Plain) -> str:
+def _write_lead(result: Values) -> str:
     source = (
         f"other people's {_KNOWS.get(str(result.get('knows')), 'texts')} about the same subjects; it never learns from "
         "a text that it judges, nor from a copy"
@@ -156,22 +147,22 @@ def _write_lead(result: Plain) -> str:
     )
 
 
-def _list_linkage_groups(result: Plain) -> list[Plain]:
-    groups = [*read_rows(result, "groups"), read_mapping(result, "all")]
-    return [{**group, "name": str(group.get("name") or "all texts")} for group in groups]
+def _list_linkage_groups(result: Values) -> list[Values]:
+    groups = [*result.list_rows("groups"), result.get_part("all")]
+    return [Values({**group, "name": str(group.get("name") or "all texts")}) for group in groups]
 
 
-def _write_rate_fields(result: Plain) -> str:
-    ks = sorted({int(k) for group in _list_linkage_groups(result) for k in read_mapping(group, "top")} - {1})
+def _write_rate_fields(result: Values) -> str:
+    ks = sorted({int(k) for group in _list_linkage_groups(result) for k in group.get_part("top")} - {1})
     return _LINKAGE_RATES + "".join(_TOP.format(k=k) for k in ks) + _RANKS
 
 
-def _has_linkage_result(result: Plain) -> bool:
-    return has_estimate(get_nested_value(result, "all.after"))
+def _has_linkage_result(result: Values) -> bool:
+    return result.has_estimate("all.after")
 
 
-def _draw_rank_curve(result: Plain) -> Iterator[Block]:
-    curve = read_rows(result, "all.curve")
+def _draw_rank_curve(result: Values) -> Iterator[Block]:
+    curve = result.list_rows("all.curve")
     if len(curve) < 2 or not _has_linkage_result(result):
         return
     series = []
@@ -179,9 +170,9 @@ def _draw_rank_curve(result: Plain) -> Iterator[Block]:
         points = (
             Point(
                 float(p["k"]),
-                read_estimate(p.get(name)).value,
+                p.get_estimate(name).value,
                 f"first {p['k']}",
-                ((name, read_estimate(p.get(name))),),
+                ((name, p.get_estimate(name)),),
             )
             for p in curve
         )
@@ -198,16 +189,16 @@ def _draw_rank_curve(result: Plain) -> Iterator[Block]:
     )
 
 
-def _list_terms(result: Plain) -> list[Plain]:
+def _list_terms(result: Values) -> list[Plain]:
     lists = ("found", "missed")
     return [
         {**row, **{name: [term for term, _ in row.get(name) or ()] for name in lists}}
-        for row in read_rows(result, "terms")
+        for row in result.list_rows("terms")
     ]
 
 
-def _explain_missing_linkage(result: Plain) -> str:
-    return get_missing_reason(get_nested_value(result, "all.after")).capitalize() + "."
+def _explain_missing_linkage(result: Values) -> str:
+    return get_missing_reason(result.get_value("all.after")).capitalize() + "."
 
 
 linkage_section = SectionSpec(
@@ -280,20 +271,20 @@ _TRUTH_NOTE = (
 _SENSITIVE = "The following words are from what people wrote, and may identify somebody."
 
 
-def _are_judges_people(result: Plain) -> bool:
-    return bool(get_nested_value(result, "results.intruder") == "people")
+def _are_judges_people(result: Values) -> bool:
+    return bool(result.get_value("results.intruder") == "people")
 
 
-def _draw_results(result: Plain) -> Iterator[Block]:
-    yield from draw_parts((*RATES, SUBJECTS), read_mapping(result, "results"))
+def _draw_results(result: Values) -> Iterator[Block]:
+    yield from draw_parts((*RATES, SUBJECTS), result.get_part("results"))
 
 
-def _count_claims(result: Plain) -> int:
-    return sum(int(count) for count in read_mapping(result, "claims").values())
+def _count_claims(result: Values) -> int:
+    return sum(int(count) for count in result.get_part("claims").values())
 
 
-def _draw_claims(result: Plain) -> Iterator[Block]:
-    claims, total = read_mapping(result, "claims"), _count_claims(result)
+def _draw_claims(result: Values) -> Iterator[Block]:
+    claims, total = result.get_part("claims"), _count_claims(result)
 
     def draw_line(name: str) -> tuple[Square, ...]:
         counts = (int(claims.get(f"{name}_{truth}") or 0) for truth in ("right", "wrong"))
@@ -303,11 +294,7 @@ def _draw_claims(result: Plain) -> Iterator[Block]:
     yield Matrix("What judges said of themselves", ("found", "not found"), lines, "judgements", "count")
 
 
-def _list_truth_rates(result: Plain) -> list[Plain]:
-    return [{"name": name, "value": result.get(key)} for key, name in _TRUTH.items()]
-
-
-def _list_people_terms(result: Plain) -> list[Plain]:
+def _list_people_terms(result: Values) -> list[Plain]:
     return [{"name": name, "terms": [term for term, _ in pairs]} for name, pairs in result.items()]
 
 
@@ -325,7 +312,7 @@ people_section = SectionSpec(
         SideBySide(
             (
                 _draw_claims,
-                ValueTable("Said and true", _list_truth_rates, "What | name \n Value | value | number.3", _TRUTH_NOTE),
+                ValueTable("Said and true", _TRUTH, "What | name \n Value | value | number.3", _TRUTH_NOTE),
             ),
             when=_count_claims,
         ),
@@ -355,7 +342,7 @@ people_section = SectionSpec(
 )
 
 
-def _colour_identified(result: Plain) -> Tone:
+def _colour_identified(result: Values) -> Tone:
     achieved = result.get("achieved")
     return "good" if achieved else "bad" if achieved is False else ""
 
@@ -388,7 +375,7 @@ red_team_section = SectionSpec(
         Paragraph(_LEAD, "lead"),
         KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": _colour_identified}),
         Warn(_OPEN, "warning", when="open"),
-        ValueTable("By stratum", lambda r: [*read_rows(r, "strata"), read_mapping(r, "total")], _STRATA, when="strata"),
+        ValueTable("By stratum", lambda r: [*r.list_rows("strata"), r.get_part("total")], _STRATA, when="strata"),
         ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),
         KeyFigures(_AGREEMENT, when="twice"),
         Paragraph(_READING, "muted"),

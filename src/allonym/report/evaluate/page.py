@@ -18,15 +18,13 @@ from allonym.report.sections import SectionSpec
 from allonym.report.values import (
     NOTHING,
     Plain,
+    Values,
     flatten_settings,
     format_cell,
     format_number,
     format_seconds,
-    get_nested_value,
     has_estimate,
     read_estimate,
-    read_mapping,
-    read_rows,
 )
 from allonym.stats import Estimate
 
@@ -51,8 +49,9 @@ def evaluation_page(result: Plain, *, texts: bool = False) -> page.Page:
         result: plain values, as ``Evaluation.to_dict()`` gives them; parts that are missing are left out.
         texts: whether words of the texts may show, where the values hold them.
     """
-    sections = [*_draw_measures(result, texts), draw_skipped(result), _draw_settings(result), draw_limits()]
-    return _make_page(result, "Evaluation", verdict(result), sections, texts)
+    values = Values(result)
+    sections = [*_draw_measures(values, texts), draw_skipped(values), _draw_settings(values), draw_limits()]
+    return _make_page(result, "Evaluation", verdict(values), sections, texts)
 
 
 def compare_page(result: Plain, *, texts: bool = False) -> page.Page:
@@ -62,7 +61,7 @@ def compare_page(result: Plain, *, texts: bool = False) -> page.Page:
         result: plain values, as ``Comparison.to_dict()`` gives them.
         texts: whether words of the texts may show, where the values hold them.
     """
-    versions = read_mapping(result, "versions")
+    versions = {name: Values(version) for name, version in Values(result).get_part("versions").items()}
     human = {str(name) for name in result.get("human") or ()}
     headlines = _list_headlines(versions)
     charts = tuple(_draw_charts(versions, headlines))
@@ -87,45 +86,40 @@ def _make_page(
     return page.Page(str(result.get("title") or title), drawn, str(result.get("created") or ""), blocks)
 
 
-def _draw_measures(result: Plain, texts: bool) -> Iterator[page.Section | None]:
-    measures = read_mapping(result, "measures")
+def _draw_measures(result: Values, texts: bool) -> Iterator[page.Section | None]:
+    measures = result.get_part("measures")
     return (draw(measures[name], texts=texts) for name, draw in SECTIONS.items() if name in measures)
 
 
-def _draw_settings(result: Plain) -> page.Section | None:
-    settings, seconds = (
-        flatten_settings(read_mapping(result, "settings")),
-        format_seconds(read_mapping(result, "seconds")),
-    )
+def _draw_settings(result: Values) -> page.Section | None:
+    settings, seconds = flatten_settings(result.get_part("settings")), format_seconds(result.get_part("seconds"))
     groups = tuple((name, facts) for name, facts in (("", settings), ("Seconds", seconds)) if facts)
     return page.Section("Settings", (page.Settings(groups),), "settings") if groups else None
 
 
-def _list_headlines(versions: Plain) -> list[Plain]:
+def _list_headlines(versions: Mapping[str, Values]) -> list[Values]:
     """Every number that a version has, once, in the order of the first that has it; risk first."""
-    headlines: dict[str, Plain] = {}
+    headlines: dict[str, Values] = {}
     for version in versions.values():
-        for row in read_rows(version, "headlines"):
-            if has_estimate(row.get("value")):
+        for row in version.list_rows("headlines"):
+            if row.has_estimate("value"):
                 headlines.setdefault(str(row.get("key")), row)
     return sorted(headlines.values(), key=lambda row: row.get("side") != "risk")
 
 
-def _read_headline(version: Plain, headline: Plain) -> Estimate:
-    same = (row.get("value") for row in read_rows(version, "headlines") if row.get("key") == headline.get("key"))
+def _read_headline(version: Values, headline: Values) -> Estimate:
+    same = (row.get("value") for row in version.list_rows("headlines") if row.get("key") == headline.get("key"))
     return read_estimate(next(same, None))
 
 
-def _draw_versions_table(versions: Plain, headlines: list[Plain], human: set[str]) -> page.Table:
+def _draw_versions_table(versions: Mapping[str, Values], headlines: list[Values], human: set[str]) -> page.Table:
     columns = [page.Column("", hint="which of them"), page.Column("made by")]
     for row in headlines:
         hint = f"{row.get('note')} ({row.get('side')}; {row.get('better')} is better)"
         columns.append(page.Column(str(row.get("name")), choose_number_kind(row), row.get("digits"), hint))
     body = []
-    if any(has_estimate(row.get("before")) for row in headlines):
-        cells: list[page.Cell] = [
-            read_estimate(row["before"]) if has_estimate(row.get("before")) else None for row in headlines
-        ]
+    if any(row.has_estimate("before") for row in headlines):
+        cells = (row.get_estimate("before") if row.has_estimate("before") else None for row in headlines)
         body.append(page.Row(("original texts", "", *cells)))
     for name, version in versions.items():
         values = (_read_headline(version, row) for row in headlines)
@@ -134,7 +128,7 @@ def _draw_versions_table(versions: Plain, headlines: list[Plain], human: set[str
     return page.Table("Versions", tuple(columns), tuple(body), note)
 
 
-def _draw_charts(versions: Plain, headlines: list[Plain]) -> Iterator[page.Chart]:
+def _draw_charts(versions: Mapping[str, Values], headlines: list[Values]) -> Iterator[page.Chart]:
     risks = [row for row in headlines if row.get("side") == "risk"]
     utilities = [row for row in headlines if row.get("side") == "utility"]
     for risk, utility in product(risks, utilities[:1]):
@@ -155,13 +149,13 @@ def _draw_charts(versions: Plain, headlines: list[Plain]) -> Iterator[page.Chart
             )
 
 
-def _compare_versions(versions: Plain, headlines: list[Plain], human: set[str]) -> Iterator[str]:
+def _compare_versions(versions: Mapping[str, Values], headlines: list[Values], human: set[str]) -> Iterator[str]:
     yield f"{len(versions)} anonymised versions of the same texts."
     for row in headlines:
         values = {name: _read_headline(version, row) for name, version in versions.items()}
         sign = 1 if row.get("better") == "low" else -1
         order = sorted(
-            (name for name in values if has_estimate(values[name])), key=lambda name: sign * values[name].value
+            filter(lambda name: has_estimate(values[name]), values), key=lambda name: sign * values[name].value
         )
         if len(order) < 2:
             continue
@@ -182,11 +176,13 @@ LIMITS = (
 _SIDES = {"risk": "Risk", "utility": "Utility"}
 _INTRUDER = "linkage"
 _RELEASED = "released"
+_RELEASED_FOUND = "An intruder who has other released texts about them names {value_text} (by guessing {chance_text})."
+_MEANING = "Their meaning stays at {value_text} of 1 to what it was (unrelated texts: {chance_text})."
 _SMALL = 0.02  # loss of accuracy that an interval must rule out, for it to be called none
 _NEAR = 0.1  # as much above chance an interval may reach at most, and twice chance, to be called no more than guessing
 
 
-def verdict(result: Plain) -> Iterator[page.Block]:
+def verdict(result: Values) -> Iterator[page.Block]:
     """A paragraph, warnings, key figures, and risk and utility in one chart.
 
     Args:
@@ -197,15 +193,15 @@ def verdict(result: Plain) -> Iterator[page.Block]:
     if warnings := tuple(_list_warnings(result, lines)):
         yield page.Notice("What speaks against sharing, or is not known", "warning", warnings)
     if lines:
-        yield page.Figures(tuple(_draw_figure(row, result) for row in lines))
+        yield page.Figures(tuple(map(_make_figure, lines)))
     yield from _draw_bars(lines)
 
 
-def choose_headline_tone(row: Plain, result: Plain) -> page.Tone:
+def choose_headline_tone(row: Values, result: Values) -> page.Tone:
     """Choose the colour of a number, by chance or by its own criterion; none where there is neither."""
-    value, chance = read_estimate(row.get("value")), read_estimate(row.get("chance"))
+    value, chance = row.get_estimate("value"), row.get_estimate("chance")
     if row.get("measure") == "residual":
-        passes = get_nested_value(result, "measures.residual.total.passes")
+        passes = result.get_value("measures.residual.total.passes")
         return "" if passes is None else "good" if passes else "warn"
     if row.get("measure") == "detection":
         return "warn" if value.value > 0 else "good"
@@ -221,9 +217,9 @@ def draw_limits() -> page.Section:
     return page.Section("What this does not cover", (page.Text(LIMITS),), "limits")
 
 
-def draw_skipped(result: Plain) -> page.Section | None:
+def draw_skipped(result: Values) -> page.Section | None:
     """The section on what was not measured, and why."""
-    items = tuple(f"{row.get('title')}: {row.get('reason')}" for row in read_rows(result, "skipped"))
+    items = tuple(f"{row.get('title')}: {row.get('reason')}" for row in result.list_rows("skipped"))
     if not items:
         return None
     return page.Section("What was not measured", (page.Notice("Nothing is known of these", "note", items),), "skipped")
@@ -234,89 +230,93 @@ def lower_first(name: object) -> str:
     return str(name)[:1].lower() + str(name)[1:]
 
 
-def choose_number_kind(row: Plain) -> page.Kind:
+def choose_number_kind(row: Values) -> page.Kind:
     """Choose how a headline is written."""
     return "share" if row.get("kind") == "share" else "number"
 
 
-def _list_measured_headlines(result: Plain) -> list[Plain]:
-    return [row for row in read_rows(result, "headlines") if has_estimate(row.get("value"))]
+def _list_measured_headlines(result: Values) -> list[Values]:
+    """List the numbers that were measured, with their colours, and with texts as sentences and charts need them."""
+    lines = []
+    for row in result.list_rows("headlines"):
+        if row.has_estimate("value"):
+            texts = {f"{name}_text": _format_value(row, name) for name in ("value", "chance", "before")}
+            label = f"{_SIDES.get(str(row.get('side')), '')}: {lower_first(row.get('name'))}"
+            lines.append(Values({**row, **texts, "label": label, "tone": choose_headline_tone(row, result)}))
+    return lines
 
 
-def _find_exposed_groups(row: Plain, result: Plain) -> list[str]:
+def _format_value(row: Values, name: str) -> str:
+    number = row.find_number(name)
+    return NOTHING if number is None else format_number(number, choose_number_kind(row), row.get("digits"))
+
+
+def _find_exposed_groups(row: Values, result: Values) -> list[str]:
     """Return groups whose subjects the row's intruder finds more often than by guessing, however small they are.
 
     Intervals are widened by the number of groups (Bonferroni), or one of many would be called exposed by chance.
     """
     from allonym.stats.samples import share  # SciPy: not needed by the pages of a text or a swap
 
-    values = read_mapping(result, f"measures.{_INTRUDER}")
-    values = read_mapping(values, "released") if row.get("key") == _RELEASED else values
-    groups = [g for g in read_rows(values, "groups") if has_estimate(g.get("after")) and has_estimate(g.get("chance"))]
+    values = result.get_part(f"measures.{_INTRUDER}")
+    values = values.get_part("released") if row.get("key") == _RELEASED else values
+    groups = [g for g in values.list_rows("groups") if g.has_estimate("after") and g.has_estimate("chance")]
     exposed = []
     for group in groups:
-        after, chance = read_estimate(group.get("after")), read_estimate(group.get("chance"))
+        after, chance = group.get_estimate("after"), group.get_estimate("chance")
         if share(round(after.value * after.n), after.n, 1 - 0.05 / len(groups)).low > chance.value:
             exposed.append(str(group.get("name")))
     return exposed
 
 
-def _count_unjudged(result: Plain) -> int:
-    return int(get_nested_value(result, f"measures.{_INTRUDER}.unjudged") or 0)
+def _count_unjudged(result: Values) -> int:
+    return int(result.get_value(f"measures.{_INTRUDER}.unjudged") or 0)
 
 
-def _write_verdict(result: Plain, lines: list[Plain]) -> Iterator[str]:
-    risks = [row for row in lines if row.get("side") == "risk"]
-    linked = [row for row in risks if row.get("measure") == _INTRUDER]
-    tones = {str(row.get("key")): choose_headline_tone(row, result) for row in risks}
+def _write_verdict(result: Values, lines: list[Values]) -> Iterator[str]:
+    risks = {str(row.get("key")): row for row in lines if row.get("side") == "risk"}
+    linked = [row for row in risks.values() if row.get("measure") == _INTRUDER]
     yield f"{int(result.get('texts') or 0):,} texts, before and after."
-    yield _judge_safety(tones, linked)
+    yield _judge_safety([row["tone"] for row in risks.values()], [row["tone"] for row in linked])
     exposed = list(dict.fromkeys(name for row in linked for name in _find_exposed_groups(row, result)))
     if exposed and not any(_is_above_chance(row) for row in linked):
         yield f"Over all texts it is no more than by guessing, but it is more in the group {', '.join(exposed)}."
-    if tones.get("residual") == "warn":
+    if risks.get("residual", Values()).get("tone") == "warn":
         yield "A second reading proposes more left-overs than P2's limit allows; a person must look at them."
-    if tones.get("missed") == "warn":
-        missed = next(row for row in risks if row.get("key") == "missed")
-        yield f"Of what people marked, {_format_value(missed, 'value')} still stands."
+    if risks.get("missed", Values()).get("tone") == "warn":
+        yield risks["missed"].fill_template("Of what people marked, {value_text} still stands.")
     for row in linked:
-        yield _describe_intruder(row, result)
+        yield row.fill_template(_RELEASED_FOUND if row.get("key") == _RELEASED else _write_linkage_template(result))
     for row in lines:
         if row.get("key") == "similarity":
-            yield (
-                f"Their meaning stays at {_format_value(row, 'value')} of 1 to what it was (unrelated texts: "
-                f"{_format_value(row, 'chance')})."
-            )
+            yield row.fill_template(_MEANING)
         if row.get("key") == "loss":
             yield _describe_loss(row)
 
 
-def _judge_safety(tones: dict[str, page.Tone], linked: list[Plain]) -> str:
+def _judge_safety(tones: list[page.Tone], linked: list[page.Tone]) -> str:
     if not tones:
         return "No measure of risk could be taken: whether they are safe to share is not known."
-    if "bad" in tones.values():
+    if "bad" in tones:
         return "They are not safe to share with anybody who knows, or can find, what the measures below were given."
     if not linked:
         return "No intruder has tried to link them to anyone, so whether they are safe to share is not known."
-    if any(tones[str(row.get("key"))] == "warn" for row in linked):
+    if "warn" in linked:
         return "Whether they are safe to share is open: too few texts to tell what intruders find from chance."
     return "No intruder that was tried finds more than by guessing. That is evidence, not proof."
 
 
-def _describe_intruder(row: Plain, result: Plain) -> str:
-    value, chance = _format_value(row, "value"), _format_value(row, "chance")
-    if row.get("key") == _RELEASED:
-        return f"An intruder who has other released texts about them names {value} (by guessing {chance})."
+def _write_linkage_template(result: Values) -> str:
     unjudged = _count_unjudged(result)
     texts = f"the {int(result.get('texts') or 0) - unjudged:,} that could be tried" if unjudged else "them"
     return (
-        f"An intruder who knows other texts about the same subjects names the subject of {value} of {texts} "
-        f"({_format_value(row, 'before')} before; by guessing {chance})."
+        f"An intruder who knows other texts about the same subjects names the subject of {{value_text}} of {texts} "
+        "({before_text} before; by guessing {chance_text})."
     )
 
 
-def _describe_loss(row: Plain) -> str:
-    loss = read_estimate(row.get("value"))
+def _describe_loss(row: Values) -> str:
+    loss = row.get_estimate("value")
     value, low, high = (format_number(100 * number, "number", 1) for number in (loss.value, loss.low, loss.high))
     if loss.low > 0:
         return f"A classifier that learns from them loses {value} points."
@@ -325,63 +325,39 @@ def _describe_loss(row: Plain) -> str:
     return f"Whether a classifier learns worse from them is open: a loss of {low} to {high} points."
 
 
-def _list_warnings(result: Plain, lines: list[Plain]) -> Iterator[str]:
+def _list_warnings(result: Values, lines: list[Values]) -> Iterator[str]:
     for row in lines:
-        if row.get("side") == "risk" and choose_headline_tone(row, result) in ("bad", "warn"):
-            chance = f", by guessing {_format_value(row, 'chance')}" if has_estimate(row.get("chance")) else ""
-            yield f"{row.get('name')}: {_format_value(row, 'value')}{chance}: {row.get('note')}."
+        if row.get("side") == "risk" and row["tone"] in ("bad", "warn"):
+            chance = ", by guessing {chance_text}" if row.has_estimate("chance") else ""
+            yield row.fill_template(f"{{name}}: {{value_text}}{chance}: {{note}}.")
     if unjudged := _count_unjudged(result):
         yield f"No intruder was tried on {unjudged:,} texts: nothing else is known about their subjects."
-    for row in read_rows(result, "skipped"):
+    for row in result.list_rows("skipped"):
         yield f"Not measured: {lower_first(row.get('title'))} ({row.get('reason')})."
 
 
-def _is_above_chance(row: Plain) -> bool:
-    return (
-        has_estimate(row.get("chance")) and read_estimate(row.get("value")).low > read_estimate(row.get("chance")).value
-    )
+def _is_above_chance(row: Values) -> bool:
+    return row.has_estimate("chance") and row.get_estimate("value").low > row.get_estimate("chance").value
 
 
-def _format_value(row: Plain, name: str) -> str:
-    value = row.get(name)
-    return (
-        format_number(read_estimate(value).value, choose_number_kind(row), row.get("digits"))
-        if has_estimate(value)
-        else NOTHING
-    )
+def _make_figure(row: Values) -> page.Figure:
+    note = str(row.get("note") or "") + (f"; chance {row['chance_text']}" if row.has_estimate("chance") else "")
+    value, kind, before = row.get_estimate("value"), choose_number_kind(row), row.find_number("before")
+    return page.Figure(row["label"], value, note, kind, row.get("digits"), row["tone"], before)
 
 
-def _draw_figure(row: Plain, result: Plain) -> page.Figure:
-    note = str(row.get("note") or "")
-    if has_estimate(row.get("chance")):
-        note += f"; chance {_format_value(row, 'chance')}"
-    before = read_estimate(row.get("before")).value if has_estimate(row.get("before")) else None
-    name = f"{_SIDES.get(str(row.get('side')), '')}: {lower_first(row.get('name'))}"
-    return page.Figure(
-        name,
-        read_estimate(row.get("value")),
-        note,
-        choose_number_kind(row),
-        row.get("digits"),
-        choose_headline_tone(row, result),
-        before,
-    )
-
-
-def _draw_bars(lines: list[Plain]) -> Iterator[page.Bars]:
+def _draw_bars(lines: list[Values]) -> Iterator[page.Bars]:
     """The numbers that lie between 0 and 1, risk first."""
     groups = []
     for row in lines:
-        value = read_estimate(row.get("value"))
+        value = row.get_estimate("value")
         if value.low < 0 or value.high > 1:
             continue
         bars = [page.Bar("anonymised", value, 0, (("interval", format_cell(value, choose_number_kind(row)).line),))]
-        if has_estimate(row.get("before")):
-            bars.insert(0, page.Bar("original", read_estimate(row.get("before")), 7))
-        chance = read_estimate(row.get("chance")).value if has_estimate(row.get("chance")) else None
-        side = _SIDES.get(str(row.get("side")), "")
-        name = f"{side}: {lower_first(row.get('name'))} ({row.get('better')} is better)"
-        groups.append(page.Group(name, tuple(bars), chance))
+        if row.has_estimate("before"):
+            bars.insert(0, page.Bar("original", row.get_estimate("before"), 7))
+        name = row.fill_template("{label} ({better} is better)")
+        groups.append(page.Group(name, tuple(bars), row.find_number("chance")))
     if len(groups) > 1:
         yield page.Bars(
             "Risk and utility side by side",

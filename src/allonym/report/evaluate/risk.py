@@ -8,15 +8,7 @@ from itertools import pairwise
 
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag, Tone
 from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
-from allonym.report.values import (
-    Plain,
-    format_number,
-    get_nested_value,
-    has_estimate,
-    read_estimate,
-    read_mapping,
-    read_rows,
-)
+from allonym.report.values import Plain, Values, format_number
 
 _SHOWN = 25
 _LEAD = (
@@ -77,44 +69,44 @@ _QUEUE = """
 """
 
 
-def _derive_residual(result: Plain) -> Plain:
-    passes = get_nested_value(result, "total.passes")
+def _derive_residual(result: Values) -> Plain:
+    passes = result.get_value("total.passes")
     verdict = "holds" if passes else "fails" if passes is False else "cannot be told"
     return {"limit": 5, **result, "verdict": verdict, "group_name": str(result.get("by") or "Conversations")}
 
 
-def _colour_criterion(result: Plain) -> Tone:
-    passes = get_nested_value(result, "total.passes")
+def _colour_criterion(result: Values) -> Tone:
+    passes = result.get_value("total.passes")
     return "good" if passes else "bad" if passes is False else ""
 
 
-def _is_near_limit(result: Plain) -> bool:
-    total = read_mapping(result, "total")
-    return bool(total.get("passes")) and read_estimate(total.get("bound")).high >= float(result["limit"])
+def _is_near_limit(result: Values) -> bool:
+    total = result.get_part("total")
+    return bool(total.get("passes")) and total.get_estimate("bound").high >= float(result["limit"])
 
 
-def _explain_other_scoring(result: Plain) -> str:
-    other = read_mapping(result, "other")
+def _explain_other_scoring(result: Values) -> str:
+    other = result.get_part("other")
     by_table = other.get("email_partial") == "table"
     return (
         "Partly missed e-mail addresses are scored differently by "
         f"{'Table 6 (score 4, half 2)' if by_table else 'the text of P2 (score 3, half 1)'}: mean + SD would be "
-        f"{format_number(read_estimate(other.get('bound')).value, 'number', 2)}."
+        f"{format_number(other.get_estimate('bound').value, 'number', 2)}."
     )
 
 
-def _list_groups(result: Plain) -> list[Plain]:
+def _list_groups(result: Values) -> list[Plain]:
     tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
-    groups = [*read_rows(result, "groups"), {**read_mapping(result, "total"), "all": True}]
+    groups = [*result.list_rows("groups"), {**result.get_part("total"), "all": True}]
     return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
 
 
-def _mark_total(row: Plain) -> RowMark:
+def _mark_total(row: Values) -> RowMark:
     return "chosen" if row.get("all") else ""
 
 
-def _draw_score_histogram(result: Plain) -> Iterator[Block]:
-    total, limit = read_mapping(result, "total"), float(result["limit"])
+def _draw_score_histogram(result: Values) -> Iterator[Block]:
+    total, limit = result.get_part("total"), float(result["limit"])
     counts = [(int(score), int(count)) for score, count in result.get("histogram") or ()]
     highest = counts[-1][0] if counts else 0
     n = sum(count for _, count in counts) or 1
@@ -126,7 +118,7 @@ def _draw_score_histogram(result: Plain) -> Iterator[Block]:
     )
     series = [Series("conversations", points, 0, "full")]
     top = max((count for _, count in counts), default=1)
-    mean, sd = read_estimate(total.get("mean")), read_estimate(total.get("sd"))
+    mean, sd = total.get_estimate("mean"), total.get_estimate("sd")
     if sd.value > 0:
         expected = [n * mass for mass in _compute_normal_masses(mean.value, sd.value, highest)]
         bell = (Point(score, count, f"Normal at {score}", (), "hollow") for score, count in enumerate(expected))
@@ -148,21 +140,21 @@ def _compute_normal_masses(mean: float, sd: float, highest: int) -> list[float]:
     return [high - low for low, high in pairwise(below)]
 
 
-def _list_queue(result: Plain) -> list[Plain]:
-    def name_tags(row: Plain) -> str:
+def _list_queue(result: Values) -> list[Plain]:
+    def name_tags(row: Values) -> str:
         return ", ".join(
-            f"{item.get('tag')} ({item.get('score')})" for item in read_rows(row, "items") if item.get("score")
+            f"{item.get('tag')} ({item.get('score')})" for item in row.list_rows("items") if item.get("score")
         )
 
     return [
         {**row, "tags": name_tags(row), "missed": "; ".join(map(str, row.get("missed") or ()))}
-        for row in read_rows(result, "queue")
+        for row in result.list_rows("queue")
     ]
 
 
-def _describe_queue(result: Plain) -> str:
+def _describe_queue(result: Values) -> str:
     limit = f"{result['limit']:g}"
-    if read_rows(result, "queue"):
+    if result.list_rows("queue"):
         return f"Conversations above {limit}, the worst first."
     return f"No conversation is above {limit}."
 
@@ -212,9 +204,9 @@ _DOCUMENT_RISK_FIGURES = """
     AUC                   | auc       | number.3 | 0.5: no better than chance
 """
 _REVIEW = {
-    "share": "Documents that go to review",
-    "caught": "Of the documents that the intruder found, among them",
-    "left": "Of the documents without review, found by the intruder",
+    "review.share": "Documents that go to review",
+    "review.caught": "Of the documents that the intruder found, among them",
+    "review.left": "Of the documents without review, found by the intruder",
 }
 _TRAITS = """
     What is left | meaning
@@ -225,22 +217,22 @@ _TRAITS_NOTE = (
 )
 
 
-def _count_documents(result: Plain) -> int:
+def _count_documents(result: Values) -> int:
     return sum(result.get("histogram") or ())
 
 
-def _draw_reliability(result: Plain) -> Iterator[Block]:
+def _draw_reliability(result: Values) -> Iterator[Block]:
     if not result.get("calibrated"):
         return
     points = tuple(
         Point(
             float(b["predicted"]),
-            read_estimate(b.get("observed")),
-            f"{read_estimate(b.get('observed')).n:,} documents",
-            (("predicted", float(b["predicted"])), ("found", read_estimate(b.get("observed")))),
+            b.get_estimate("observed"),
+            f"{b.get_estimate('observed').n:,} documents",
+            (("predicted", float(b["predicted"])), ("found", b.get_estimate("observed"))),
             "frontier",
         )
-        for b in read_rows(result, "bins")
+        for b in result.list_rows("bins")
     )
     yield Chart(
         "Reliability: predicted and true rates",
@@ -253,9 +245,9 @@ def _draw_reliability(result: Plain) -> Iterator[Block]:
     )
 
 
-def _draw_risk_histogram(result: Plain) -> Iterator[Block]:
+def _draw_risk_histogram(result: Values) -> Iterator[Block]:
     counts, calibrated = result["histogram"], bool(result.get("calibrated"))
-    above = read_mapping(result, "review").get("above")
+    above = result.get_part("review").get("above")
     limit = float(above) if isinstance(above, (int, float)) else None
     width = 1 / len(counts)
     groups = []
@@ -273,13 +265,8 @@ def _draw_risk_histogram(result: Plain) -> Iterator[Block]:
     )
 
 
-def _list_review(result: Plain) -> list[Plain]:
-    review = read_mapping(result, "review")
-    return [{"name": name, "value": review.get(key)} for key, name in _REVIEW.items()]
-
-
-def _list_traits(result: Plain) -> list[Plain]:
-    order = sorted(read_rows(result, "traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
+def _list_traits(result: Values) -> list[Plain]:
+    order = sorted(result.list_rows("traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
     return [{**trait, "meaning": str(trait.get("meaning") or trait.get("name"))} for trait in order]
 
 
@@ -300,7 +287,7 @@ document_risk_section = SectionSpec(
         _draw_risk_histogram,
         ValueTable(
             "Review before release",
-            _list_review,
+            _REVIEW,
             "Above {review.above:.0%} | name \n Share | value | share.1",
             when="review",
         ),
@@ -350,37 +337,37 @@ _LEVEL = """
 """
 
 
-def _derive_guesses(result: Plain) -> Plain:
+def _derive_guesses(result: Values) -> Plain:
     rank = int(result.get("rank") or 1)
     return {"among": "first guess" if rank == 1 else f"first {rank} guesses"}
 
 
-def _list_hardening_groups(result: Plain) -> list[Plain]:
-    return [{**read_mapping(group, "chosen"), "name": name} for name, group in read_mapping(result, "groups").items()]
+def _list_hardening_groups(result: Values) -> list[Plain]:
+    return [{**group.get_part("chosen"), "name": group["name"]} for group in result.list_rows("groups")]
 
 
-def _list_hardening_levels(result: Plain) -> list[Plain]:
+def _list_hardening_levels(result: Values) -> list[Plain]:
     levels = [
         {**level, "lead": "" if level.get("lead") is None else f"{level['lead']:.2f}"}
-        for level in read_rows(result, "levels")
+        for level in result.list_rows("levels")
     ]
     return [{**levels[0], "lead": "as anonymised"}, *levels[1:]]
 
 
-def _draw_hardening_curve(result: Plain) -> Iterator[Block]:
-    levels, chosen = read_rows(result, "levels")[1:], read_mapping(result, "chosen")
+def _draw_hardening_curve(result: Values) -> Iterator[Block]:
+    levels, chosen = result.list_rows("levels")[1:], result.get_part("chosen")
     series = []
     for slot, (name, title) in enumerate((("judge", "Judge"), ("attacker", "Attacker"))):
         points = (
             Point(
-                read_estimate(level.get("weighted")).value,
-                read_estimate(level.get(name)).value,
+                level.get_estimate("weighted").value,
+                level.get_estimate(name).value,
                 f"lead {level.get('lead')}",
-                (("Similarity", read_estimate(level.get("similarity"))),),
+                (("Similarity", level.get_estimate("similarity")),),
                 "chosen" if level.get("lead") == chosen.get("lead") else "",
             )
             for level in levels
-            if has_estimate(level.get(name))
+            if level.has_estimate(name)
         )
         series.append(Series(title, tuple(points), slot, "full"))
     yield Chart(

@@ -7,17 +7,7 @@ from collections.abc import Iterator
 
 from allonym.report.page import Axis, Bar, Bars, Block, Cell, Group, Notice, Tag, Tone
 from allonym.report.sections import BarChart, Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
-from allonym.report.values import (
-    NAN,
-    Plain,
-    format_number,
-    get_missing_reason,
-    get_nested_value,
-    has_estimate,
-    read_estimate,
-    read_mapping,
-    read_rows,
-)
+from allonym.report.values import NAN, Plain, Values, format_number, get_missing_reason, has_estimate, read_estimate
 from allonym.stats import Estimate
 
 BEFORE, AFTER, MAPPED = 7, 0, 1
@@ -96,19 +86,19 @@ _CONTRASTS = """
 """
 
 
-def _has_any_measure(result: Plain) -> bool:
-    return any(read_mapping(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
+def _has_any_measure(result: Values) -> bool:
+    return any(result.get_part(name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
 
 
-def _derive_values(result: Plain) -> Plain:
-    counts = [c for c in read_rows(result, "construct.counts") if c.get("part") != "WORDS"]
+def _derive_values(result: Values) -> Plain:
+    counts = [c for c in result.list_rows("construct.counts") if c.get("part") != "WORDS"]
     unchanged = sum(_read_log10_factor(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
-    reading = str(get_nested_value(result, "utility.reading") or "")
+    reading = str(result.get_value("utility.reading") or "")
     return {
-        "points": _to_percent(get_nested_value(result, "utility.loss")),
+        "points": _to_percent(result.get_value("utility.loss")),
         "unchanged": f"{unchanged} of {len(counts)}",
         "reading": reading[:1].upper() + reading[1:],
-        "reason": get_missing_reason(get_nested_value(result, "utility.loss")),
+        "reason": get_missing_reason(result.get_value("utility.loss")),
     }
 
 
@@ -117,39 +107,39 @@ def _to_percent(share: object) -> Estimate:
     return Estimate(100 * value.value, 100 * value.low, 100 * value.high, value.n, value.method)
 
 
-def _colour_loss(result: Plain) -> Tone:
-    return "bad" if read_estimate(get_nested_value(result, "utility.loss")).low > 0 else ""
+def _colour_loss(result: Values) -> Tone:
+    return "bad" if result.get_estimate("utility.loss").low > 0 else ""
 
 
-def _draw_skipped_notice(result: Plain) -> Iterator[Block]:
-    if skipped := read_mapping(result, "skipped"):
+def _draw_skipped_notice(result: Values) -> Iterator[Block]:
+    if skipped := result.get_part("skipped"):
         yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
 
 
-def _has_accuracy_loss(result: Plain) -> bool:
-    return has_estimate(get_nested_value(result, "utility.loss"))
+def _has_accuracy_loss(result: Values) -> bool:
+    return result.has_estimate("utility.loss")
 
 
-def _lacks_accuracy_loss(result: Plain) -> bool:
-    return bool(read_mapping(result, "utility")) and not _has_accuracy_loss(result)
+def _lacks_accuracy_loss(result: Values) -> bool:
+    return bool(result.get_part("utility")) and not _has_accuracy_loss(result)
 
 
-def _list_accuracies(result: Plain) -> list[Plain]:
-    utility = read_mapping(result, "utility")
+def _list_accuracies(result: Values) -> list[Plain]:
+    utility = result.get_part("utility")
     macro = {end: utility.get(f"macro_{end}") for end in ("before", "after")}
     return [{**utility, "name": "Accuracy"}, {**macro, "name": "Macro F1"}]
 
 
-def _describe_part_of_speech(row: Plain) -> str:
+def _describe_part_of_speech(row: Values) -> str:
     return f"{row.get('part', '')}, {_PARTS.get(str(row.get('part')), '')}"
 
 
-def _draw_evidence(result: Plain) -> Iterator[Block]:
-    counts = read_rows(result, "construct.counts")
+def _draw_evidence(result: Values) -> Iterator[Block]:
+    counts = result.list_rows("construct.counts")
     if not counts:
         return
     bars = [("bayes", "as the tagger reads them", AFTER)]
-    if get_nested_value(result, "construct.placeholders"):
+    if result.get_value("construct.placeholders"):
         bars.append(("mapped_bayes", "mapped back", MAPPED))
     groups = (
         Group(
@@ -169,18 +159,18 @@ def _draw_evidence(result: Plain) -> Iterator[Block]:
     )
 
 
-def _read_log10_factor(row: Plain, name: str) -> float:
-    value = read_mapping(row, name).get("log10_bf10")
+def _read_log10_factor(row: Values, name: str) -> float:
+    value = row.get_part(name).get("log10_bf10")
     return float(value) if isinstance(value, (int, float)) else NAN
 
 
-def _clip_log(row: Plain, name: str) -> float:
+def _clip_log(row: Values, name: str) -> float:
     value = _read_log10_factor(row, name)
     return round(max(-_EDGE, min(_EDGE, value)), 2) if value == value else NAN
 
 
-def _list_factor_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
-    factor = read_mapping(row, name)
+def _list_factor_facts(row: Values, name: str) -> tuple[tuple[str, Cell], ...]:
+    factor = row.get_part(name)
     return (
         ("log₁₀ BF10", _read_log10_factor(row, name)),
         ("t", factor.get("t")),
@@ -188,26 +178,26 @@ def _list_factor_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
     )
 
 
-def _list_part_of_speech_counts(result: Plain) -> Iterator[Plain]:
-    for row in read_rows(result, "construct.counts"):
+def _list_part_of_speech_counts(result: Values) -> Iterator[Plain]:
+    for row in result.list_rows("construct.counts"):
         cells: dict[str, Cell] = {"name": _describe_part_of_speech(row)}
         for key, stem in (("bayes", ""), ("mapped_bayes", "mapped_")):
             cells[f"{stem}bf10"] = _format_factor(row, key, 1)
             cells[f"{stem}bf01"] = _format_factor(row, key, -1)
-            cells[f"{stem}reading"] = _tag_reading(read_mapping(row, key))
+            cells[f"{stem}reading"] = _tag_reading(row.get_part(key))
         yield {**row, **cells}
 
 
-def _format_factor(row: Plain, name: str, sign: int) -> float | str | None:
+def _format_factor(row: Values, name: str, sign: int) -> float | str | None:
     """BF10 or BF01; beyond what a number can hold, as a power of ten."""
-    value = read_mapping(row, name).get("bf10" if sign > 0 else "bf01")
+    value = row.get_part(name).get("bf10" if sign > 0 else "bf01")
     if isinstance(value, (int, float)) and value > 0:
         return float(f"{value:.3g}")
     size = sign * _read_log10_factor(row, name)
     return f"10^{format_number(size, 'number', 0)}" if size == size else None
 
 
-def _tag_reading(factor: Plain) -> Tag:
+def _tag_reading(factor: Values) -> Tag:
     reading = str(factor.get("reading") or "")
     if reading == "not measured":
         return Tag(str(factor.get("reason") or reading), "muted")
@@ -215,22 +205,22 @@ def _tag_reading(factor: Plain) -> Tag:
     return Tag(reading, tones.get(reading.partition(",")[0], "muted"))
 
 
-def _list_wording_changes(result: Plain) -> list[Plain]:
+def _list_wording_changes(result: Values) -> list[Plain]:
     lines: list[Plain] = []
     for path, name in _WORDING.items():
-        if change := read_mapping(result, path):
+        if change := result.get_part(path):
             if name.endswith("%"):
-                change = {key: _to_percent(value) for key, value in change.items()}
+                change = Values({key: _to_percent(value) for key, value in change.items()})
             if path == "perplexity":
                 name += f" ({result.get('perplexity_model')})"
             lines.append({**change, "name": name})
     return lines
 
 
-def _list_contrasts(result: Plain) -> list[Plain]:
+def _list_contrasts(result: Values) -> list[Plain]:
     lines: list[Plain] = []
-    for row in read_rows(result, "contrasts"):
-        d = read_estimate(row.get("d"))
+    for row in result.list_rows("contrasts"):
+        d = row.get_estimate("d")
         differ = d.low > 0 or d.high < 0
         reading = Tag("apart", "warn") if differ else Tag("not apart" if has_estimate(d) else d.method, "muted")
         lines.append({**row, "reading": reading})
@@ -312,40 +302,38 @@ _IDENTIFIERS = """
 """
 
 
-def _write_lead(result: Plain) -> str:
+def _write_lead(result: Values) -> str:
     return f"{_LEAD} The model: {result['model']}." if result.get("model") else _LEAD
 
 
-def _list_scores(result: Plain) -> Iterator[Plain]:
-    for task, values in read_mapping(result, "tasks").items():
-        for score in read_rows(values, "scores"):
-            if has_estimate(score.get("original")):
-                ends = {end: get_nested_value(values, f"{end}.{score['name']}") for end in ("floor", "ceiling")}
+def _list_scores(result: Values) -> Iterator[Plain]:
+    for task in result.list_rows("tasks"):
+        for score in task.list_rows("scores"):
+            if score.has_estimate("original"):
+                ends = {end: task.get_value(f"{end}.{score['name']}") for end in ("floor", "ceiling")}
                 measure = _MEASURES.get(score["name"], score["name"])
-                reading = _tag_difference(score.get("difference"))
-                yield {**score, **ends, "task": task, "measure": measure, "reading": reading}
+                reading = _tag_difference(score.get_estimate("difference"))
+                yield {**score, **ends, "task": task["name"], "measure": measure, "reading": reading}
 
 
-def _tag_difference(difference: object) -> Tag:
-    change = read_estimate(difference)
+def _tag_difference(change: Estimate) -> Tag:
     if change.high < 0:
         return Tag("worse", "bad")
     return Tag("better", "good") if change.low > 0 else Tag("not shown", "muted")
 
 
-def _explain_missing_tasks(result: Plain) -> Iterator[Block]:
-    for task, values in read_mapping(result, "tasks").items():
-        missing = (score.get("original") for score in read_rows(values, "scores"))
-        reason = next((get_missing_reason(score) for score in missing if not has_estimate(score)), "")
-        if reason:
-            yield Notice(f"{task}: not measured: {reason}.")
+def _explain_missing_tasks(result: Values) -> Iterator[Block]:
+    for task in result.list_rows("tasks"):
+        missing = (score for score in task.list_rows("scores") if not score.has_estimate("original"))
+        if reason := next((get_missing_reason(score.get("original")) for score in missing), ""):
+            yield Notice(f"{task['name']}: not measured: {reason}.")
 
 
-def _list_leaking_outputs(result: Plain) -> list[Plain]:
-    return [{**row, "output": str(int(row.get("output") or 0) + 1)} for row in read_rows(result, "leaks.found")]
+def _list_leaking_outputs(result: Values) -> list[Plain]:
+    return [{**row, "output": str(int(row.get("output") or 0) + 1)} for row in result.list_rows("leaks.found")]
 
 
-def _has_writing_model(result: Plain) -> bool:
+def _has_writing_model(result: Values) -> bool:
     return str(result.get("model") or "").startswith("seq2seq:")
 
 
@@ -402,13 +390,13 @@ _SIGNS = """
 """
 
 
-def _list_feature_kinds(result: Plain) -> list[tuple[str, float]]:
-    kinds = ((name, float(share)) for name, share in read_mapping(result, "kinds").items())
+def _list_feature_kinds(result: Values) -> list[tuple[str, float]]:
+    kinds = ((name, float(share)) for name, share in result.get_part("kinds").items())
     return sorted(kinds, key=lambda kind: (-kind[1], kind[0]))
 
 
-def _explain_syntheticity_missing(result: Plain) -> Iterator[Block]:
-    if not has_estimate(result["f1"]):
+def _explain_syntheticity_missing(result: Values) -> Iterator[Block]:
+    if not result.has_estimate("f1"):
         yield Notice(f"Not measured: {get_missing_reason(result['f1']) or 'no value'}.")
 
 

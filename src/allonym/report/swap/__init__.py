@@ -7,8 +7,8 @@ from allonym.report.swap.clusters import clusters_section, uniqueness_section
 from allonym.report.swap.intruders import SENSITIVE, intruders_section, passages_section
 from allonym.report.swap.releases import grid_section, releases_section
 from allonym.report.swap.summary import draw_summary, written_section
-from allonym.report.swap.values import shorten_powers
-from allonym.report.values import Plain, flatten_settings, format_seconds, read_mapping, read_rows
+from allonym.report.swap.values import Search, shorten_powers
+from allonym.report.values import Plain, flatten_settings, format_seconds
 
 LIMITS = (
     "Named entity swapping hides which entities occur together. It does not change how somebody writes, what a "
@@ -35,11 +35,12 @@ def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page
         passages: most passages that the reader shows.
     """
     title, warnings = str(result.get("title") or "Named entity swapping"), result.get("warnings") or ()
-    values = {**(result if texts else _remove_texts(result)), "passages": passages}
-    drawn = [section(values, texts=texts) for section in SECTIONS]
-    drawn += [_draw_settings(result), Section("What this does not cover", (Text(LIMITS),), "limits")]
-    sections = tuple(section for section in drawn if section is not None)
-    lead = list(draw_summary(result))
+    search = Search(result)
+    values = Search({**(search if texts else _remove_texts(search)), "passages": passages})
+    limits = Section("What this does not cover", (Text(LIMITS),), "limits")
+    drawn = (*(section(values, texts=texts) for section in SECTIONS), _draw_settings(search), limits)
+    sections = tuple(filter(None, drawn))
+    lead = list(draw_summary(search))
     if any(section.anchor == "texts" for section in sections):
         lead.append(Notice(SENSITIVE, "sensitive"))
     if warnings:
@@ -48,20 +49,20 @@ def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page
     return Page(title, sections, str(result.get("created") or ""), tuple(lead))
 
 
-def _remove_texts(result: Plain) -> Plain:
+def _remove_texts(result: Search) -> Plain:
     """Return the result without anything of the corpus's text."""
-    attacks = [{**attack, "terms": ()} for attack in read_rows(result, "attacks")]
-    clusters = [{**cluster, "words": ()} for cluster in read_rows(result, "mixture.clusters")]
-    mixture = {**read_mapping(result, "mixture"), "clusters": clusters}
+    attacks = [{**attack, "terms": ()} for attack in result.list_rows("attacks")]
+    clusters = [{**cluster, "words": ()} for cluster in result.list_rows("mixture.clusters")]
+    mixture = {**result.get_part("mixture"), "clusters": clusters}
     return {**result, "outcomes": (), "attacks": attacks, "mixture": mixture}
 
 
-def _draw_settings(result: Plain) -> Section | None:
-    settings = read_mapping(result, "settings").items()
+def _draw_settings(result: Search) -> Section | None:
+    settings = result.get_part("settings").items()
     named = [(str(name), flatten_settings(value)) for name, value in settings]
     loose = [
         fact for name, value in settings if not flatten_settings(value) for fact in flatten_settings({name: value})
     ]
-    seconds = format_seconds(read_mapping(result, "timings"))
+    seconds = format_seconds(result.get_part("timings"))
     groups = [(name, facts) for name, facts in (("", tuple(loose)), *named, ("Seconds per stage", seconds)) if facts]
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None

@@ -10,19 +10,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from allonym.report import page
-from allonym.report.sections import Paragraph, SectionSpec, ValueTable
-from allonym.report.swap.values import (
-    assign_colours,
-    choose_risk_key,
-    is_asymptotic,
-    map_by_population,
-    mark_categories,
-    name_categories,
-    read_categories,
-    shorten_powers,
-)
-from allonym.report.values import Plain, format_number, format_power, get_nested_value, read_mapping, read_rows
+from allonym.report.sections import Paragraph, SectionSpec, ValueTable, Warn
+from allonym.report.swap.values import Search, map_by_population, name_categories, read_categories, shorten_powers
+from allonym.report.values import Plain, Values, format_number, format_power
 
+_COPIES = "At the cap of concentration, so copies of one text rather than a topic: cluster {copies}."
 FAMILIES = {"pkbd": "Poisson kernel-based", "spcauchy": "spherical Cauchy"}
 SHORT = {"pkbd": "PKB", "spcauchy": "spherical Cauchy"}
 _FIELDS = """
@@ -37,39 +29,33 @@ _FIELDS = """
 _FACTS = {"size": "Chunks", "documents": "Documents", "weight": "Weight", "rho": "Concentration ρ"}
 
 
-def _describe_mixture(result: Plain) -> str:
-    mixture = read_mapping(result, "mixture")
+def _describe_mixture(result: Search) -> str:
+    mixture = result.get_part("mixture")
     text = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
-    if get_nested_value(result, "settings.exchange.beyond"):
+    if result.get_value("settings.exchange.beyond"):
         text += "; those that find no partner there look in all clusters"
     family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
-    text += f". A {family} mixture has {len(read_rows(mixture, 'clusters'))} clusters"
+    text += f". A {family} mixture has {len(mixture.list_rows('clusters'))} clusters"
     if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
         text += f"; its log-likelihood is {format_number(float(likelihood), 'number', 1)}"
     return f"{text}."
 
 
-def _draw_copies_warning(result: Plain) -> Iterator[page.Block]:
-    clusters = read_rows(result, "mixture.clusters")
-    if names := ", ".join(str(i) for i, cluster in enumerate(clusters, 1) if cluster.get("degenerate")):
-        yield page.Notice(
-            f"At the cap of concentration, so copies of one text rather than a topic: cluster {names}.", "warning"
-        )
-
-
-def _draw_map(result: Plain) -> Iterator[page.Block]:
-    clusters = read_rows(result, "mixture.clusters")
+def _draw_map(result: Search) -> Iterator[page.Block]:
+    clusters = result.list_rows("clusters")
     if not clusters:
         return
     rhos = [float(cluster.get("rho") or 0) for cluster in clusters]
     low, high = min(rhos), max(rhos)
     bubbles = []
-    for number, (cluster, rho) in enumerate(zip(clusters, rhos, strict=True), 1):
+    for cluster, rho in zip(clusters, rhos, strict=True):
         x, y, size = (float(cluster.get(name) or 0) for name in ("x", "y", "size"))
         level = (rho - low) / (high - low) if high > low else 0.5
-        words = ", ".join(str(word) for word in (cluster.get("words") or ())[:3])
-        facts, degenerate = _list_cluster_facts(cluster), bool(cluster.get("degenerate"))
-        bubbles.append(page.Bubble(x, y, size, level, f"Cluster {number}", words, facts, degenerate))
+        label, words = f"Cluster {cluster['number']}", list(map(str, cluster.get("words") or ()))
+        facts = [(label, cluster.get(name)) for name, label in _FACTS.items()]
+        facts += [("Words", ", ".join(words))] if words else []
+        degenerate = bool(cluster.get("degenerate"))
+        bubbles.append(page.Bubble(x, y, size, level, label, ", ".join(words[:3]), tuple(facts), degenerate))
     yield page.Bubbles(
         "Map of the clusters",
         tuple(bubbles),
@@ -80,30 +66,24 @@ def _draw_map(result: Plain) -> Iterator[page.Block]:
     )
 
 
-def _list_cluster_facts(cluster: Plain) -> page.Facts:
-    facts = tuple((label, cluster.get(name)) for name, label in _FACTS.items())
-    words = ", ".join(str(word) for word in cluster.get("words") or ())
-    return (*facts, ("Words", words)) if words else facts
+def _derive_clusters(result: Search) -> Plain:
+    clusters = [Values({**c, "number": n}) for n, c in enumerate(result.list_rows("mixture.clusters"), 1)]
+    copies = ", ".join(str(cluster["number"]) for cluster in clusters if cluster.get("degenerate"))
+    return {"clusters": [{**cluster, "remark": _tag_cluster(cluster)} for cluster in clusters], "copies": copies}
 
 
-def _list_clusters(result: Plain) -> list[Plain]:
-    lines: list[Plain] = []
-    for number, cluster in enumerate(read_rows(result, "mixture.clusters"), 1):
-        remark: page.Cell = ""
-        if cluster.get("degenerate"):
-            remark = page.Tag("at the cap", "warn")
-        elif cluster.get("documents") == 1:
-            remark = page.Tag("one document", "warn")
-        lines.append({**cluster, "number": number, "remark": remark})
-    return lines
+def _tag_cluster(cluster: Values) -> page.Cell:
+    if cluster.get("degenerate"):
+        return page.Tag("at the cap", "warn")
+    return page.Tag("one document", "warn") if cluster.get("documents") == 1 else ""
 
 
-def _draw_criteria(result: Plain) -> Iterator[page.Block]:
-    mixture, fits = read_mapping(result, "mixture"), read_rows(result, "mixture.selection")
+def _draw_criteria(result: Search) -> Iterator[page.Block]:
+    mixture, fits = result.get_part("mixture"), result.list_rows("mixture.selection")
     if not fits:
         return
-    criterion = str(get_nested_value(result, "settings.mixture.criterion") or "bic")
-    remaining = len(read_rows(result, "mixture.clusters"))
+    criterion = str(result.get_value("settings.mixture.criterion") or "bic")
+    remaining = len(result.list_rows("mixture.clusters"))
     index = mixture.get("chosen")
     usable = (fit for fit in fits if _is_usable_fit(fit, criterion))
     best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
@@ -139,11 +119,11 @@ def _draw_criteria(result: Plain) -> Iterator[page.Block]:
     )
 
 
-def _read_cluster_count(fit: Plain) -> int:
+def _read_cluster_count(fit: Values) -> int:
     return int(fit.get("k") or fit.get("clusters") or 0)
 
 
-def _list_fit_remarks(fit: Plain) -> page.Facts:
+def _list_fit_remarks(fit: Values) -> page.Facts:
     facts: page.Facts = (("Clusters left", fit["left"]),) if "left" in fit else ()
     if not fit.get("converged", True):
         return (*facts, ("Remark", "did not converge"))
@@ -152,21 +132,22 @@ def _list_fit_remarks(fit: Plain) -> page.Facts:
     return facts
 
 
-def _is_usable_fit(fit: Plain, name: str) -> bool:
+def _is_usable_fit(fit: Values, name: str) -> bool:
     return isinstance(fit.get(name), (int, float)) and bool(fit.get("converged", True)) and not fit.get("degenerate")
 
 
 clusters_section = SectionSpec(
     "Clusters",
     "clusters",
-    lambda result: read_rows(result, "mixture.clusters") or read_rows(result, "mixture.selection"),
+    lambda result: result.list_rows("mixture.clusters") or result.list_rows("mixture.selection"),
     (
-        Paragraph(_describe_mixture, when="mixture.clusters"),
-        _draw_copies_warning,
+        Paragraph(_describe_mixture, when="clusters"),
+        Warn(_COPIES, "warning", when="copies"),
         _draw_map,
-        ValueTable("Clusters", _list_clusters, _FIELDS, shown=25, when="mixture.clusters"),
+        ValueTable("Clusters", "clusters", _FIELDS, shown=25, when="clusters"),
         _draw_criteria,
     ),
+    _derive_clusters,
 )
 
 
@@ -191,21 +172,19 @@ _FITS = """
 """
 
 
-def _list_fits(result: Plain) -> list[Plain]:
-    slots = assign_colours(result)
+def _list_fits(result: Search) -> list[Plain]:
     return [
         {
             **table,
-            "key": mark_categories(read_categories(table), slots),
+            "key": result.mark_categories(read_categories(table)),
             "fit": page.Tag(str(table.get("status", "")), "good" if table.get("status") == "interior" else "warn"),
         }
-        for table in read_rows(result, "tables")
+        for table in result.list_rows("tables")
     ]
 
 
-def _draw_uniqueness_table(result: Plain) -> Iterator[page.Block]:
-    slots = assign_colours(result)
-    formula = "(2.14), their limit for large N" if is_asymptotic(result) else "(2.13)"
+def _draw_uniqueness_table(result: Search) -> Iterator[page.Block]:
+    formula = "(2.14), their limit for large N" if result.get_value("settings.search.risk") == "paper" else "(2.13)"
     values = {
         "p": "(2.15): population uniques over sample uniques",
         "bounded": "The bounded share: chance that a sample unique is unique at N",
@@ -219,31 +198,30 @@ def _draw_uniqueness_table(result: Plain) -> Iterator[page.Block]:
         for key, hint in values.items()
     ]
     body = []
-    for table in read_rows(result, "tables"):
+    for table in result.list_rows("tables"):
         estimates = {key: map_by_population(table.get(key)) for key in values}
         cells = (estimates[key].get(size) for size in sizes for key in values)
-        body.append(page.Row((mark_categories(read_categories(table), slots), *cells)))
+        body.append(page.Row((result.mark_categories(read_categories(table)), *cells)))
     yield page.Table("Population uniques", (page.Column("Counted by"), *columns), tuple(body), _INTERVALS)
 
 
-def _list_population_sizes(result: Plain) -> list[float]:
-    return sorted({size for table in read_rows(result, "tables") for size in map_by_population(table.get("p"))})
+def _list_population_sizes(result: Search) -> list[float]:
+    return sorted({size for table in result.list_rows("tables") for size in map_by_population(table.get("p"))})
 
 
-def _draw_uniqueness_curves(result: Plain) -> Iterator[page.Block]:
+def _draw_uniqueness_curves(result: Search) -> Iterator[page.Block]:
     if len(_list_population_sizes(result)) < 2:
         return
-    slots = assign_colours(result)
     series = []
     values = []
-    for table in read_rows(result, "tables"):
+    for table in result.list_rows("tables"):
         categories, bounded = read_categories(table), map_by_population(table.get("bounded"))
         name, shares = name_categories(categories), map_by_population(table.get("p"))
         points = (
             page.Point(size, p, f"{name}, N = {format_power(size)}", (("p", p), ("p*", bounded.get(size))))
             for size, p in shares.items()
         )
-        series.append(page.Series(name, tuple(points), slots[categories], "full"))
+        series.append(page.Series(name, tuple(points), result.colours[categories], "full"))
         values += [p.value for p in shares.values() if p.value > 0]
     is_steep = bool(values) and max(values) > 30 * min(values)
     yield page.Chart(
@@ -255,14 +233,14 @@ def _draw_uniqueness_curves(result: Plain) -> Iterator[page.Block]:
     )
 
 
-def _draw_stability(result: Plain) -> Iterator[page.Block]:
-    if sentences := tuple(_describe_stability(read_mapping(result, "stability"))):
-        p = "p*" if choose_risk_key(result) == "bounded" else "p"
+def _draw_stability(result: Search) -> Iterator[page.Block]:
+    if sentences := tuple(_describe_stability(result.get_part("stability"))):
+        p = "p*" if result.risk_key == "bounded" else "p"
         first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
         yield page.Section("How firm the order is", (page.Text(first), *(page.Text(s) for s in sentences)))
 
 
-def _describe_stability(stability: Plain) -> Iterator[str]:
+def _describe_stability(stability: Values) -> Iterator[str]:
     if sentences := stability.get("sentences"):
         yield from map(shorten_powers, sentences)
         return

@@ -7,16 +7,7 @@ from typing import Any
 
 from allonym.report import page
 from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable, Warn, draw_parts
-from allonym.report.values import (
-    Plain,
-    fill_template,
-    format_number,
-    get_nested_value,
-    has_estimate,
-    read_estimate,
-    read_mapping,
-    read_rows,
-)
+from allonym.report.values import Plain, Values, format_number, read_estimate
 
 BEFORE, AFTER, SECOND = 7, 0, 5
 _STAGE_SLOTS = (1, 4, 3)
@@ -49,25 +40,25 @@ _TERMS = """
 """
 
 
-def _list_attack_stages(result: Plain) -> list[str]:
-    return sorted({str(stage) for attack in read_rows(result, "attacks") for stage in read_mapping(attack, "told")})
+def _list_attack_stages(result: Values) -> list[str]:
+    return sorted({str(stage) for attack in result.list_rows("attacks") for stage in attack.get_part("told")})
 
 
 def _name_stage(stage: str) -> str:
     return f"Told: {'interchanged' if stage == 'swapped' else stage}"
 
 
-def _draw_accuracy_bars(result: Plain) -> Iterator[page.Block]:
+def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
     groups = []
     slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_attack_stages(result))}
-    for attack in read_rows(result, "attacks"):
+    for attack in result.list_rows("attacks"):
         bars = [
-            page.Bar("Before", read_estimate(attack.get("before")), BEFORE),
-            page.Bar("After", read_estimate(attack.get("after")), AFTER),
+            page.Bar("Before", attack.get_estimate("before"), BEFORE),
+            page.Bar("After", attack.get_estimate("after"), AFTER),
         ]
-        if has_estimate(attack.get("second")):
-            bars.append(page.Bar("After, in two guesses", read_estimate(attack.get("second")), SECOND))
-        stages = read_mapping(attack, "told").items()
+        if attack.has_estimate("second"):
+            bars.append(page.Bar("After, in two guesses", attack.get_estimate("second"), SECOND))
+        stages = attack.get_part("told").items()
         bars += [page.Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
         chance = attack.get("chance") if isinstance(attack.get("chance"), (int, float)) else None
         groups.append(page.Group(str(attack.get("intruder", "")), tuple(bars), chance))
@@ -80,24 +71,24 @@ def _draw_accuracy_bars(result: Plain) -> Iterator[page.Block]:
     )
 
 
-def _write_accuracy_fields(result: Plain) -> str:
+def _write_accuracy_fields(result: Values) -> str:
     stages = (
         f"{_name_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
         for stage in _list_attack_stages(result)
     )
-    second = _SECOND if any(has_estimate(attack.get("second")) for attack in read_rows(result, "attacks")) else ""
+    second = _SECOND if any(attack.has_estimate("second") for attack in result.list_rows("attacks")) else ""
     p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs, as in P1"
     return _ACCURACY + second + "".join(stages) + p
 
 
-def _list_accuracies(result: Plain) -> list[Plain]:
+def _list_accuracies(result: Values) -> list[Plain]:
     return [
-        {**a, "change": read_estimate(a.get("after")).value - read_estimate(a.get("before")).value}
-        for a in read_rows(result, "attacks")
+        {**a, "change": a.get_estimate("after").value - a.get_estimate("before").value}
+        for a in result.list_rows("attacks")
     ]
 
 
-def _draw_outcome_matrix(attack: Plain) -> Iterator[page.Block]:
+def _draw_outcome_matrix(attack: Values) -> Iterator[page.Block]:
     counts = attack.get("table")
     if not isinstance(counts, (list, tuple)) or len(counts) != 4:
         return
@@ -107,26 +98,26 @@ def _draw_outcome_matrix(attack: Plain) -> Iterator[page.Block]:
         ("right before", (page.Square(both, both / total), page.Square(lost, lost / total))),
         ("wrong before", (page.Square(won, won / total), page.Square(never, never / total))),
     )
-    note = fill_template(_TABLE_NOTE, {"lost": lost, "won": won, "total": total, "share": both / total})
+    note = Values(lost=lost, won=won, total=total, share=both / total).fill_template(_TABLE_NOTE)
     columns = ("right after", "wrong after")
     yield page.Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
 
 
-def _draw_tests(attack: Plain) -> Iterator[page.Block]:
+def _draw_tests(attack: Values) -> Iterator[page.Block]:
     facts = [
         (label, format_number(float(attack[key]), kind))  # type: ignore[arg-type]
         for key, (label, kind) in _TESTS.items()
         if isinstance(attack.get(key), (int, float))
     ]
     if facts:
-        runs = read_estimate(attack.get("before")).n
+        runs = attack.get_estimate("before").n
         if runs > 1:
             facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
         yield page.Settings((("McNemar's test", tuple(facts)),))
 
 
-def _draw_attacks(result: Plain) -> Iterator[page.Block]:
-    for attack in read_rows(result, "attacks"):
+def _draw_attacks(result: Values) -> Iterator[page.Block]:
+    for attack in result.list_rows("attacks"):
         pair = (*_draw_outcome_matrix(attack), *_draw_tests(attack))
         blocks = (*([page.Beside(pair)] if pair else []), *draw_parts((_ATTACK_TERMS,), attack, texts=True))
         if blocks:
@@ -146,7 +137,7 @@ intruders_section = SectionSpec(
         ValueTable("Accuracy, mean and SD over the runs", _list_accuracies, _write_accuracy_fields),
         _draw_attacks,
     ),
-    lambda result: {"class": get_nested_value(result, "corpus.protect") or "class"},
+    lambda result: {"class": result.get_value("corpus.protect") or "class"},
 )
 
 SENSITIVE = (
@@ -160,11 +151,11 @@ _PASSAGES_LEAD = (
 _OTHER_SLOT = 7
 
 
-def _list_outcomes(result: Plain) -> list[Plain]:
-    return [outcome for outcome in read_rows(result, "outcomes") if "before" in outcome and "after" in outcome]
+def _list_outcomes(result: Values) -> list[Values]:
+    return [outcome for outcome in result.list_rows("outcomes") if "before" in outcome and "after" in outcome]
 
 
-def _draw_reader(result: Plain) -> Iterator[page.Block]:
+def _draw_reader(result: Values) -> Iterator[page.Block]:
     outcomes = _list_outcomes(result)
     shown = _select_outcomes(outcomes, result["passages"])
     marks = [mark for outcome in shown for mark in outcome.get("marks") or ()]
@@ -176,7 +167,7 @@ def _draw_reader(result: Plain) -> Iterator[page.Block]:
     yield page.Reader("Before and after", passages, keys, note if len(shown) < len(outcomes) else "")
 
 
-def _select_outcomes(outcomes: list[Plain], most: int) -> list[Plain]:
+def _select_outcomes(outcomes: list[Values], most: int) -> list[Values]:
     if len(outcomes) <= most:
         return outcomes
     guesses = (tuple((outcome.get("guessed") or {}).values()) for outcome in outcomes)
@@ -187,7 +178,7 @@ def _select_outcomes(outcomes: list[Plain], most: int) -> list[Plain]:
     return [outcomes[i] for i in sorted({*recognised, *spread})]
 
 
-def _draw_passage(outcome: Plain, slots: Mapping[str, int]) -> page.Passage:
+def _draw_passage(outcome: Values, slots: Mapping[str, int]) -> page.Passage:
     document, chunk, cluster = (int(outcome.get(name) or 0) for name in ("document", "chunk", "cluster"))
     partners = [int(partner) for partner in outcome.get("partners") or ()]
     guesses: list[tuple[str, Sequence[bool]]] = sorted((outcome.get("guessed") or {}).items())

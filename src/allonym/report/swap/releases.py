@@ -6,34 +6,28 @@ The grid shows which categories each setting of hyperparameters chooses, and its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from allonym.report import page
 from allonym.report.sections import Folded, Paragraph, RowMark, SectionSpec, ValueTable
 from allonym.report.swap.clusters import SHORT
 from allonym.report.swap.values import (
     Categories,
-    assign_colours,
-    choose_risk_key,
-    find_chosen_release,
-    find_frontier,
-    find_population,
-    list_populations,
+    Search,
     map_by_population,
-    mark_categories,
     name_categories,
     read_categories,
-    read_risks,
     shorten_powers,
 )
 from allonym.report.values import (
+    NAN,
     Plain,
+    Values,
     format_cell,
     format_power,
     format_setting,
     has_estimate,
     read_estimate,
-    read_rows,
 )
 from allonym.stats import Estimate
 
@@ -77,76 +71,73 @@ _DROPPED = """
 """
 
 
-def _describe_risk_formulas(result: Plain) -> str:
-    p = "the bounded p*" if choose_risk_key(result) == "bounded" else "p of (2.15)"
+def _describe_risk_formulas(result: Search) -> str:
+    p = "the bounded p*" if result.risk_key == "bounded" else "p of (2.15)"
     u = "(2.19)"
-    if any(STAND_IN in str(flag) for release in read_rows(result, "releases") for flag in release.get("flags") or ()):
+    if any(STAND_IN in str(flag) for release in result.list_rows("releases") for flag in release.get("flags") or ()):
         u = "exp(D / (n d)) for all of them, since the ratio of (2.19) misleads for some"
     return _LEAD.format(p=p, u=u)
 
 
-def _draw_planes(result: Plain) -> Iterator[page.Block]:
-    sizes = list_populations(result)
-    options = tuple((format_power(size), (draw_plane(result, size),)) for size in sizes)
-    yield page.Tabs("Population size N", options, _find_chosen_tab(sizes, result))
+def _draw_planes(result: Search) -> Iterator[page.Block]:
+    yield _draw_population_tabs(result, result.populations, draw_plane)
 
 
-def _draw_choice_reasons(result: Plain) -> Iterator[page.Block]:
+def _draw_choice_reasons(result: Search) -> Iterator[page.Block]:
     reasons = result.get("why") or ()
     if reasons:
         texts = (reasons,) if isinstance(reasons, str) else reasons
         yield page.Section("Why this release", tuple(page.Text(shorten_powers(text)) for text in texts))
 
 
-def _draw_frontiers(result: Plain) -> Iterator[page.Block]:
-    sizes = [size for size in list_populations(result) if find_frontier(result, size)]
-    if sizes:
-        options = tuple((format_power(size), (_draw_frontier(result, size),)) for size in sizes)
-        yield page.Section("The frontier", (page.Tabs("Population size N", options, _find_chosen_tab(sizes, result)),))
+def _draw_frontiers(result: Search) -> Iterator[page.Block]:
+    if sizes := [size for size in result.populations if result.find_frontier(size)]:
+        yield page.Section("The frontier", (_draw_population_tabs(result, sizes, _draw_frontier),))
 
 
-def _find_chosen_tab(sizes: list[float], result: Plain) -> int:
-    chosen = find_population(result)
-    return sizes.index(chosen) if chosen in sizes else 0
+def _draw_population_tabs(result: Search, sizes: list[float], draw: Callable[[Search, float], page.Block]) -> page.Tabs:
+    """Draw a block for each population size; that of the choice shows first."""
+    options = tuple((format_power(size), (draw(result, size),)) for size in sizes)
+    chosen = result.population
+    return page.Tabs("Population size N", options, sizes.index(chosen) if chosen in sizes else 0)
 
 
-def draw_plane(result: Plain, size: float) -> page.Chart:
+def draw_plane(result: Search, size: float) -> page.Chart:
     """Draw the risk-utility plot at one population size: a series per set of categories."""
-    slots, frontier, chosen = assign_colours(result), find_frontier(result, size), find_chosen_release(result)
-    shown = [
-        (release, read_risks(release, result)[size])
-        for release in read_rows(result, "releases")
-        if has_estimate(read_risks(release, result).get(size)) and has_estimate(release.get("utility"))
-    ]
+    risks = ((release, read_estimate(result.read_risks(release).get(size))) for release in result.list_rows("releases"))
+    shown = [(release, risk) for release, risk in risks if has_estimate(risk) and release.has_estimate("utility")]
     lift, axis = _choose_risk_scale([risk for _, risk in shown])
+    frontier = result.find_frontier(size)
     points: dict[Categories, list[page.Point]] = {}
     for release, risk in sorted(shown, key=lambda pair: (pair[0].get("swaps") or 0, pair[0].get("index") or 0)):
-        label = f"{name_categories(read_categories(release))}, {release.get('swaps', 0):,} swaps"
-        mark = _mark_release(release, chosen, frontier)
-        point = page.Point(
-            read_estimate(release["utility"]), lift(risk), label, _list_release_facts(release, result, size), mark
+        categories, facts = read_categories(release), _list_release_facts(release, result, size)
+        label = f"{name_categories(categories)}, {release.get('swaps', 0):,} swaps"
+        mark = _mark_release(release, result, frontier)
+        points.setdefault(categories, []).append(
+            page.Point(release.get_estimate("utility"), lift(risk), label, facts, mark)
         )
-        points.setdefault(read_categories(release), []).append(point)
-    series = [
-        page.Series(name_categories(c), tuple(points[c]), slots[c], "thin")
-        for c in sorted(points, key=slots.__getitem__)
-    ]
-    places = [(read_estimate(r["utility"]).value, lift(risk).value) for r, risk in shown if r.get("index") in frontier]
+    series = _join_points(result, {c: points[c] for c in sorted(points, key=result.colours.__getitem__)})
+    places = [(r.get_estimate("utility").value, lift(risk).value) for r, risk in shown if r.get("index") in frontier]
     guides = []
     if len(places) > 1:
         guides.append(page.Guide("frontier", tuple(sorted(places, key=lambda p: (min(p[0], 1.0), p[1]))), "frontier"))
-    if any(read_estimate(release["utility"]).value > 1 for release, _ in shown):
+    if any(release.get_estimate("utility").value > 1 for release, _ in shown):
         heights = [lift(risk).value for _, risk in shown]
         guides.append(page.Guide("U = 1; what lies beyond counts as 1", ((1.0, min(heights)), (1.0, max(heights)))))
     return page.Chart(
         "Risk and utility of every release",
         page.Axis("Utility U", "number"),
         axis,
-        tuple(series),
+        series,
         tuple(guides),
         f"Population size N = {format_power(size)}. Point at a mark, or press Tab and arrow keys, to see its numbers.",
         "lower right",
     )
+
+
+def _join_points(result: Search, points: Mapping[Categories, Sequence[page.Point]]) -> tuple[page.Series, ...]:
+    """Return a series with a thin line for each set of categories."""
+    return tuple(page.Series(name_categories(c), tuple(points[c]), result.colours[c], "thin") for c in points)
 
 
 def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], Estimate], page.Axis]:
@@ -162,33 +153,33 @@ def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], 
     return scale_estimate, page.Axis(f"Risk R − 1, in units of {format_power(unit)}")
 
 
-def _mark_release(release: Plain, chosen: Plain | None, frontier: set[int]) -> RowMark:
-    return "chosen" if release is chosen else "frontier" if release.get("index") in frontier else ""
+def _mark_release(release: Values, result: Search, frontier: set[int]) -> RowMark:
+    return "chosen" if result.is_chosen(release) else "frontier" if release.get("index") in frontier else ""
 
 
-def _list_release_facts(release: Plain, result: Plain, size: float) -> page.Facts:
+def _list_release_facts(release: Values, result: Search, size: float) -> page.Facts:
     """What a mark of the plane says when it is pointed at."""
     facts: list[tuple[str, page.Cell]] = [
-        ("Chunks changed", read_estimate(release.get("changed"))),
-        ("Share of chunks", format_cell(read_estimate(release.get("share")), "share", 1).line),
-        ("Uniques changed", read_estimate(release.get("uniques"))),
-        ("Utility U", read_estimate(release.get("utility"))),
+        ("Chunks changed", release.get_estimate("changed")),
+        ("Share of chunks", format_cell(release.get_estimate("share"), "share", 1).line),
+        ("Uniques changed", release.get_estimate("uniques")),
+        ("Utility U", release.get_estimate("utility")),
     ]
     for name, label in (("risk", "Risk R with p"), ("bounded", "Risk R with p*"), ("remaining", "Uniques left at N")):
-        risks = read_risks(release, result) if name == choose_risk_key(result) else map_by_population(release.get(name))
+        risks = result.read_risks(release) if name == result.risk_key else map_by_population(release.get(name))
         facts.append((label, read_estimate(risks.get(size))))
     for name, label in (("distance", "D, nats"), ("distance_per_chunk", "D per changed chunk"), ("cosine", "Cosine")):
-        facts.append((label, read_estimate(release.get(name))))
+        facts.append((label, release.get_estimate(name)))
     if release.get("flags"):
         facts.append(("Remarks", ", ".join(str(flag) for flag in release["flags"])))
     return tuple((name, value) for name, value in facts if not isinstance(value, Estimate) or has_estimate(value))
 
 
-def _draw_frontier(result: Plain, size: float) -> page.Table:
+def _draw_frontier(result: Search, size: float) -> page.Table:
     """The releases that none beats in both risk and utility, the most useful first."""
-    frontier = find_frontier(result, size)
+    frontier = result.find_frontier(size)
     releases = [release for release in _list_releases(result, size) if release.get("index") in frontier]
-    releases.sort(key=lambda release: -read_estimate(release.get("utility")).value)
+    releases.sort(key=lambda release: -release.get_estimate("utility").value)
     has_chosen = any(release["mark"] == "chosen" for release in releases)
     return ValueTable(
         f"Releases on the frontier at N = {format_power(size)}",
@@ -197,45 +188,43 @@ def _draw_frontier(result: Plain, size: float) -> page.Table:
         "The chosen release is set off." if has_chosen else "",
         15,
         lambda release: release["mark"] if release["mark"] == "chosen" else "",
-    ).draw({**result, "spread": _SPREAD})
+    ).draw(Search({**result, "spread": _SPREAD}))
 
 
-def _list_releases(result: Plain, size: float | None) -> list[Plain]:
+def _list_releases(result: Search, size: float) -> list[Values]:
     """List the releases with the values that the tables show at a population size."""
-    slots, chosen, sizes = assign_colours(result), find_chosen_release(result), list_populations(result)
-    frontier = find_frontier(result, size) if size is not None else set()
-    lines: list[Plain] = []
-    for release in read_rows(result, "releases"):
+    frontier, sizes = result.find_frontier(size), result.populations
+    lines = []
+    for release in result.list_rows("releases"):
         risks, bounded, remaining = (map_by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
         cells = {
-            "key": mark_categories(read_categories(release), slots),
-            "judged": read_risks(release, result).get(size) if size is not None else None,
-            "remaining": remaining.get(size) if size is not None else None,
+            "key": result.mark_categories(read_categories(release)),
+            "judged": result.read_risks(release).get(size),
+            "remaining": remaining.get(size),
             "risk": [risks.get(n) for n in sizes],
             "bounded": [bounded.get(n) for n in sizes],
             "remark": page.Tag(", ".join(map(str, release["flags"])), "warn") if release.get("flags") else "",
-            "mark": _mark_release(release, chosen, frontier),
+            "mark": _mark_release(release, result, frontier),
         }
-        lines.append({**release, **cells})
+        lines.append(Values({**release, **cells}))
     return lines
 
 
-def _draw_every_release(result: Plain) -> Iterator[page.Block]:
-    sizes = list(enumerate(map(format_power, list_populations(result))))
+def _draw_every_release(result: Search) -> Iterator[page.Block]:
+    sizes = list(enumerate(map(format_power, result.populations)))
     fields = [_EVERY.rstrip()]
     fields += [f"R, N = {name} | risk.{i} | number.4 | (2.16) with p of (2.15)" for i, name in sizes]
     fields += [f"R*, N = {name} | bounded.{i} | number.4 | (2.16) with the bounded p*" for i, name in sizes]
     fields.append("Remarks | remark")
-    releases = _list_releases(result, find_population(result))
+    releases = _list_releases(result, result.population or NAN)
     table = ValueTable("", lambda _: releases, "\n".join(fields), _NOTE, 20, lambda release: release["mark"])
     yield Folded(f"Every release ({len(releases):,})", (table,)).draw(result)
 
 
-def _list_dropped_categories(result: Plain) -> list[Plain]:
-    slots = assign_colours(result)
+def _list_dropped_categories(result: Search) -> list[Plain]:
     return [
-        {"key": mark_categories(read_categories(row), slots), "reason": shorten_powers(row.get("reason", ""))}
-        for row in read_rows(result, "dropped")
+        {"key": result.mark_categories(read_categories(row)), "reason": shorten_powers(row.get("reason", ""))}
+        for row in result.list_rows("dropped")
     ]
 
 
@@ -267,13 +256,13 @@ _COUNTS = {"chunks": "Chunks", "left": "Clusters left"}
 _TITLE = "Risk and utility at each setting"
 
 
-def _list_varied_settings(result: Plain) -> list[str]:
-    grid = read_rows(result, "grid")
+def _list_varied_settings(result: Search) -> list[str]:
+    grid = result.list_rows("grid")
     return [name for name in _NAMES if len({format_setting(row.get(name)) for row in grid if name in row}) > 1]
 
 
-def _describe_choices(result: Plain) -> str:
-    grid = read_rows(result, "grid")
+def _describe_choices(result: Search) -> str:
+    grid = result.list_rows("grid")
     failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
     text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
     if choices := [choice for row in grid if (choice := _read_chosen_categories(row))]:
@@ -285,15 +274,15 @@ def _describe_choices(result: Plain) -> str:
     return text
 
 
-def _read_chosen_categories(row: Plain) -> Categories:
+def _read_chosen_categories(row: Values) -> Categories:
     return read_categories(row, "chosen") or read_categories(row)
 
 
-def _read_failure_reason(row: Plain) -> str:
+def _read_failure_reason(row: Values) -> str:
     return str(row.get("reason") or ("" if row.get("converged", True) else "did not converge"))
 
 
-def _format_value(row: Plain, name: str) -> str:
+def _format_value(row: Values, name: str) -> str:
     value = row.get(name)
     if name == "population" and isinstance(value, (int, float)):
         return format_power(float(value))
@@ -302,14 +291,14 @@ def _format_value(row: Plain, name: str) -> str:
     return format_setting(value)
 
 
-def _format_setting_label(row: Plain, names: Sequence[str]) -> str:
+def _format_setting_label(row: Values, names: Sequence[str]) -> str:
     values = ((name, _format_value(row, name)) for name in names)
     labels = (value if name == "family" else f"{_NAMES[name]}\u00a0=\u00a0{value}" for name, value in values)
     return ", ".join(labels) or "the setting"
 
 
-def _draw_choice_matrix(result: Plain) -> Iterator[page.Block]:
-    grid, slots, names = read_rows(result, "grid"), assign_colours(result), _list_varied_settings(result)
+def _draw_choice_matrix(result: Search) -> Iterator[page.Block]:
+    grid, names = result.list_rows("grid"), _list_varied_settings(result)
     across = [name for name in names if name in _ACROSS] or names[-1:]
     down = [name for name in names if name not in across]
     columns = list(dict.fromkeys(_format_setting_label(row, across) for row in grid))
@@ -318,64 +307,55 @@ def _draw_choice_matrix(result: Plain) -> Iterator[page.Block]:
     yield page.Matrix(
         "Categories chosen at each setting",
         tuple(columns),
-        tuple(
-            (line, tuple(_draw_choice_cell(cells.get((line, column)), slots) for column in columns)) for line in lines
-        ),
+        tuple((line, tuple(_draw_choice(cells.get((line, column)), result) for column in columns)) for line in lines),
         ", ".join(_NAMES[name] for name in down),
         note="A dash: no choice; point at it, or open the table below, for the reason.",
     )
 
 
-def _draw_choice_cell(row: Plain | None, slots: dict[Categories, int]) -> page.Square:
+def _draw_choice(row: Values | None, result: Search) -> page.Square:
     if row is None:
         return page.Square("")
-    choice, reason = _read_chosen_categories(row), _read_failure_reason(row)
-    return page.Square(name_categories(choice) if choice else None, None, slots.get(choice) if choice else None, reason)
+    choice = _read_chosen_categories(row)
+    name, slot = (name_categories(choice), result.colours.get(choice)) if choice else (None, None)
+    return page.Square(name, None, slot, _read_failure_reason(row))
 
 
-def _draw_grid_planes(result: Plain) -> Iterator[page.Block]:
-    grid, names = read_rows(result, "grid"), _list_varied_settings(result)
+def _draw_grid_planes(result: Search) -> Iterator[page.Block]:
+    grid, names = result.list_rows("grid"), _list_varied_settings(result)
     if not any(row.get("releases") for row in grid):
         return
     if "population" not in names:
         yield page.Multiples(_TITLE, _draw_setting_charts(result, grid, names))
         return
-    others = [name for name in names if name != "population"]
-    sizes = sorted({float(row["population"]) for row in grid})
+    names.remove("population")
     options = []
-    for size in sizes:
-        charts = _draw_setting_charts(result, [row for row in grid if float(row["population"]) == size], others)
+    for size in sorted({float(row["population"]) for row in grid}):
+        charts = _draw_setting_charts(result, [row for row in grid if float(row["population"]) == size], names)
         options.append((format_power(size), (page.Multiples(f"{_TITLE}, N\u00a0=\u00a0{format_power(size)}", charts),)))
-    yield page.Tabs("Population size N", tuple(options), len(sizes) // 2)
+    yield page.Tabs("Population size N", tuple(options), len(options) // 2)
 
 
-def _draw_setting_charts(result: Plain, grid: list[Plain], names: list[str]) -> tuple[page.Chart, ...]:
-    slots = assign_colours(result)
+def _draw_setting_charts(result: Search, grid: list[Values], names: list[str]) -> tuple[page.Chart, ...]:
     charts = []
     for row in grid:
         points: dict[Categories, list[page.Point]] = {}
-        for release in read_rows(row, "releases"):
-            categories = read_categories(release)
-            points.setdefault(categories, []).extend(_draw_point(release, name_categories(categories)))
-        series = tuple(page.Series(name_categories(c), tuple(points[c]), slots[c], "thin") for c in points)
-        if series:
+        for release in row.list_rows("releases"):
+            categories, utility, risk = read_categories(release), release.get("utility"), release.get("risk")
+            shown = points.setdefault(categories, [])
+            if isinstance(utility, (int, float)) and isinstance(risk, (int, float)):
+                facts = (("Utility U", float(utility)), ("Risk R", float(risk)))
+                label = f"{name_categories(categories)}, {release.get('swaps', 0):,} swaps"
+                shown.append(page.Point(float(utility), float(risk), label, facts))
+        if points:
+            label, axes = _format_setting_label(row, names), (page.Axis("U"), page.Axis("R"))
             description = "Risk and utility of every release."
-            label = _format_setting_label(row, names)
-            charts.append(
-                page.Chart(label, page.Axis("U"), page.Axis("R"), series, description=description, size="small")
-            )
+            charts.append(page.Chart(label, *axes, _join_points(result, points), description=description, size="small"))
     return tuple(charts)
 
 
-def _draw_point(release: Plain, name: str) -> Iterator[page.Point]:
-    utility, risk = release.get("utility"), release.get("risk")
-    if isinstance(utility, (int, float)) and isinstance(risk, (int, float)):
-        facts = (("Utility U", float(utility)), ("Risk R", float(risk)))
-        yield page.Point(float(utility), float(risk), f"{name}, {release.get('swaps', 0):,} swaps", facts)
-
-
-def _draw_settings_table(result: Plain) -> Iterator[page.Block]:
-    grid, names = read_rows(result, "grid"), _list_varied_settings(result)
+def _draw_settings_table(result: Search) -> Iterator[page.Block]:
+    grid, names = result.list_rows("grid"), _list_varied_settings(result)
     fields = [f"{_NAMES[name]} | {name}" for name in names]
     fields += [f"{title} | {name} | count" for name, title in _COUNTS.items() if any(name in row for row in grid)]
     fields += ["Chosen | key", "Share of the frontier | share | share.0", "Remarks | remark"]
@@ -383,13 +363,12 @@ def _draw_settings_table(result: Plain) -> Iterator[page.Block]:
     yield Folded("Every setting", (table,)).draw(result)
 
 
-def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
-    slots = assign_colours(result)
+def _list_settings(result: Search, names: list[str]) -> list[Plain]:
     lines: list[Plain] = []
-    for row in read_rows(result, "grid"):
+    for row in result.list_rows("grid"):
         choice, reason = _read_chosen_categories(row), _read_failure_reason(row)
         cells = {
-            "key": mark_categories(choice, slots) if choice else None,
+            "key": result.mark_categories(choice) if choice else None,
             "share": _read_frontier_share(row, choice),
             "remark": page.Tag(reason, "warn") if reason else "",
         }
@@ -397,10 +376,10 @@ def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
     return lines
 
 
-def _read_frontier_share(row: Plain, choice: Categories) -> float | None:
+def _read_frontier_share(row: Values, choice: Categories) -> float | None:
     if isinstance(row.get("share"), (int, float)):
         return float(row["share"])
-    return next((float(s["share"]) for s in read_rows(row, "shares") if read_categories(s) == choice), None)
+    return next((float(s["share"]) for s in row.list_rows("shares") if read_categories(s) == choice), None)
 
 
 grid_section = SectionSpec(

@@ -6,52 +6,24 @@ from collections.abc import Iterator
 
 from allonym.report.page import Axis, Bar, Bars, Block, Facts, Figure, Figures, Group, Settings, Text, Tone
 from allonym.report.sections import Paragraph, SectionSpec, ValueTable
-from allonym.report.swap.values import (
-    find_chosen_release,
-    find_population,
-    map_by_population,
-    name_categories,
-    read_categories,
-    read_risks,
-)
-from allonym.report.values import (
-    Plain,
-    fill_template,
-    flatten_settings,
-    format_cell,
-    format_number,
-    format_power,
-    get_nested_value,
-    has_estimate,
-    read_estimate,
-    read_mapping,
-    read_rows,
-)
-from allonym.stats import Estimate
+from allonym.report.swap.values import Search, map_by_population, name_categories, read_categories
+from allonym.report.values import Plain, Values, flatten_settings, format_cell, format_number, format_power
+
+_ATTACK = "The intruder “{intruder}” guessed {before:share.0} of these chunks right before and {after:share.0} after."
 
 
-def draw_summary(result: Plain) -> Iterator[Block]:
+def draw_summary(result: Search) -> Iterator[Block]:
     """Yield a paragraph and key figures."""
-    attacks = [
-        a for a in read_rows(result, "attacks") if has_estimate(a.get("before")) and has_estimate(a.get("after"))
-    ][:3]
-    release, size = find_chosen_release(result), find_population(result)
-    if text := " ".join(
-        [*_describe_corpus(result), *_describe_release(result, release, size), *_describe_attacks(attacks)]
-    ):
-        yield Text(text, "lead")
-    figures = [_draw_attack(attack) for attack in attacks]
-    figures += _draw_change_figures(result, release)
-    if release is not None:
-        figures += _draw_cost_figures(
-            release, read_risks(release, result).get(size) if size is not None else None, size
-        )
-    if figures:
-        yield Figures(tuple(figures))
+    attacks = [a for a in result.list_rows("attacks") if a.has_estimate("before") and a.has_estimate("after")][:3]
+    sentences = [*_describe_corpus(result), *_describe_release(result), *(a.fill_template(_ATTACK) for a in attacks)]
+    if sentences:
+        yield Text(" ".join(sentences), "lead")
+    if figures := (*map(_make_attack_key_figure, attacks), *_make_key_figures(result)):
+        yield Figures(figures)
 
 
-def _describe_corpus(result: Plain) -> Iterator[str]:
-    corpus = read_mapping(result, "corpus")
+def _describe_corpus(result: Search) -> Iterator[str]:
+    corpus = result.get_part("corpus")
     if corpus.get("protect") and corpus.get("documents"):
         classes = corpus.get("classes")
         classes = len(classes) if isinstance(classes, (list, tuple)) else classes
@@ -60,32 +32,25 @@ def _describe_corpus(result: Plain) -> Iterator[str]:
         yield f"Protected: {values}{corpus['protect']} in {corpus['documents']:,} documents{chunks}."
 
 
-def _describe_release(result: Plain, release: Plain | None, size: float | None) -> Iterator[str]:
-    if release is None:
+def _describe_release(result: Search) -> Iterator[str]:
+    release, risk = result.chosen_release, result.chosen_risk
+    if not release:
         return
     categories = read_categories(release)
     names = f"{', '.join(categories[:-1])} and {categories[-1]}" if len(categories) > 1 else name_categories(categories)
     yield f"The chosen release exchanges {names} between chunks on the same topic;"
-    yield fill_template("{changed:count.0} chunks change ({share:share}).", release)
-    risk = read_risks(release, result).get(size) if size is not None else None
-    if risk is not None and has_estimate(release.get("utility")):
+    yield release.fill_template("{changed:count.0} chunks change ({share:share}).")
+    if risk is not None and release.has_estimate("utility"):
         fall = f"falls from 1 to {format_number(risk.value, 'number', 3)}"
         if 1 - risk.value < 5e-4:
             fall = f"of 1 falls by {format_number(1 - risk.value)} only, as few uniques of the corpus are unique there"
-        above = " (above 1: they fit their topics no worse)" if read_estimate(release["utility"]).value > 1 else ""
-        yield f"In a population of {format_power(size or 0)} texts the risk {fall}; the texts keep a utility of"
-        yield f"{format_number(read_estimate(release['utility']).value, 'number', 4)}{above}."
+        above = " (above 1: they fit their topics no worse)" if release.get_estimate("utility").value > 1 else ""
+        yield f"In a population of {format_power(result.population or 0)} texts the risk {fall}; the texts keep a"
+        yield f"utility of {format_number(release.get_estimate('utility').value, 'number', 4)}{above}."
 
 
-def _describe_attacks(attacks: list[Plain]) -> Iterator[str]:
-    template = (
-        "The intruder “{intruder}” guessed {before:share.0} of these chunks right before and {after:share.0} after."
-    )
-    return (fill_template(template, attack) for attack in attacks)
-
-
-def _draw_attack(attack: Plain) -> Figure:
-    before, after = read_estimate(attack.get("before")), read_estimate(attack.get("after"))
+def _make_attack_key_figure(attack: Values) -> Figure:
+    before, after = attack.get_estimate("before"), attack.get_estimate("after")
     tone: Tone = "good" if after.high < before.low else "warn"
     note = "accuracy on changed chunks, before and after"
     if isinstance(chance := attack.get("chance"), (int, float)):
@@ -93,26 +58,25 @@ def _draw_attack(attack: Plain) -> Figure:
     return Figure(f"Intruder: {attack.get('intruder')}", after.value, note, "number", 2, tone, before.value)
 
 
-def _draw_change_figures(result: Plain, release: Plain | None) -> Iterator[Figure]:
-    chunks, words = get_nested_value(result, "corpus.chunks"), get_nested_value(result, "corpus.changed_words")
-    if release is not None:
-        notes = [f"{format_cell(read_estimate(release.get('changed')), 'count').line} of {chunks:,}"] if chunks else []
-        if isinstance(holding := get_nested_value(result, "released.holding"), int):
+def _make_key_figures(result: Search) -> Iterator[Figure]:
+    release, risk, chunks = result.chosen_release, result.chosen_risk, result.get_value("corpus.chunks")
+    if release:
+        notes = [f"{format_cell(release.get_estimate('changed'), 'count').line} of {chunks:,}"] if chunks else []
+        if isinstance(holding := result.get_value("released.holding"), int):
             notes.append(f"{holding:,} hold an exchanged category")
-        yield Figure("Chunks changed", read_estimate(release.get("share")), "; ".join(notes), "share", 1)
-    if has_estimate(words):
-        yield Figure("Words changed", read_estimate(words), "of all words of the corpus", "share", 1)
-
-
-def _draw_cost_figures(release: Plain, risk: Estimate | None, size: float | None) -> Iterator[Figure]:
+        yield Figure("Chunks changed", release.get_estimate("share"), "; ".join(notes), "share", 1)
+    if result.has_estimate("corpus.changed_words"):
+        words = result.get_estimate("corpus.changed_words")
+        yield Figure("Words changed", words, "of all words of the corpus", "share", 1)
     if risk is not None:
-        yield Figure("Risk R", risk, f"1 before the exchange; N\u00a0=\u00a0{format_power(size or 0)}", "number", 4)
-    if has_estimate(release.get("utility")):
-        note = fill_template("D per changed chunk {distance_per_chunk:number.2} nats", release)
-        yield Figure("Utility U", read_estimate(release["utility"]), note, "number", 4)
-    if has_estimate(release.get("cosine")):
+        note = f"1 before the exchange; N\u00a0=\u00a0{format_power(result.population or 0)}"
+        yield Figure("Risk R", risk, note, "number", 4)
+    if release.has_estimate("utility"):
+        note = release.fill_template("D per changed chunk {distance_per_chunk:number.2} nats")
+        yield Figure("Utility U", release.get_estimate("utility"), note, "number", 4)
+    if release.has_estimate("cosine"):
         note = "of a changed chunk's vectors, before and after"
-        yield Figure("Mean cosine", read_estimate(release["cosine"]), note, "number", 3)
+        yield Figure("Mean cosine", release.get_estimate("cosine"), note, "number", 3)
 
 
 _ENTITIES = """
@@ -129,12 +93,12 @@ _TASK = (
 )
 
 
-def _draw_release_figures(result: Plain) -> Iterator[Block]:
-    if figures := tuple(_list_release_figures(read_mapping(result, "released"), find_population(result))):
+def _draw_release_figures(result: Search) -> Iterator[Block]:
+    if figures := tuple(_make_release_figures(result.get_part("released"), result.population)):
         yield Figures(figures)
 
 
-def _list_release_figures(released: Plain, size: float | None) -> Iterator[Figure]:
+def _make_release_figures(released: Values, size: float | None) -> Iterator[Figure]:
     changed, holding = released.get("changed"), released.get("holding")
     if isinstance(changed, int):
         notes = [f"of {holding:,} that hold an exchanged category"] if isinstance(holding, int) else []
@@ -151,34 +115,24 @@ def _list_release_figures(released: Plain, size: float | None) -> Iterator[Figur
         ("distance", "D, nats", "change of the log density, all chunks", 2),
         ("cosine", "Mean cosine", "of changed chunks", 4),
     ):
-        if has_estimate(released.get(name)):
-            yield Figure(label, read_estimate(released[name]), note, "number", digits)
+        if released.has_estimate(name):
+            yield Figure(label, released.get_estimate(name), note, "number", digits)
 
 
-def _list_entities(result: Plain) -> list[Plain]:
-    entities, moved = read_mapping(result, "released.entities"), read_mapping(result, "released.moved")
-    return [
-        {
-            "name": name,
-            "value": count,
-            "moved": moved.get(name, 0),
-            "share": moved.get(name, 0) / count if count else None,
-        }
-        for name, count in entities.items()
-        if isinstance(count, int)
-    ]
+def _list_entities(result: Search) -> list[Plain]:
+    entities, moved = result.get_part("released.entities"), result.get_part("released.moved")
+    rows = ((name, count, moved.get(name, 0)) for name, count in entities.items() if isinstance(count, int))
+    return [{"name": n, "value": count, "moved": m, "share": m / count if count else None} for n, count, m in rows]
 
 
-def _draw_counts(result: Plain) -> Iterator[Block]:
+def _draw_counts(result: Search) -> Iterator[Block]:
     names = {"fallback": "Replaced otherwise", "leftover": "Chunks left without a partner, by reason"}
-    groups = tuple(
-        (name, _list_counts(read_mapping(result, key))) for key, name in names.items() if read_mapping(result, key)
-    )
+    groups = tuple((name, _list_counts(result.get_part(key))) for key, name in names.items() if result.get_part(key))
     if groups:
         yield Settings(groups)
 
 
-def _list_counts(values: Plain) -> Facts:
+def _list_counts(values: Values) -> Facts:
     order = sorted(values.items(), key=lambda item: (-item[1] if isinstance(item[1], int) else 0, str(item[0])))
     return tuple(
         (str(name), format_cell(value, "count").text if isinstance(value, (int, float)) else str(value))
@@ -186,11 +140,9 @@ def _list_counts(values: Plain) -> Facts:
     )
 
 
-def _draw_task_utility(result: Plain) -> Iterator[Block]:
-    task = read_mapping(result, "task")
-    bars = tuple(
-        Bar(label, read_estimate(task[name]), slot) for name, label, slot in _TASK if has_estimate(task.get(name))
-    )
+def _draw_task_utility(result: Search) -> Iterator[Block]:
+    task = result.get_part("task")
+    bars = tuple(Bar(label, task.get_estimate(name), slot) for name, label, slot in _TASK if task.has_estimate(name))
     if not bars:
         if task:
             yield Settings((("Task utility", flatten_settings(task)),))
@@ -210,7 +162,7 @@ def _draw_task_utility(result: Plain) -> Iterator[Block]:
 written_section = SectionSpec(
     "What was written",
     "written",
-    lambda result: any(get_nested_value(result, name) for name in ("released", "fallback", "leftover", "task")),
+    lambda result: any(result.get_value(name) for name in ("released", "fallback", "leftover", "task")),
     (
         Paragraph(
             "The draw that was written, fall-backs included; every figure above is a mean over draws.", when="released"

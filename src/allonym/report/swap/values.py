@@ -5,12 +5,77 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from allonym.report.page import Key
-from allonym.report.values import Plain, format_power, get_nested_value, read_estimate, read_rows
+from allonym.report.values import NAN, Values, format_power, read_estimate
 from allonym.stats import Estimate
 
 Categories = tuple[str, ...]
+
+
+class Search(Values):
+    """The plain values of a search for a release."""
+
+    @cached_property
+    def populations(self) -> list[float]:
+        """The population sizes, ascending."""
+        sizes = {float(n) for n in self.get("populations") or ()}
+        for release in self.list_rows("releases"):
+            sizes |= set(map_by_population(release.get("risk")))
+        return sorted(sizes)
+
+    @cached_property
+    def population(self) -> float | None:
+        """The population size of the choice; else the middle one."""
+        size, sizes = self.get("population"), self.populations
+        if isinstance(size, (int, float)):
+            return float(size)
+        return sizes[len(sizes) // 2] if sizes else None
+
+    @cached_property
+    def colours(self) -> dict[Categories, int]:
+        """The colour and mark of each set of categories, the same in every chart and table of the page."""
+        slots: dict[Categories, int] = {}
+        for row in (*self.list_rows("releases"), *self.list_rows("tables"), *self.list_rows("grid")):
+            if categories := read_categories(row):
+                slots.setdefault(categories, len(slots))
+            for release in row.list_rows("releases"):
+                slots.setdefault(read_categories(release), len(slots))
+        return slots
+
+    @property
+    def risk_key(self) -> str:
+        """The key of the risk that releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
+        return "bounded" if self.get_value("settings.search.risk") == "bounded" else "risk"
+
+    @property
+    def chosen_release(self) -> Values:
+        """The chosen release; empty where none is."""
+        return next((release for release in self.list_rows("releases") if self.is_chosen(release)), Values())
+
+    @property
+    def chosen_risk(self) -> Estimate | None:
+        """The risk of the chosen release at the population size of the choice."""
+        return self.read_risks(self.chosen_release).get(self.population or NAN)
+
+    def is_chosen(self, release: Values) -> bool:
+        """Whether a release is the chosen one."""
+        return self.get("chosen") is not None and bool(release.get("index") == self["chosen"])
+
+    def mark_categories(self, categories: Categories) -> Key | str:
+        """Return a set of categories with its mark, if it has one."""
+        slot, name = self.colours.get(categories), name_categories(categories)
+        return name if slot is None else Key(name, slot)
+
+    def read_risks(self, release: Values) -> dict[float, Estimate]:
+        """Map population sizes to the risk that a release is judged by."""
+        return map_by_population(release.get(self.risk_key)) or map_by_population(release.get("risk"))
+
+    def find_frontier(self, size: float) -> set[int]:
+        """Return the numbers of the releases on the frontier at a population size."""
+        frontier = self.get_part("frontier").items()
+        return {int(i) for k, v in frontier if math.isclose(float(k), size, rel_tol=1e-9) for i in v}
 
 
 def map_by_population(value: object) -> dict[float, Estimate]:
@@ -20,15 +85,7 @@ def map_by_population(value: object) -> dict[float, Estimate]:
     return {size: read_estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
 
 
-def list_populations(result: Plain) -> list[float]:
-    """List the population sizes of a search, ascending."""
-    sizes = {float(n) for n in result.get("populations") or ()}
-    for release in read_rows(result, "releases"):
-        sizes |= set(map_by_population(release.get("risk")))
-    return sorted(sizes)
-
-
-def read_categories(row: Plain, name: str = "categories") -> Categories:
+def read_categories(row: Values, name: str = "categories") -> Categories:
     """Return the categories of a release, a table or a setting."""
     return tuple(str(c) for c in row.get(name) or ())
 
@@ -36,63 +93,6 @@ def read_categories(row: Plain, name: str = "categories") -> Categories:
 def name_categories(categories: Sequence[str]) -> str:
     """Return a set of categories as text."""
     return " + ".join(categories) or "none"
-
-
-def assign_colours(result: Plain) -> dict[Categories, int]:
-    """Assign a colour and mark to each set of categories, the same in every chart and table of the page."""
-    slots: dict[Categories, int] = {}
-    for row in (*read_rows(result, "releases"), *read_rows(result, "tables"), *read_rows(result, "grid")):
-        if categories := read_categories(row):
-            slots.setdefault(categories, len(slots))
-        for release in read_rows(row, "releases"):
-            slots.setdefault(read_categories(release), len(slots))
-    return slots
-
-
-def mark_categories(categories: Sequence[str], slots: Mapping[Categories, int]) -> Key | str:
-    """Return a set of categories with its mark, if it has one."""
-    slot = slots.get(tuple(categories))
-    name = name_categories(categories)
-    return name if slot is None else Key(name, slot)
-
-
-def choose_risk_key(result: Plain) -> str:
-    """Return the key of the risk that releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
-    return "bounded" if get_nested_value(result, "settings.search.risk") == "bounded" else "risk"
-
-
-def is_asymptotic(result: Plain) -> bool:
-    """Whether population uniques were estimated by (2.14), as in the paper."""
-    return bool(get_nested_value(result, "settings.search.risk") == "paper")
-
-
-def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
-    """Map population sizes to the risk that a release is judged by."""
-    return map_by_population(release.get(choose_risk_key(result))) or map_by_population(release.get("risk"))
-
-
-def find_chosen_release(result: Plain) -> Plain | None:
-    """Return the chosen release."""
-    index = result.get("chosen")
-    if index is None:
-        return None
-    return next((r for r in read_rows(result, "releases") if r.get("index") == index), None)
-
-
-def find_population(result: Plain) -> float | None:
-    """Return the population size of the choice; else the middle one."""
-    size, sizes = result.get("population"), list_populations(result)
-    if isinstance(size, (int, float)):
-        return float(size)
-    return sizes[len(sizes) // 2] if sizes else None
-
-
-def find_frontier(result: Plain, size: float) -> set[int]:
-    """Return the numbers of the releases on the frontier at a population size."""
-    frontier = result.get("frontier")
-    if not isinstance(frontier, Mapping):
-        return set()
-    return {int(i) for k, v in frontier.items() if math.isclose(float(k), size, rel_tol=1e-9) for i in v}
 
 
 def shorten_powers(sentence: object) -> str:
