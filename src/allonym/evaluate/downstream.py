@@ -9,8 +9,9 @@ are judged on the same other texts, which are originals. Labelled fields are cla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +28,7 @@ from allonym.evaluate.classification import (
     split_stratified,
 )
 from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, derive_seed, describe_model
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import Advance, check_lengths, report_progress, shift_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 
@@ -46,6 +47,9 @@ _MEASURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 Target = str | Sequence[str] | None
 Targets = Mapping[str, Sequence[Target]]
+Texts = Sequence[list[str]]
+References = Sequence[list[tuple[str, ...]]]
+"""Texts, and their labels or reference texts, of both versions: originals and anonymised texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def downstream(
     repeats: int | None = None,
     test: float = TEST,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Downstream:
     """Compare training on anonymised texts with training on originals, tested on originals.
 
@@ -156,11 +160,6 @@ def downstream(
     results: dict[str, Task] = {}
     finished, total = 0, sum(counts.values())
     for name, kind in tasks.items():
-
-        def report(splits: int, finished: int = finished) -> None:
-            if advance is not None:
-                advance(finished + splits, total)
-
         target_values = _read_targets(targets[name], kind, name)
         others = (anonymised_targets or {}).get(name) if kind == "summarise" else None
         if others is not None:
@@ -169,10 +168,12 @@ def downstream(
         indices = [i for i in range(len(target_values)) if target_values[i] and learnt[i]]
         texts = [[version[i] for i in indices] for version in (original, anonymised)]
         references = [[column[i] for i in indices] for column in (target_values, learnt)]
-        experiment = _Experiment(texts, references, model, training, counts[name], test, seed, report)
-        results[name] = experiment.classify() if kind == "classify" else experiment.summarise()
+        experiment = (_Classification if kind == "classify" else _Summaries)(texts, references, model, training, seed)
+        step = shift_progress(advance, finished, total)
+        results[name] = _run_experiment(experiment, counts[name], test, step)
         finished += counts[name]
-        report(0, finished)
+        if advance is not None:
+            advance(finished, total)
     return Downstream(describe_model(model, training), results)
 
 
@@ -194,140 +195,118 @@ def _read_target(value: object, kind: str, name: str, number: int) -> tuple[str,
     return tuple(v for v in several if v.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class _Experiment:
-    """One task: the texts and targets of both versions, and how models learn and are judged."""
+def _run_experiment(
+    experiment: _Classification | _Summaries, repeats: int, test: float, advance: Advance | None
+) -> Task:
+    """Let models learn the texts and targets of both versions on random splits, and judge them on originals."""
+    kind, n, classes, names = experiment.kind, experiment.size, experiment.classes, _MEASURES[experiment.kind]
+    if experiment.obstacle:
+        missing = none(experiment.obstacle, n)
+        return Task(kind, n, classes, 0, {name: Score(missing, missing, missing) for name in names}, {}, {})
+    experiment.open_model()
+    rng = np.random.default_rng(experiment.seed)
+    scores, ends = np.empty((repeats, 2, len(names))), np.zeros((repeats, 2, len(names)))
+    ratio = 0.0
+    for r in report_progress(range(repeats), advance, repeats):
+        train, tested = experiment.split(test, rng)
+        ratio = len(tested) / len(train)
+        scores[r] = [experiment.score(version, train, tested) for version in (0, 1)]
+        ends[r] = experiment.score_ends(train, tested)
+    old, new = scores[:, 0], scores[:, 1]
+    original, anonymised, change, floor, ceiling = (
+        {name: average_splits(values[:, i], ratio) for i, name in enumerate(names)}
+        for values in (old, new, new - old, ends[:, 0], ends[:, 1])
+    )
+    estimates = {name: Score(original[name], anonymised[name], change[name]) for name in names}
+    return Task(kind, n, classes, repeats, estimates, floor, ceiling if experiment.has_ceiling else {})
 
-    texts: Sequence[list[str]]
-    targets: Sequence[list[tuple[str, ...]]]
-    model: str
-    training: Training | None
-    repeats: int
-    test: float
-    seed: int
-    report: Callable[[int], None]
 
-    def classify(self) -> Task:
-        """Judge classifiers that learnt each version on the originals of the test side."""
-        labels = [target[0] for target in self.targets[0]]
+class _Classification:
+    """Classifiers that learn the labels of texts, one for each version."""
+
+    kind, has_ceiling = "classify", False
+
+    def __init__(self, texts: Texts, targets: References, model: str, training: Training | None, seed: int) -> None:
+        self.seed = seed
+        labels = [target[0] for target in targets[0]]
         sizes = Counter(labels)
-        if reason := explain_obstacle(sizes):
-            return _make_missing_task("classify", len(labels), len(sizes), reason)
-        y = np.unique(labels, return_inverse=True)[1]
-        learner = open_learner(self.model, self.texts, self.training, self.seed)
-        rng = np.random.default_rng(self.seed)
-        scores, floor = np.empty((self.repeats, 2, 2)), np.empty((self.repeats, 2))
-        ratio = 0.0
-        for r in range(self.repeats):
-            train, tested = split_stratified(y, self.test, rng)
-            ratio = len(tested) / len(train)
-            for version in (0, 1):
-                scores[r, version] = _score_classes(y[tested], learner.predict(train, y[train], tested, version))
-            floor[r] = _score_classes(y[tested], np.full(len(tested), find_most_frequent_class(y[train])))
-            self.report(r + 1)
-        names = _MEASURES["classify"]
-        floors = {name: average_splits(floor[:, i], ratio) for i, name in enumerate(names)}
-        return Task("classify", len(y), len(sizes), self.repeats, _estimate_scores(scores, names, ratio), floors, {})
+        self.size, self.classes, self.obstacle = len(labels), len(sizes), explain_obstacle(sizes)
+        self._y = np.unique(labels, return_inverse=True)[1]
+        self._open_learner = partial(open_learner, model, texts, training, seed)
 
-    def summarise(self) -> Task:
-        """Judge summaries by models that learnt each version on the originals of the test side."""
-        from allonym.evaluate.summarising import Summariser, average_length, measure_rouge
+    def open_model(self) -> None:
+        self._learner = self._open_learner()
 
-        originals, references = self.texts[0], self.targets[0]
-        n = len(originals)
-        if n < 4:
-            return _make_missing_task("summarise", n, 0, "four texts with a reference at least are required")
-        length = average_length(references)
-        is_written = self.model.startswith(WRITER)
-        writer = _WrittenSummaries(self) if is_written else _ExtractedSummaries(self, length)
-        first = Summariser().fit([], [], length)
+    def split(self, test: float, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Return the indices of texts to learn from and to test on."""
+        return split_stratified(self._y, test, rng)
 
-        def judge(summaries: Sequence[str], tested: list[int]) -> Any:
-            pairs = zip(summaries, tested, strict=True)
-            return np.mean([measure_rouge(summary, references[i]) for summary, i in pairs], axis=0)
+    def score(self, version: int, train: Any, tested: Any) -> Any:
+        """Return the measures of a model that learnt from a version."""
+        return _score_classes(self._y[tested], self._learner.predict(train, self._y[train], tested, version))
 
-        rng = np.random.default_rng(self.seed)
-        count = min(n - 2, max(1, round(self.test * n)))
-        scores, ends = np.empty((self.repeats, 2, 3)), np.zeros((self.repeats, 2, 3))
-        for r in range(self.repeats):
-            order = rng.permutation(n)
-            tested, train = np.sort(order[:count]).tolist(), np.sort(order[count:]).tolist()
-            for version in (0, 1):
-                scores[r, version] = judge(writer.summarise(version, train, tested), tested)
-            ends[r, 0] = judge([first.summarise(writer.texts[i]) for i in tested], tested)
-            if isinstance(writer, _ExtractedSummaries):
-                ends[r, 1] = judge([writer.extract_best(i) for i in tested], tested)
-            self.report(r + 1)
-        ratio = count / (n - count)
-        names = _MEASURES["summarise"]
-        floor, ceiling = (
-            {name: average_splits(ends[:, end, i], ratio) for i, name in enumerate(names)} for end in (0, 1)
-        )
-        estimates = _estimate_scores(scores, names, ratio)
-        return Task("summarise", n, 0, self.repeats, estimates, floor, {} if is_written else ceiling)
+    def score_ends(self, train: Any, tested: Any) -> Any:
+        """Return the measures of floor and ceiling; zeros where there is none."""
+        frequent = np.full(len(tested), find_most_frequent_class(self._y[train]))
+        return _score_classes(self._y[tested], frequent), (0, 0)
 
 
-class _WrittenSummaries:
-    """Summaries that a fine-tuned network writes."""
+class _Summaries:
+    """Summaries that a fine-tuned network writes, or of sentences of the text; methods as of a classification."""
 
-    def __init__(self, experiment: _Experiment) -> None:
-        from allonym.evaluate.summarising import split_sentences
+    kind, classes = "summarise", 0
 
-        self.texts = [split_sentences(text, model=experiment.model) for text in experiment.texts[0]]
-        self._experiment = experiment
-        self._writer = Writer(experiment.model, experiment.training)
+    def __init__(self, texts: Texts, targets: References, model: str, training: Training | None, seed: int) -> None:
+        self.seed, self.size, self.has_ceiling = seed, len(texts[0]), not model.startswith(WRITER)
+        self.obstacle = "four texts with a reference at least are required" if self.size < 4 else ""
+        self._texts, self._targets, self._model, self._training = texts, targets, model, training
 
-    def summarise(self, version: int, train: list[int], tested: list[int]) -> list[str]:
-        texts, targets = self._experiment.texts, self._experiment.targets
-        learnt = [texts[version][i] for i in train], [targets[version][i] for i in train]
-        return self._writer.write_summaries(
-            *learnt, [texts[0][i] for i in tested], derive_seed(self._experiment.seed, train)
-        )
+    def open_model(self) -> None:
+        from allonym.evaluate.summarising import average_length, select_best_sentences, split_sentences
 
+        self._length = average_length(self._targets[0])
+        versions = self._texts if self.has_ceiling else self._texts[:1]
+        self._sentences = [[split_sentences(text, model=self._model) for text in version] for version in versions]
+        if self.has_ceiling:
+            pairs = (zip(*version, strict=True) for version in zip(self._sentences, self._targets, strict=True))
+            self._best = [[select_best_sentences(*pair, self._length) for pair in version] for version in pairs]
+        else:
+            self._writer = Writer(self._model, self._training)
 
-class _ExtractedSummaries:
-    """Summaries of sentences of the text."""
+    def split(self, test: float, rng: np.random.Generator) -> tuple[Any, Any]:
+        count, order = min(self.size - 2, max(1, round(test * self.size))), rng.permutation(self.size)
+        return np.sort(order[count:]).tolist(), np.sort(order[:count]).tolist()
 
-    def __init__(self, experiment: _Experiment, length: int) -> None:
-        from allonym.evaluate.summarising import select_best_sentences, split_sentences
+    def score(self, version: int, train: Any, tested: Any) -> Any:
+        if self.has_ceiling:
+            texts, best = self._sentences[version], self._best[version]
+            return self._rate(self._extract([texts[i] for i in train], [best[i] for i in train], tested), tested)
+        learnt = [self._texts[version][i] for i in train]
+        references, judged = [self._targets[version][i] for i in train], [self._texts[0][i] for i in tested]
+        summaries = self._writer.write_summaries(learnt, references, judged, derive_seed(self.seed, train))
+        return self._rate(summaries, tested)
 
-        self._model, self._seed, self._length = experiment.model, experiment.seed, length
-        self._versions = [
-            [split_sentences(text, model=self._model) for text in version] for version in experiment.texts
-        ]
-        self._best = [
-            [select_best_sentences(text, references, length) for text, references in zip(version, targets, strict=True)]
-            for version, targets in zip(self._versions, experiment.targets, strict=True)
-        ]
-        self.texts = self._versions[0]
+    def score_ends(self, train: Any, tested: Any) -> Any:
+        floor = self._rate(self._extract([], [], tested), tested)
+        if not self.has_ceiling:
+            return floor, (0, 0, 0)
+        texts, best = self._sentences[0], self._best[0]
+        return floor, self._rate([" ".join(texts[i].sentences[k] for k in sorted(best[i])) for i in tested], tested)
 
-    def summarise(self, version: int, train: list[int], tested: list[int]) -> list[str]:
+    def _extract(self, learnt: list[Any], best: list[list[int]], tested: Sequence[int]) -> list[str]:
+        """Return summaries of sentences by a model that learnt from texts and their best sentences."""
         from allonym.evaluate.summarising import Summariser
 
-        texts, best = self._versions[version], self._best[version]
-        summariser = Summariser(self._model, self._seed)
-        model = summariser.fit([texts[i] for i in train], [best[i] for i in train], self._length)
-        return [model.summarise(self.texts[i]) for i in tested]
+        model = Summariser(self._model, self.seed).fit(learnt, best, self._length)
+        return [model.summarise(self._sentences[0][i]) for i in tested]
 
-    def extract_best(self, i: int) -> str:
-        """Return the sentences of an original that together are most like its references."""
-        return " ".join(self.texts[i].sentences[k] for k in sorted(self._best[0][i]))
+    def _rate(self, summaries: Sequence[str], tested: Sequence[int]) -> Any:
+        from allonym.evaluate.summarising import measure_rouge
+
+        pairs = zip(summaries, tested, strict=True)
+        return np.mean([measure_rouge(summary, self._targets[0][i]) for summary, i in pairs], axis=0)
 
 
 def _score_classes(truth: Any, predicted: Any) -> tuple[float, float]:
     """Return the mean F1 over the classes that occur, and the share that is right."""
     return measure_macro_f1(truth, predicted), float((truth == predicted).mean())
-
-
-def _estimate_scores(scores: Any, names: Sequence[str], ratio: float) -> dict[str, Score]:
-    """Return scores from an array (repeats, version, measure)."""
-    columns = ((name, scores[:, 0, i], scores[:, 1, i]) for i, name in enumerate(names))
-    return {
-        name: Score(*(average_splits(values, ratio) for values in (old, new, new - old))) for name, old, new in columns
-    }
-
-
-def _make_missing_task(kind: str, texts: int, classes: int, reason: str) -> Task:
-    missing = none(reason, texts)
-    scores = {name: Score(missing, missing, missing) for name in _MEASURES[kind]}
-    return Task(kind, texts, classes, 0, scores, {}, {})

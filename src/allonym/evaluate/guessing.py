@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import Advance, check_lengths, shift_progress
 from allonym.evaluate.people import Judgement, PeopleStudy, Truth, people_study
 from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
 from allonym.intruder.persons import guess_persons, open_client
@@ -21,7 +21,6 @@ from allonym.stats.samples import difference
 
 INTRUDER = "llm"
 T = TypeVar("T")
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +96,13 @@ def person_guesses(
     model = client or open_client(settings, key)
     truths = [Truth(str(i), subjects[i], groups[i] if groups else "") for i in range(n)]
 
-    def judge_version(texts: Sequence[str], started: int) -> PeopleStudy:
-        progress = _shift_progress(advance, started, n * (1 + before))
-        answers = guess_persons(texts, model, kind=kind, guesses=guesses, advance=progress)
+    def judge_version(texts: Sequence[str], step: Advance | None) -> PeopleStudy:
+        answers = guess_persons(texts, model, kind=kind, guesses=guesses, advance=step)
         judgements = [Judgement(t.text, INTRUDER, answer) for t, answer in zip(truths, answers, strict=True)]
         return people_study(truths, judgements, aliases=aliases, cut=cut, top=top, intruder=INTRUDER, seed=seed)
 
     versions = original if before else None, anonymised
-    return PersonGuesses(*_judge_versions(*versions, judge_version, _list_identification_flags))
+    return PersonGuesses(*_judge_versions(*versions, judge_version, _list_identification_flags, advance))
 
 
 def attribute_guesses(
@@ -139,19 +137,18 @@ def attribute_guesses(
         DataError: unequal lengths, no text, or a true value that cannot be read.
         EndpointError: the endpoint did not answer.
     """
-    n = check_lengths(original, anonymised, profiles)
+    check_lengths(original, anonymised, profiles)
     model = client or open_client(settings, key)
     truths = [{name: p[name] for name in attributes if p.get(name)} for p in profiles]
 
-    def judge_version(texts: Sequence[str], started: int) -> AttributeResults:
-        progress = _shift_progress(advance, started, n * (1 + before))
+    def judge_version(texts: Sequence[str], step: Advance | None) -> AttributeResults:
         answers = guess_attributes(
-            texts, model, attributes=attributes, person=person, kind=kind, guesses=guesses, advance=progress
+            texts, model, attributes=attributes, person=person, kind=kind, guesses=guesses, advance=step
         )
         return attribute_results(truths, answers, intruder=INTRUDER)
 
     versions = original if before else None, anonymised
-    return AttributeGuesses(*_judge_versions(*versions, judge_version, _list_first_guess_scores))
+    return AttributeGuesses(*_judge_versions(*versions, judge_version, _list_first_guess_scores, advance))
 
 
 def _list_identification_flags(study: PeopleStudy) -> list[float]:
@@ -165,16 +162,15 @@ def _list_first_guess_scores(results: AttributeResults) -> list[float]:
 def _judge_versions(
     original: Sequence[str] | None,
     anonymised: Sequence[str],
-    judge_version: Callable[[Sequence[str], int], T],
+    judge_version: Callable[[Sequence[str], Advance | None], T],
     list_scores: Callable[[T], list[float]],
+    advance: Advance | None,
 ) -> tuple[T, T | None, Estimate]:
     """Return the results of the anonymised texts, those of the original ones if they are sent, and the change."""
-    after = judge_version(anonymised, 0)
+    n = len(anonymised)
     if original is None:
-        return after, None, none("the original texts were not sent")
-    before = judge_version(original, len(original))
+        return judge_version(anonymised, advance), None, none("the original texts were not sent")
+    after, before = (
+        judge_version(texts, shift_progress(advance, done, 2 * n)) for texts, done in ((anonymised, 0), (original, n))
+    )
     return after, before, difference(list_scores(before), list_scores(after))
-
-
-def _shift_progress(advance: Advance | None, started: int, total: int) -> Advance | None:
-    return None if advance is None else lambda now, _: advance(started + now, total)

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.errors import DataError, UnknownNameError
+from allonym.evaluate.pairs import name_source
 from allonym.evaluate.reading import Fields, read_pairs
 from allonym.labels import TAXONOMY, from_scheme, to_scheme
 
@@ -137,28 +138,21 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
     marks: list[Mark] = []
     pieces: list[str] = []
     length = position = 0
-    for tag in _TAG.finditer(text):
-        begin = _find_opening_bracket(text, tag.start(), position, where, tag.start())
-        name = tag[1] or tag[2] or tag[3]
-        try:
-            label, partial = parse_tag(name)
-        except UnknownNameError as error:
-            raise DataError(
-                f"{_describe_place(where, text, tag.start())}: {_describe_unknown_type(name, error)}"
-            ) from None
-        before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
-        if not inside.strip():
-            raise DataError(
-                f"{_describe_place(where, text, begin)}: text is required between the brackets of a mark, got none"
-            )
-        pieces += (before, inside)
-        start = length + len(before)
-        length = start + len(inside)
-        marks.append(Mark(start, length, label, partial))
-        position = tag.end()
-    pieces.append(text[position:])
-    _refuse_unclosed_tags(text, where)
-    return Marked(where, "".join(pieces), tuple(marks), meta)
+    with name_source(where):
+        for tag in _TAG.finditer(text):
+            begin = _find_opening_bracket(text, tag.start(), position)
+            label, partial = _parse_written_tag(tag[1] or tag[2] or tag[3], _describe_place(text, tag.start()))
+            before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
+            if not inside.strip():
+                place = _describe_place(text, begin)
+                raise DataError(f"{place}: text is required between the brackets of a mark, got none")
+            pieces += (before, inside)
+            start = length + len(before)
+            length = start + len(inside)
+            marks.append(Mark(start, length, label, partial))
+            position = tag.end()
+        _refuse_unclosed_tags(text)
+    return Marked(where, "".join((*pieces, text[position:])), tuple(marks), meta)
 
 
 def write_marks(marked: Marked) -> str:
@@ -173,21 +167,20 @@ def write_marks(marked: Marked) -> str:
     """
     text, position = marked.text, 0
     pieces: list[str] = []
-    if (match := _TAGLIKE.search(text)) is not None:
-        raise DataError(f"{_describe_place(marked.id, text, match.start())}: the text holds a MISSED_ tag already")
-    for mark in sorted(marked.marks):
-        if mark.confirmed is False:
-            continue
-        if mark.start < position or mark.end > len(text):
-            raise DataError(f"{_describe_place(marked.id, text, position)}: marks must be disjoint and lie in the text")
-        inside = text[mark.start : mark.end]
-        if not inside.strip() or not _are_brackets_paired(inside):
-            raise DataError(
-                f"{_describe_place(marked.id, text, mark.start)}: text with paired brackets is required in a mark; "
-                "JSON Lines take any"
-            )
-        pieces += (text[position : mark.start], f"({inside})[{_PREFIX}{mark.tag}]")
-        position = mark.end
+    with name_source(marked.id):
+        if (match := _TAGLIKE.search(text)) is not None:
+            raise DataError(f"{_describe_place(text, match.start())}: the text holds a MISSED_ tag already")
+        for mark in sorted(mark for mark in marked.marks if mark.confirmed is not False):
+            if mark.start < position or mark.end > len(text):
+                raise DataError(f"{_describe_place(text, position)}: marks must be disjoint and lie in the text")
+            inside = text[mark.start : mark.end]
+            if not inside.strip() or not _are_brackets_paired(inside):
+                raise DataError(
+                    f"{_describe_place(text, mark.start)}: text with paired brackets is required in a mark; "
+                    "JSON Lines take any"
+                )
+            pieces += (text[position : mark.start], f"({inside})[{_PREFIX}{mark.tag}]")
+            position = mark.end
     return "".join((*pieces, text[position:]))
 
 
@@ -198,36 +191,43 @@ def parse_mark_rows(rows: object, text: str, where: str = "") -> tuple[Mark, ...
     Raises:
         DataError: something else, offsets outside of the text, overlapping marks, a type that is not known.
     """
-    prefix = f"{where}: " if where else ""
-    if not isinstance(rows, (list, tuple)):
-        raise DataError(f"{prefix}marks must be a list, got {type(rows).__name__}")
-    out = []
-    for number, row in enumerate(rows):
-        where_mark = f"{prefix}marks[{number}]"
-        if not isinstance(row, Mapping):
-            raise DataError(f"{where_mark} must be an object, got {type(row).__name__}")
-        start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
-        if not (_is_integer(start) and _is_integer(end) and isinstance(name, str)):
-            raise DataError(f"{where_mark}: start and end as numbers and tag as a string are required")
-        assert isinstance(start, int) and isinstance(end, int)
-        if not 0 <= start < end <= len(text):
-            raise DataError(f"{where_mark}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
-        confirmed, score = row.get("confirmed", True), row.get("score", 1.0)
-        if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
-            raise DataError(f"{where_mark}: confirmed must be true, false or null, and score a number")
-        try:
-            label, partial = parse_tag(name.removeprefix(_PREFIX))
-        except UnknownNameError as error:
-            raise DataError(f"{where_mark}: {_describe_unknown_type(name, error)}") from None
-        item, source = str(row.get("item") or ""), str(row.get("source") or "")
-        out.append(Mark(start, end, label, partial, item, confirmed, float(score), source))
-    out.sort()
-    for first, second in pairwise(out):
-        if second.start < first.end:
-            raise DataError(
-                f"{prefix}marks must be disjoint, got {first.start}..{first.end} and {second.start}..{second.end}"
-            )
+    with name_source(where):
+        if not isinstance(rows, (list, tuple)):
+            raise DataError(f"marks must be a list, got {type(rows).__name__}")
+        out = sorted(_read_mark(row, f"marks[{number}]", len(text)) for number, row in enumerate(rows))
+        for first, second in pairwise(out):
+            if second.start < first.end:
+                raise DataError(
+                    f"marks must be disjoint, got {first.start}..{first.end} and {second.start}..{second.end}"
+                )
     return tuple(out)
+
+
+def _read_mark(row: object, place: str, length: int) -> Mark:
+    """Read the mark of a row at ``place`` in a text of this length."""
+    if not isinstance(row, Mapping):
+        raise DataError(f"{place} must be an object, got {type(row).__name__}")
+    start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
+    if type(start) is not int or type(end) is not int or not isinstance(name, str):
+        raise DataError(f"{place}: start and end as numbers and tag as a string are required")
+    if not 0 <= start < end <= length:
+        raise DataError(f"{place}: 0 <= start < end <= {length} is required, got {start} and {end}")
+    confirmed, score = row.get("confirmed", True), row.get("score", 1.0)
+    if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
+        raise DataError(f"{place}: confirmed must be true, false or null, and score a number")
+    label, partial = _parse_written_tag(name.removeprefix(_PREFIX), place)
+    item, source = (str(row.get(key) or "") for key in ("item", "source"))
+    return Mark(start, end, label, partial, item, confirmed, float(score), source)
+
+
+def _parse_written_tag(name: str, place: str) -> tuple[str, bool]:
+    """Return label and part of a tag as :func:`parse_tag`; a name in small letters may be text, and is not shown."""
+    try:
+        return parse_tag(name)
+    except UnknownNameError as error:
+        shown = re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name)
+        reason = error if shown else "unknown type of missed text; see: allonym labels --scheme p2"
+        raise DataError(f"{place}: {reason}") from None
 
 
 def list_mark_rows(marks: Sequence[Mark]) -> list[dict[str, object]]:
@@ -241,32 +241,31 @@ def list_mark_rows(marks: Sequence[Mark]) -> list[dict[str, object]]:
     return out
 
 
-def _find_opening_bracket(text: str, end: int, least: int, where: str, tag: int) -> int:
-    """Return the offset of the bracket that closes right before ``end``, not before ``least``, where the last mark
-    ends."""
-    if end == 0 or text[end - 1] != ")" or end - 1 < least:
+def _find_opening_bracket(text: str, end: int, least: int) -> int:
+    """Return the offset of the bracket that closes right before the tag at ``end``, not before ``least``, where the
+    last mark ends."""
+    if text[max(least, end - 1) : end] != ")":
         raise DataError(
-            f"{_describe_place(where, text, tag)}: a tag stands behind (text) in brackets; there is none before it"
+            f"{_describe_place(text, end)}: a tag stands behind (text) in brackets; there is none before it"
         )
     depth = 0
     for index in range(end - 1, -1, -1):
         depth += (text[index] == ")") - (text[index] == "(")
         if not depth:
             if index < least:
-                raise DataError(f"{_describe_place(where, text, index)}: a mark must not hold another mark")
+                raise DataError(f"{_describe_place(text, index)}: a mark must not hold another mark")
             return index
-    raise DataError(f"{_describe_place(where, text, end - 1)}: a bracket is closed that was not opened")
+    raise DataError(f"{_describe_place(text, end - 1)}: a bracket is closed that was not opened")
 
 
-def _refuse_unclosed_tags(text: str, where: str) -> None:
+def _refuse_unclosed_tags(text: str) -> None:
     """Raise an error where something begins like a tag and is none."""
     tag_ends = {tag.end() for tag in _TAG.finditer(text)}
-    starts = [tag.start() for tag in _TAGLIKE.finditer(text)]
-    for start in starts:
+    for start in (tag.start() for tag in _TAGLIKE.finditer(text)):
         tag = _TAG.match(text, start - 1 if text[start - 1 : start] == "(" and start else start)
         if tag is None or tag.end() not in tag_ends:
             raise DataError(
-                f"{_describe_place(where, text, start)}: a tag as [MISSED_X] is required, got one that is not closed"
+                f"{_describe_place(text, start)}: a tag as [MISSED_X] is required, got one that is not closed"
             )
 
 
@@ -279,20 +278,9 @@ def _are_brackets_paired(text: str) -> bool:
     return depth == 0
 
 
-def _describe_place(where: str, text: str, offset: int) -> str:
+def _describe_place(text: str, offset: int) -> str:
     line = text.count("\n", 0, offset) + 1
-    return f"{where + ': ' if where else ''}character {offset}, line {line}"
-
-
-def _describe_unknown_type(name: str, error: UnknownNameError) -> str:
-    """Return the error's message if the name is in capitals; a name in small letters may be text."""
-    if re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name):
-        return str(error)
-    return "unknown type of missed text; see: allonym labels --scheme p2"
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return f"character {offset}, line {line}"
 
 
 _APART = ("text", "marks", "id")
@@ -359,7 +347,17 @@ def list_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str
     Raises:
         DataError: a mark lies outside of the text.
     """
-    if any(m.end > len(marked.text) for m in marked.marks):
-        raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
+    check_marks_in_text(marked, marked.marks)
     marks = [m for m in marked.marks if m.confirmed is not False and (tags is None or m.tag in tags)]
     return list(dict.fromkeys(marked.text[m.start : m.end] for m in marks))
+
+
+def check_marks_in_text(marked: Marked, marks: Iterable[Mark]) -> None:
+    """Check that some marks of a conversation lie in its text.
+
+    Raises:
+        DataError: one does not.
+    """
+    with name_source(marked.id):
+        if any(mark.end > len(marked.text) for mark in marks):
+            raise DataError("a mark lies outside of the text")

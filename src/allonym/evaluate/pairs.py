@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from allonym.errors import DataError
@@ -46,9 +47,23 @@ def report_progress(items: Iterable[T], advance: Advance | None, total: int) -> 
             advance(number, total)
 
 
+def shift_progress(advance: Advance | None, before: int, total: int) -> Advance | None:
+    """Return a function that reports the steps of a part, of which ``before`` steps are done, as those of the whole."""
+    return None if advance is None else lambda done, _: advance(before + done, total)
+
+
 def group_items(items: Iterable[T], get_key: Callable[[T], K]) -> dict[K, list[T]]:
     """Return the items of each key, keys and items in the order of their first appearance."""
     out: defaultdict[K, list[T]] = defaultdict(list)
     for item in items:
         out[get_key(item)].append(item)
     return dict(out)
+
+
+@contextmanager
+def name_source(where: str) -> Iterator[None]:
+    """A context in which the message of every :class:`DataError` begins with ``where``; empty: as it is."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{where}: {error}" if where else str(error)) from None

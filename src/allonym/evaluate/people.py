@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from allonym.errors import DataError
 from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences
+from allonym.evaluate.pairs import group_items
 from allonym.evaluate.sheets import COLLECT, JUDGE, Sheets, StudyAnswer, has_claimed_identification
 from allonym.intruder.persons import Answer
 from allonym.intruder.scoring import CUT, measure_best_likeness
@@ -140,28 +143,27 @@ def people_study(
     if any(j.text not in truth_of for j in judgements):
         raise DataError("people: a judgement is about a text whose truth is not given")
     more = aliases or {}
-    near: list[list[float]] = []
+    readings = []
     for j in judgements:
         true = truth_of[j.text].subject
-        near.append([measure_best_likeness(g, (true, *more.get(true, ()))) for g in j.answer.guesses])
-    by_text: dict[str, list[tuple[Judgement, list[float]]]] = {}
-    for j, values in zip(judgements, near, strict=True):
-        by_text.setdefault(j.text, []).append((j, values))
+        readings.append(
+            _Reading(j, true, [measure_best_likeness(g, (true, *more.get(true, ()))) for g in j.answer.guesses])
+        )
+    by_text = group_items(readings, lambda reading: reading.judgement.text)
     rows = []
     for truth in truths:
-        read = by_text.get(truth.text)
-        if not read:
+        if not (read := by_text.get(truth.text)):
             continue
-        similarity = sum(_get_first_likeness(values) for _, values in read) / len(read)
-        guesses = tuple(j.answer.guesses[0] if j.answer.guesses else "" for j, _ in read)
+        similarity = sum(reading.first for reading in read) / len(read)
+        guesses = tuple(reading.guess for reading in read)
         rank = 0
         if len(read) == 1:  # several guesses of one judge have an order; those of several judges have none
-            guesses = read[0][0].answer.guesses
-            rank = next((k for k, value in enumerate(read[0][1], 1) if value >= cut), 0)
+            guesses = read[0].judgement.answer.guesses
+            rank = next((k for k, value in enumerate(read[0].likenesses, 1) if value >= cut), 0)
         row = Row(truth.text, truth.subject, truth.group, guesses, similarity, similarity >= cut, rank, len(read))
         rows.append(row)
-    right = [_get_first_likeness(values) >= cut for values in near]
-    claimed = [j.answer.claimed for j in judgements]
+    claimed = [reading.judgement.answer.claimed for reading in readings]
+    right = [reading.first >= cut for reading in readings]
     outcomes = Counter(zip(claimed, right, strict=True))
     claims = {
         f"{claim}_{truth}": outcomes[claim == "claimed", truth == "right"]
@@ -169,20 +171,20 @@ def people_study(
         for truth in ("right", "wrong")
     }
     # What was written where the person was identified, and what was learnt where not: subject and text.
-    revealed = [(truth_of[j.text].subject, j.answer.reason) for j, r in zip(judgements, right, strict=True) if r]
-    learnt = [
-        (truth_of[j.text].subject, j.answer.knowledge or j.answer.reason)
-        for j, r in zip(judgements, right, strict=True)
-        if not r
-    ]
-    judges = list(dict.fromkeys(j.judge for j in judgements))
-    agreement, corrected = _measure_claim_accuracy(judges, [j.judge for j in judgements], claimed, right, seed)
-    units = [[_get_first_likeness(values) >= cut for _, values in read] for read in by_text.values()]
+    revealed = [(r.subject, r.judgement.answer.reason) for r in readings if r.first >= cut]
+    answers = [(r.subject, r.judgement.answer) for r in readings if r.first < cut]
+    learnt = [(subject, answer.knowledge or answer.reason) for subject, answer in answers]
+    tables = np.zeros((len({j.judge for j in judgements}), 2, 2))
+    place: dict[str, int] = {}
+    for j, is_right in zip(judgements, right, strict=True):
+        tables[place.setdefault(j.judge, len(place)), int(j.answer.claimed), int(is_right)] += 1
+    agreement, corrected = _measure_claim_accuracy(tables, seed)
+    units = [[reading.first >= cut for reading in read] for read in by_text.values()]
     return PeopleStudy(
         tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
         cut,
-        len(near),
-        len(judges),
+        len(readings),
+        len(tables),
         len(truths) - len(rows),
         mean([float(len(read)) for read in by_text.values()]),
         share(sum(map(any, units)), len(units)) if units else none("no judgements"),
@@ -190,13 +192,31 @@ def people_study(
         agreement,
         corrected,
         share(claims["claimed_right"], sum(claimed)) if any(claimed) else none("nobody claimed to know the person"),
-        _estimate_chance(truths, judgements, more, cut),
+        _estimate_chance(list(dict.fromkeys(t.subject for t in truths)), readings, more, cut),
         _measure_judges_agreement(units, seed),
         _select_terms_by_subject(revealed, top),
         _select_terms_by_subject(learnt, top),
         select_top_terms((text for _, text in revealed), top),
         select_top_terms((text for _, text in learnt), top),
     )
+
+
+class _Reading(NamedTuple):
+    """A judgement, the true subject, and how like that each of the guesses is."""
+
+    judgement: Judgement
+    subject: str
+    likenesses: list[float]
+
+    @property
+    def guess(self) -> str:
+        """The first guess; empty where there is none."""
+        return (*self.judgement.answer.guesses, "")[0]
+
+    @property
+    def first(self) -> float:
+        """Likeness of the first guess; 0 where there is none."""
+        return (*self.likenesses, 0.0)[0]
 
 
 def read_judgements(sheets: Sheets, answers: Sequence[StudyAnswer]) -> tuple[list[Truth], list[Judgement]]:
@@ -211,9 +231,8 @@ def read_judgements(sheets: Sheets, answers: Sequence[StudyAnswer]) -> tuple[lis
     judgements = []
     for item in answers:
         name = item.fields["name"]
-        answer = Answer(
-            has_claimed_identification(item), (name,) if name else (), item.fields["reason"], item.fields["knowledge"]
-        )
+        claimed, guesses = has_claimed_identification(item), (name,) if name else ()
+        answer = Answer(claimed, guesses, item.fields["reason"], item.fields["knowledge"])
         judgements.append(Judgement(sheets.entries[item.token].id, f"{item.page} {item.participant}".strip(), answer))
     return truths, judgements
 
@@ -244,21 +263,13 @@ def read_descriptions(sheets: Sheets, answers: Sequence[StudyAnswer], *, least: 
     return out
 
 
-def _get_first_likeness(values: Sequence[float]) -> float:
-    return values[0] if values else 0.0
-
-
-def _measure_claim_accuracy(
-    judges: Sequence[str], judge_of: Sequence[str], claimed: Sequence[bool], right: Sequence[bool], seed: int
-) -> tuple[Estimate, Estimate]:
+def _measure_claim_accuracy(tables: NDArray[np.float64], seed: int) -> tuple[Estimate, Estimate]:
+    """Return agreement and kappa of claim and truth, from counts ``(judges, 2, 2)``."""
+    judges, judgements = len(tables), int(tables.sum())
     if not judges:
         return none("no judgements"), none("no judgements")
-    if len(judges) == 1:
-        same = sum(s == r for s, r in zip(claimed, right, strict=True))
-        return share(same, len(claimed)), none("one judge: no interval over judges", len(claimed))
-    place = {name: i for i, name in enumerate(judges)}
-    tables = np.zeros((len(judges), 2, 2))
-    np.add.at(tables, ([place[name] for name in judge_of], [int(s) for s in claimed], [int(r) for r in right]), 1)
+    if judges == 1:
+        return share(int(np.trace(tables[0])), judgements), none("one judge: no interval over judges", judgements)
 
     def share_agreeing(units: Any) -> float:
         table = tables[units].sum(axis=0)
@@ -267,25 +278,20 @@ def _measure_claim_accuracy(
     def correct_for_chance(units: Any) -> float:
         return float(compute_kappa(tables[units].sum(axis=0)))
 
-    return bootstrap(share_agreeing, len(judges), seed=seed), bootstrap(correct_for_chance, len(judges), seed=seed)
+    return bootstrap(share_agreeing, judges, seed=seed), bootstrap(correct_for_chance, judges, seed=seed)
 
 
 def _estimate_chance(
-    truths: Sequence[Truth], judgements: Sequence[Judgement], aliases: Mapping[str, Sequence[str]], cut: float
+    names: Sequence[str], readings: Sequence[_Reading], aliases: Mapping[str, Sequence[str]], cut: float
 ) -> Estimate:
-    subject = {t.text: t.subject for t in truths}
-    names = list(dict.fromkeys(subject.values()))
-    if len(names) < 2 or not judgements:
-        return none("two subjects, and a judgement, are required", len(judgements))
-    passes: dict[str, frozenset[str]] = {}
-    shares = []
-    for j in judgements:
-        guess = j.answer.guesses[0] if j.answer.guesses else ""
-        if guess not in passes:
-            passes[guess] = frozenset(n for n in names if measure_best_likeness(guess, (n, *aliases.get(n, ()))) >= cut)
-        others = len(passes[guess]) - (subject[j.text] in passes[guess])
-        shares.append(others / (len(names) - 1))
-    return average(shares)
+    if len(names) < 2 or not readings:
+        return none("two subjects, and a judgement, are required", len(readings))
+
+    @cache
+    def find_similar(guess: str) -> frozenset[str]:
+        return frozenset(n for n in names if measure_best_likeness(guess, (n, *aliases.get(n, ()))) >= cut)
+
+    return average([len(find_similar(r.guess) - {r.subject}) / (len(names) - 1) for r in readings])
 
 
 def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Estimate:
@@ -299,10 +305,8 @@ def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Est
 
 
 def _select_terms_by_subject(reasons: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
-    texts_of: dict[str, list[str]] = {}
-    for subject, text in reasons:
-        texts_of.setdefault(subject, []).append(text)
-    terms_of = {subject: select_top_terms(texts_of[subject], top) for subject in sorted(texts_of)}
+    reasons_of = sorted(group_items(reasons, lambda reason: reason[0]).items())
+    terms_of = {subject: select_top_terms((text for _, text in texts), top) for subject, texts in reasons_of}
     return {subject: terms for subject, terms in terms_of.items() if terms}
 
 

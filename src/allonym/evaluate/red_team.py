@@ -20,6 +20,7 @@ import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked, name_tag, parse_tag
+from allonym.evaluate.pairs import group_items, name_source
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -162,13 +163,12 @@ def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = 
     if len({c.id for c in conversations}) < len(conversations):
         raise DataError(f"{len(conversations)} conversations need as many ids; some stand there twice")
     strata = read_groups(conversations, by)
-    sizes = Counter(strata)
-    counts = _allocate_sample({name: sizes[name] for name in sorted(sizes)}, min(n, len(conversations)))
+    members_of = group_items(range(len(strata)), strata.__getitem__)
+    sizes = {name: len(members_of[name]) for name in sorted(members_of)}
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
-    for name, count in counts.items():
-        members = [i for i, stratum in enumerate(strata) if stratum == name]
-        chosen += sorted(members[j] for j in rng.permutation(len(members))[:count])
+    for name, count in _allocate_sample(sizes, min(n, len(conversations))).items():
+        chosen += sorted(members_of[name][j] for j in rng.permutation(sizes[name])[:count])
     order = [chosen[j] for j in rng.permutation(len(chosen))]
     return tuple(
         Form(number, conversations[i].id, strata[i], conversations[i].text) for number, i in enumerate(order, 1)
@@ -222,10 +222,11 @@ def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, .
     """
     if kind not in FORMS:
         raise UnknownNameError("kind of forms", kind, FORMS)
-    rows = {"md": _read_markdown_rows, "jsonl": _read_json_rows, "csv": _read_csv_rows}[kind](data, where)
-    if not rows:
-        raise DataError(f"{where + ': ' if where else ''}there is no form in it")
-    return tuple(_read_finding(row, where) for row in rows)
+    with name_source(where):
+        rows = {"md": _read_markdown_rows, "jsonl": _read_json_rows, "csv": _read_csv_rows}[kind](data)
+        if not rows:
+            raise DataError("there is no form in it")
+        return tuple(map(_read_finding, rows))
 
 
 def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
@@ -243,27 +244,20 @@ def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
     signed = Counter((f.id, f.reviewer) for f in findings if f.reviewer and f.residual is not None)
     if twice := sum(n > 1 for n in signed.values()):
         raise DataError(f"{twice} conversations are judged twice by one and the same reviewer; once is required")
-    by_id: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_id.setdefault(finding.id, []).append(finding)
+    by_id = group_items(findings, lambda finding: finding.id)
     filled = {id: [f for f in findings_of if f.residual is not None] for id, findings_of in by_id.items()}
     reviewed = {id: findings_of for id, findings_of in filled.items() if findings_of}
-    strata = {id: findings_of[0].stratum for id, findings_of in reviewed.items()}
-    names = sorted(dict.fromkeys(strata.values()))
+    strata = group_items(reviewed.values(), lambda findings_of: findings_of[0].stratum)
     types = Counter(t for findings_of in reviewed.values() for t in sorted({t for f in findings_of for t in f.types}))
     several = [findings_of for findings_of in reviewed.values() if len(findings_of) > 1]
     agreed = sum(len({f.residual for f in findings_of}) == 1 for findings_of in several)
-    minutes = [f.minutes for findings_of in reviewed.values() for f in findings_of if f.minutes == f.minutes]
-    rows = (
-        tuple(_summarise_stratum(n, [f for id, f in reviewed.items() if strata[id] == n]) for n in names)
-        if names != [ALL]
-        else ()
-    )
+    judgements = [f for findings_of in reviewed.values() for f in findings_of]
+    minutes = [f.minutes for f in judgements if f.minutes == f.minutes]
     return RedTeam(
         _summarise_stratum("Total", list(reviewed.values())),
-        rows,
+        tuple(_summarise_stratum(name, strata[name]) for name in sorted(strata)) if strata.keys() != {ALL} else (),
         len(by_id) - len(reviewed),
-        len({f.reviewer for findings_of in reviewed.values() for f in findings_of if f.reviewer}),
+        len({f.reviewer for f in judgements if f.reviewer}),
         len(several),
         share(agreed, len(several)),
         tuple(sorted(types.items(), key=lambda pair: (-pair[1], pair[0]))),
@@ -294,48 +288,45 @@ def _allocate_sample(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return out
 
 
-def _read_finding(row: Mapping[str, Any], where: str) -> Finding:
+def _read_finding(row: Mapping[str, Any]) -> Finding:
     id = str(row.get("id") or "")
     if not id:
-        raise DataError(f"{where + ': ' if where else ''}a form without the id of its conversation")
-    place = f"{where + ': ' if where else ''}conversation {id}"
-    residual, identified = (_parse_yes_no(row.get(name), f"{place}: {name}") for name in ("residual", "identified"))
-    types = tuple(
-        dict.fromkeys(_normalise_type_name(t, place) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t)
-    )
-    if residual is None and (types or identified):
-        residual = True
-    if residual is False and (types or identified):
-        raise DataError(f"{place}: something was found or somebody identified, and nothing is said to be left")
-    words = str(row.get("minutes") or "").strip().replace(",", ".")
-    try:
-        minutes = float(words) if words else float("nan")
-    except ValueError:
-        minutes = -1.0
-    if minutes < 0:
-        raise DataError(f"{place}: minutes: a number is required")
-    reviewer, how = str(row.get("reviewer") or "").strip(), str(row.get("how") or "").strip()
+        raise DataError("a form without the id of its conversation")
+    with name_source(f"conversation {id}"):
+        residual, identified = (_parse_yes_no(row.get(name), name) for name in ("residual", "identified"))
+        names = re.split(r"[,;\s]+", str(row.get("types") or ""))
+        types = tuple(dict.fromkeys(_normalise_type_name(name) for name in names if name))
+        if residual is None and (types or identified):
+            residual = True
+        if residual is False and (types or identified):
+            raise DataError("something was found or somebody identified, and nothing is said to be left")
+        words = str(row.get("minutes") or "").strip().replace(",", ".")
+        try:
+            minutes = float(words) if words else float("nan")
+        except ValueError:
+            minutes = -1.0
+        if minutes < 0:
+            raise DataError("minutes: a number is required")
+    reviewer, how = (str(row.get(name) or "").strip() for name in ("reviewer", "how"))
     return Finding(id, str(row.get("stratum") or ALL), residual, identified, types, minutes, reviewer, how)
 
 
-def _parse_yes_no(value: object, where: str) -> bool | None:
+def _parse_yes_no(value: object, name: str) -> bool | None:
     word = str("" if value is None else value).strip().rstrip(".").lower()
-    if word in _YES or word in _NO:
-        return word in _YES
-    if word:
-        raise DataError(f"{where}: yes or no is required")
-    return None
+    if word and word not in _YES | _NO:
+        raise DataError(f"{name}: yes or no is required")
+    return word in _YES if word else None
 
 
-def _normalise_type_name(name: str, where: str) -> str:
+def _normalise_type_name(name: str) -> str:
     try:
         label, partial = parse_tag(name.strip("()[]").upper().removeprefix("MISSED_"))
     except UnknownNameError:
-        raise DataError(f"{where}: types: one of them is not known; see: allonym labels --scheme p2") from None
+        raise DataError("types: one of them is not known; see: allonym labels --scheme p2") from None
     return name_tag(label, partial=partial)
 
 
-def _read_json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+def _read_json_rows(data: str) -> list[Mapping[str, Any]]:
     out: list[Mapping[str, Any]] = []
     for number, line in enumerate(data.split("\n"), 1):
         if not line.strip():
@@ -345,30 +336,25 @@ def _read_json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
         except ValueError:
             row = None
         if not isinstance(row, dict):
-            raise DataError(f"{where + ': ' if where else ''}line {number}: a JSON object is required")
+            raise DataError(f"line {number}: a JSON object is required")
         out.append(row)
     return out
 
 
-def _read_csv_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+def _read_csv_rows(data: str) -> list[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(data.removeprefix("\ufeff"), newline=""))
     if lacking := [n for n in ("id", "residual", "identified") if n not in (reader.fieldnames or ())]:
-        raise DataError(f"{where + ': ' if where else ''}a column {lacking[0]} is required")
-    rows: list[Mapping[str, Any]] = []
+        raise DataError(f"a column {lacking[0]} is required")
     try:
-        rows.extend(reader)
+        return list(reader)
     except csv.Error:
-        raise DataError(
-            f"{where + ': ' if where else ''}not valid CSV, or a text is too long for it: use jsonl"
-        ) from None
-    return rows
+        raise DataError("not valid CSV, or a text is too long for it: use jsonl") from None
 
 
-def _read_markdown_rows(data: str, where: str) -> list[Mapping[str, Any]]:
-    lines = data.replace("\r\n", "\n").split("\n")
+def _read_markdown_rows(data: str) -> list[Mapping[str, Any]]:
     out: list[dict[str, str]] = []
     fence = name = ""
-    for line in lines:
+    for line in data.replace("\r\n", "\n").split("\n"):
         if fence:
             fence = "" if line == fence else fence
         elif (heading := _BEGIN.fullmatch(line)) is not None:
@@ -386,7 +372,7 @@ def _read_markdown_rows(data: str, where: str) -> list[Mapping[str, Any]]:
             answer = line.strip().removeprefix(">").strip()
             out[-1][name] = f"{out[-1].get(name, '')} {answer}".strip()
     if fence:
-        raise DataError(f"{where + ': ' if where else ''}conversation {out[-1]['id']}: its text has no end")
+        raise DataError(f"conversation {out[-1]['id']}: its text has no end")
     return list(out)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import PARTIAL, Mark, Marked, name_tag, parse_tag
+from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, name_tag, parse_tag
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
@@ -164,12 +164,11 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
     open_ = sum(m.confirmed is None for m in marked.marks)
     if open_ and proposals == "refuse":
         raise DataError(
-            f"{marked.id + ': ' if marked.id else ''}{open_} proposed mark{'s' * (open_ > 1)} that no person has "
+            f"{f'{marked.id}: ' * bool(marked.id)}{open_} proposed mark{'s' * (open_ > 1)} that no person has "
             "confirmed or rejected; do so, or count them all for an upper bound"
         )
     marks = [m for m in marked.marks if m.confirmed or (m.confirmed is None and proposals == "count")]
-    if marks and max(m.end for m in marks) > len(marked.text):
-        raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
+    check_marks_in_text(marked, marks)
     items = []
     for group in _group_marks_by_item(marked, marks):
         best = max(group, key=lambda m: (scoring.of(m.tag), -m.start))
