@@ -26,7 +26,6 @@ class Pair(NamedTuple):
     after: float
 
 
-@dataclass(frozen=True, slots=True)
 class Inner(Serialisable):
     TEXT_KEYS = ("surfaces",)
 
@@ -34,7 +33,6 @@ class Inner(Serialisable):
     surfaces: tuple[str, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Outer(Serialisable):
     KEYS = ("double", "inner", "share")
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 __all__ = ["Serialisable", "to_plain"]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Serialisable:
-    """A dataclass whose fields become the members of a JSON object, under their names and in their order.
+    """A frozen dataclass whose fields become the members of a JSON object, under their names and in their order.
+
+    Its subclasses are made dataclasses without a decorator, as those of ``NamedTuple`` are made tuples.
 
     A subclass that shows something else sets class variables (not fields):
 
@@ -28,6 +31,10 @@ class Serialisable:
     KEYS: ClassVar[tuple[str, ...]] = ()
     DERIVED: ClassVar[tuple[str, ...]] = ()
     TEXT_KEYS: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, *, repr: bool = True) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, repr=repr)(cls)
 
     def to_dict(self, texts: bool = False) -> dict[str, Any]:
         """Return plain values for JSON; NaN and infinity become None.

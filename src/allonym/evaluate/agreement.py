@@ -8,7 +8,6 @@ doi:10.1197/jamia.M1733, which needs no number of true negatives. Intervals are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -27,7 +26,6 @@ from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
 
-@dataclass(frozen=True, slots=True)
 class Agreement(Serialisable):
     """Agreement of annotators: 1 is full agreement; kappa and alpha are 0 for chance agreement, and negative below it.
 

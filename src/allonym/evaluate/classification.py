@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,7 +26,6 @@ REPEATS = 20
 TEST = 0.2
 
 
-@dataclass(frozen=True, slots=True)
 class Utility(Serialisable):
     """What :func:`utility_loss` measures.
 

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -32,7 +31,6 @@ Tagger = Callable[[str], Sequence[tuple[int, int, str]]]
 WORDS = "WORDS"
 
 
-@dataclass(frozen=True, slots=True)
 class Count(Serialisable):
     """One part of speech, or all words.
 
@@ -54,7 +52,6 @@ class Count(Serialisable):
     mapped_bayes: BayesFactor
 
 
-@dataclass(frozen=True, slots=True)
 class Construct(Serialisable):
     """What :func:`construct_loss` measures.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,6 @@ Ratios = tuple[Any, Any, Any]
 """Precision, recall and F1 of all texts and of each draw, ``(1 + draws, ...)``."""
 
 
-@dataclass(frozen=True, slots=True)
 class Scores(Serialisable):
     """Precision, recall and F1 from 0 to 1, and how many gold items and findings they rest on."""
 
@@ -55,7 +54,6 @@ class Scores(Serialisable):
     found: int
 
 
-@dataclass(frozen=True, slots=True)
 class Level(Serialisable):
     """The scores at one level.
 
@@ -73,7 +71,6 @@ class Level(Serialisable):
     any: Scores
 
 
-@dataclass(frozen=True, slots=True)
 class Confusion(Serialisable):
     """Counts of gold labels by the labels that were found, gold in ``rows``, findings in ``columns``; ``none`` is last
     in both.
@@ -87,7 +84,6 @@ class Confusion(Serialisable):
     counts: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Detection(Serialisable):
     """The result of :func:`detection`.
 

@@ -67,7 +67,6 @@ class Bin:
     observed: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class Review(Serialisable):
     """Documents that a person must review.
 
@@ -92,7 +91,6 @@ class Review(Serialisable):
         return [place + 1 for place in self.places]
 
 
-@dataclass(frozen=True, slots=True)
 class DocumentRisk(Serialisable):
     """The risk of every document, and how reliable it is.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -52,7 +51,6 @@ References = Sequence[list[tuple[str, ...]]]
 """Texts, and their labels or reference texts, of both versions: originals and anonymised texts."""
 
 
-@dataclass(frozen=True, slots=True)
 class Score(Serialisable):
     """One measure of one task, all 0 to 1, mean over splits.
 
@@ -66,7 +64,6 @@ class Score(Serialisable):
     difference: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class Task(Serialisable):
     """One task.
 
@@ -88,7 +85,6 @@ class Task(Serialisable):
     ceiling: Mapping[str, Estimate]
 
 
-@dataclass(frozen=True, slots=True)
 class Downstream(Serialisable):
     """All tasks by the name of their field, and the model; of a fine-tuned one its training, without the path of its
     folder."""

@@ -69,7 +69,6 @@ class Place:
     common: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class LabelLeaks(Serialisable):
     """The originals of one or several labels in the outputs.
 
@@ -111,7 +110,6 @@ class LabelLeaks(Serialisable):
         return sum(self.kinds.values())
 
 
-@dataclass(frozen=True, slots=True)
 class GenerationLeaks(Serialisable):
     """The originals that occur in the outputs. It holds no text.
 

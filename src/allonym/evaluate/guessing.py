@@ -6,7 +6,6 @@ Strictly opt-in: anonymised texts go to the endpoint that the settings name, ori
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from allonym.evaluate.pairs import Advance, check_lengths, shift_progress
@@ -23,7 +22,6 @@ INTRUDER = "llm"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
 class PersonGuesses(Serialisable):
     """Persons guessed by a language model.
 
@@ -37,7 +35,6 @@ class PersonGuesses(Serialisable):
     change: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class AttributeGuesses(Serialisable):
     """Attributes inferred by a language model.
 
@@ -171,6 +168,6 @@ def _judge_versions(
     if original is None:
         return judge_version(anonymised, advance), None, none("the original texts were not sent")
     after, before = (
-        judge_version(texts, shift_progress(advance, done, 2 * n)) for texts, done in ((anonymised, 0), (original, n))
+        judge_version(texts, shift_progress(advance, start, 2 * n)) for texts, start in ((anonymised, 0), (original, n))
     )
     return after, before, difference(list_scores(before), list_scores(after))

@@ -58,7 +58,6 @@ _SAMPLE = 300  # texts whose similarity is measured at the curve's levels
 Advance = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
 class Level(Serialisable):
     """One point of the curve: every text hardened until its subject's lead is at most ``lead``.
 
@@ -101,7 +100,6 @@ class Hardened:
     suppressed: int
 
 
-@dataclass(frozen=True, slots=True)
 class Hardening(Serialisable):
     """The result of :func:`harden`.
 
@@ -428,8 +426,8 @@ class _Measures:
 
 def _average_known(values: Sequence[float]) -> Estimate:
     """Return the mean of the values that are no NaN."""
-    known = [value for value in values if value == value]
-    return average(known) if known else none("no words in any text")
+    numbers = [value for value in values if value == value]
+    return average(numbers) if numbers else none("no words in any text")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

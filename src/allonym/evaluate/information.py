@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from allonym.errors import DataError, UnknownNameError
@@ -25,7 +24,6 @@ MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 _STEPS = 1000  # of progress, shared among the measures
 
 
-@dataclass(frozen=True, slots=True)
 class Information(Serialisable):
     """The result of :func:`information_loss`. A part that was not measured is None.
 
@@ -157,7 +155,6 @@ def _scale_progress(
     return lambda count, total: advance(int(_STEPS * (number + count / max(1, total)) / parts), _STEPS)
 
 
-@dataclass(frozen=True, slots=True)
 class Contrast(Serialisable):
     """One variable of the texts that were not identified and of those that were.
 

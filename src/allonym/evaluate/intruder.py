@@ -40,7 +40,6 @@ class CurvePoint(NamedTuple):
     after: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class Linked(Serialisable):
     """The result of the intruder in one group, or in all.
 
@@ -88,7 +87,6 @@ class SubjectTerms:
     missed: tuple[tuple[str, float], ...] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Reidentification(Serialisable):
     """The result of an offline intruder before and after anonymisation.
 
@@ -257,11 +255,13 @@ class _LinkageRun:
         """Learn from some texts, or a background, and judge both versions of others."""
         hidden = {fold_surface(t[i], Level.CASE) for i in judged for t in (self._original, self._anonymised)}
         pairs = [*background, *((version[i], self._subjects[i]) for version in self._versions for i in learnt)]
-        known = [pair for pair in pairs if fold_surface(pair[0], Level.CASE) not in hidden]
-        often = Counter(name for _, name in known)
+        examples = [pair for pair in pairs if fold_surface(pair[0], Level.CASE) not in hidden]
+        often = Counter(name for _, name in examples)
         classes = sorted(often)
         place = {name: k for k, name in enumerate(classes)}
-        judge = self._intruder.learn([Item(text) for text, _ in known], [place[name] for _, name in known], classes)
+        judge = self._intruder.learn(
+            [Item(text) for text, _ in examples], [place[name] for _, name in examples], classes
+        )
         mine = [i for i in judged if self._subjects[i] in place]
         truth = np.array([place[self._subjects[i]] for i in mine], np.int64)
         if len(classes) < 2 or not mine:

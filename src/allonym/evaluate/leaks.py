@@ -36,7 +36,6 @@ from allonym.text.words import IDENTIFIER, compile_whole_words
 _WIDTH = 5
 
 
-@dataclass(frozen=True, slots=True)
 class Leak(Serialisable):
     """The rates of one type, 0 to 1; lower is better.
 
@@ -51,7 +50,6 @@ class Leak(Serialisable):
     surfaces: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class Leaks(Serialisable):
     """Leak rates: per type, the mean over the types (each weighs the same), and over all mentions together."""
 
@@ -147,7 +145,6 @@ class BenchmarkRecall:
     token: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class TabScores(Serialisable):
     """The scores of the benchmark.
 

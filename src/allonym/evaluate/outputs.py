@@ -39,7 +39,6 @@ class Shown:
     surface: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class OutputLeaks(Serialisable):
     """The share of outputs and identifiers that leak; 0 is best.
 

@@ -51,7 +51,6 @@ class Judgement:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
 class PeopleStudy(Serialisable):
     """The result of a judging task.
 

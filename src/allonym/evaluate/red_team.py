@@ -86,7 +86,6 @@ class Finding:
     how: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Stratum(Serialisable):
     """The findings of the red team in the conversations of a stratum; shares with Wilson's interval.
 
@@ -104,7 +103,6 @@ class Stratum(Serialisable):
     identified: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class RedTeam(Serialisable):
     """The red team's result. It holds no text and no remark.
 

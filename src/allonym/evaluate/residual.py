@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,7 +34,6 @@ _SHAPIRO_MOST = 5000  # scipy's p values are not accurate beyond
 _LEVEL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
 class Normality(Serialisable):
     """Whether scores can be normally distributed, as P2 assumes.
 
@@ -55,7 +53,6 @@ class Normality(Serialisable):
     off: bool | None
 
 
-@dataclass(frozen=True, slots=True)
 class Row(Serialisable):
     """A row of P2's Table 4: the scores of the conversations of one group.
 
@@ -84,7 +81,6 @@ class Row(Serialisable):
     normality: Normality
 
 
-@dataclass(frozen=True, slots=True)
 class Missed(Serialisable):
     """How often a type was missed: items, their mentions, conversations with it, and its contribution to all scores."""
 
@@ -95,7 +91,6 @@ class Missed(Serialisable):
     risk: int
 
 
-@dataclass(frozen=True, slots=True)
 class ResidualRisk(Serialisable):
     """The residual risk of a corpus. It holds no text.
 

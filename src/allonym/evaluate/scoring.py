@@ -43,7 +43,6 @@ _NAMED = ("ORGANIZATION", "PRODUCT", "LOCATION")
 _LEAST_ALIKE = 6  # letters from which on two spellings that sound the same are one
 
 
-@dataclass(frozen=True, slots=True)
 class Scoring(Serialisable):
     """The score of each type.
 
@@ -103,7 +102,6 @@ class Item:
     marks: tuple[Mark, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Scored(Serialisable):
     """A conversation with its residual risk.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from allonym import pipeline
@@ -57,8 +57,7 @@ _TURN_START = re.compile(r"(?:^|\n)(?:[^\n:]{0,40}:)?\s*\Z")
 _TOUCHING = re.compile(r"[ \t.,'’@-]{0,3}\Z")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SecondReading(Serialisable):
+class SecondReading(Serialisable, repr=False):
     """The proposals of a second reading.
 
     Attributes:

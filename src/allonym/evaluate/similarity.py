@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from allonym.evaluate.pairs import check_lengths
@@ -16,7 +15,6 @@ Encode = Callable[[Sequence[str]], Any]
 _PIECE = 16  # texts between two reports of progress
 
 
-@dataclass(frozen=True, slots=True)
 class Similarity(Serialisable):
     """What :func:`similarity` measures.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -26,7 +26,6 @@ Progress = Callable[[str, int, int], None]
 Key = str | Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class Evaluation(Serialisable):
     """The result of :func:`evaluate`.
 
@@ -58,7 +57,6 @@ class Evaluation(Serialisable):
         ]
 
 
-@dataclass(frozen=True, slots=True)
 class Comparison(Serialisable):
     """The result of :func:`compare`: an evaluation of each version, by the version's name.
 

@@ -30,7 +30,6 @@ _CLOSING = ".!?\"'”’)]"
 NAN = float("nan")
 
 
-@dataclass(frozen=True, slots=True)
 class Change(Serialisable):
     """A variable of texts before and after.
 
@@ -53,7 +52,6 @@ class Change(Serialisable):
         return cls(average(first), average(second), difference(first, second))
 
 
-@dataclass(frozen=True, slots=True)
 class Surface(Serialisable):
     """The measures of :func:`surface`.
 

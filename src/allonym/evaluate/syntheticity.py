@@ -50,7 +50,6 @@ class Sign:
     pairs: int
 
 
-@dataclass(frozen=True, slots=True)
 class Syntheticity(Serialisable):
     """How well pseudonymised texts are recognised; all texts judged by models that saw neither version of them.
 

@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -46,7 +46,6 @@ Risk = Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]
 where the texts were anonymised before."""
 
 
-@dataclass(frozen=True, slots=True)
 class Manifest(Serialisable):
     """The content of ``manifest.json``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ PLAIN = ("txt", "md", "srt", "vtt")
 """Formats whose bytes are the text. In others an original may need quoting, so restoring could break the file."""
 
 
-@dataclass(frozen=True, slots=True)
 class RestoredFiles(Serialisable):
     """The result of restoring files.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,7 +17,6 @@ SCHEMA = 1
 _DEPENDENCIES = ("google-re2", "phonenumbers", "python-stdnum", "cryptography", "lxml", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True)
 class RunReport(Serialisable):
     """The report of a run.
 

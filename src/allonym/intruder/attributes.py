@@ -7,7 +7,7 @@ rules. Strictly opt-in: texts go to the endpoint that the settings name, and now
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.intruder.persons import ask_about_texts, read_strings
@@ -25,7 +25,6 @@ Guesses = Mapping[str, tuple[str, ...]]
 """Attribute to guesses, the likeliest first."""
 
 
-@dataclass(frozen=True, slots=True)
 class AttributeRate(Serialisable):
     """How well one attribute was guessed: shares of the texts whose true value is known, with Wilson's interval.
 
@@ -46,7 +45,6 @@ class AttributeRate(Serialisable):
     any_less: Estimate
 
 
-@dataclass(frozen=True, slots=True)
 class AttributeResults(Serialisable):
     """What an intruder inferred.
 

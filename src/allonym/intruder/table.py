@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from allonym.errors import DataError
@@ -13,7 +13,6 @@ from allonym.stats import Estimate, none
 from allonym.stats.samples import average, share
 
 
-@dataclass(frozen=True, slots=True)
 class Row(Serialisable):
     """The answer of an intruder about one text.
 
@@ -38,7 +37,6 @@ class Row(Serialisable):
     judgements: int = 1
 
 
-@dataclass(frozen=True, slots=True)
 class Rate(Serialisable):
     """A line of the table.
 
@@ -62,7 +60,6 @@ class Rate(Serialisable):
     error: float
 
 
-@dataclass(frozen=True, slots=True)
 class Results(Serialisable):
     """The table of one intruder.
 

@@ -41,7 +41,6 @@ Facts = tuple[tuple[str, Cell], ...]
 """Names and values, in the order of showing."""
 
 
-@dataclass(frozen=True, slots=True)
 class Block(Serialisable):
     """Anything that stands on a page."""
 
@@ -66,7 +65,6 @@ class Block(Serialisable):
             yield from block.walk()
 
 
-@dataclass(frozen=True, slots=True)
 class Section(Block):
     """A heading and what belongs under it; sections in sections get smaller headings. ``anchor`` names it in links."""
 
@@ -75,7 +73,6 @@ class Section(Block):
     anchor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Text(Block):
     """A paragraph."""
 
@@ -83,7 +80,6 @@ class Text(Block):
     tone: Literal["", "lead", "muted"] = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Notice(Block):
     """A notice that the reader must not miss, with a list of particulars where there are any."""
 
@@ -108,7 +104,6 @@ class Figure:
     before: Cell = None
 
 
-@dataclass(frozen=True, slots=True)
 class Figures(Block):
     """Key figures side by side."""
 
@@ -133,7 +128,6 @@ class Row:
     mark: Literal["", "frontier", "chosen"] = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Table(Block):
     """A table that can be sorted, and filtered where it is long. ``shown`` rows show at first; 0: all."""
 
@@ -154,7 +148,6 @@ class Square:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Matrix(Block):
     """A table whose cells are coloured: a confusion matrix, a heat table, a map of choices."""
 
@@ -193,7 +186,6 @@ class Passage:
     orders: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class Reader(Block):
     """Passages before and after, side by side, a few at a time. ``keys`` explain the colours of the marks."""
 
@@ -203,14 +195,12 @@ class Reader(Block):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Settings(Block):
     """Names and values, in named groups."""
 
     groups: tuple[tuple[str, Facts], ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Details(Block):
     """Blocks that stay folded until somebody opens them."""
 
@@ -218,7 +208,6 @@ class Details(Block):
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Tabs(Block):
     """Alternatives of which one shows at a time; ``chosen`` is the first to show. Print shows all."""
 
@@ -232,14 +221,12 @@ class Tabs(Block):
         return tuple(b for _, blocks in self.options for b in blocks)
 
 
-@dataclass(frozen=True, slots=True)
 class Beside(Block):
     """Blocks next to each other where there is room."""
 
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Page(Serialisable):
     """A whole report.
 
@@ -314,7 +301,6 @@ class Guide:
     style: Literal["frontier", "limit", "reference"] = "reference"
 
 
-@dataclass(frozen=True, slots=True)
 class Chart(Block):
     """Points and lines over two axes.
 
@@ -354,7 +340,6 @@ class Group:
     reference: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Bars(Block):
     """Horizontal bars in groups, with intervals; ``reference`` names the tick across each group's bars.
 
@@ -384,7 +369,6 @@ class Bubble:
     dashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Bubbles(Block):
     """A map of bubbles. ``levels`` are the values that the lightest and the darkest colour stand for."""
 
@@ -397,7 +381,6 @@ class Bubbles(Block):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Multiples(Block):
     """Small charts beside each other, with one legend."""
 

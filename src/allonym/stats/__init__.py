@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from allonym.serial import Serialisable
@@ -11,7 +10,6 @@ from allonym.serial import Serialisable
 __all__ = ["BeforeAfter", "Estimate", "mean", "none"]
 
 
-@dataclass(frozen=True, slots=True)
 class Estimate(Serialisable):
     """A measured or estimated number with its interval: reports show no number without one.
 

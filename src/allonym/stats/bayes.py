@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from allonym.errors import UsageError
@@ -23,7 +22,6 @@ SCALE = math.sqrt(2) / 2
 _LARGEST = 709.0  # exp of more is no double
 
 
-@dataclass(frozen=True, slots=True)
 class BayesFactor(Serialisable):
     """Evidence of a t test.
 

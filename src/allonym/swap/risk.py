@@ -124,7 +124,6 @@ def assess_risk(table: Mapping[int, int] | Partition, population: float, *, asym
     return Risk(fit, float(population), _clip_estimate(p), _clip_estimate(stay), uniques, p.value)
 
 
-@dataclass(frozen=True, slots=True)
 class RankStability(Serialisable):
     """Whether the order of several tables by risk holds over a range of population sizes.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 from typing import Any
 
@@ -23,7 +23,6 @@ PER_CLUSTER = 25
 """Least number of rows per component, on average, with such a number."""
 
 
-@dataclass(frozen=True, slots=True)
 class Fit(Serialisable):
     """A fitted candidate: what was asked for, and the result.
 

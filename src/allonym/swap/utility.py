@@ -106,7 +106,6 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
 # Tasks
 
 
-@dataclass(frozen=True, slots=True)
 class Task(Serialisable):
     """Accuracy of a task on chunks, with 95 % Wilson intervals, as if chunks of a document were independent.
 
