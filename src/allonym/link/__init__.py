@@ -17,7 +17,7 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -29,8 +29,8 @@ from allonym.text.names import (
     Form,
     find_title_gender,
     join_spelled_letters,
-    normalize_address,
     normalize_code,
+    normalize_online_address,
     normalize_organization,
     normalize_surface,
     parse_person,
@@ -51,7 +51,6 @@ _ROLES = frozenset({"EXECUTIVE", "COMPANY", "ORGANIZATION_SPEAKER", "PRODUCT_SPE
 _BY_CHARACTERS = frozenset(
     {"PHONE_NUMBER", "GENERIC_ID", "DEVICE_ID", "VEHICLE_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "POSTAL_CODE"}
 )
-_ADDRESSES = frozenset({"EMAIL_ADDRESS", "ONLINE_ID"})
 _SMALL_WORDS = frozenset({"of", "and", "the", "for", "in", "on", "de", "&"})
 _ORGANIZATION = "ORGANIZATION:"
 
@@ -78,16 +77,17 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     for span in sorted(spans, key=_start):
         label = span.label
         chain = lineage(label)
-        family = chain[-1]
+        family = chain[-1] if label != "TITLE" else label
         surface = text[span.start : span.end]
-        if family == "PERSON" and label != "TITLE":
+        if family == "PERSON":
             normal = normalize_surface(surface)
             if letters := join_spelled_letters(normal, 3):
                 spelled_words.setdefault(letters, []).append(span)
                 continue
             form = parse_person(normal)
-            if not surface.isascii() and (second := normalize_surface(spell_out(surface))) != normal:
-                second_words |= {b: a for a, b in zip(form[0], parse_person(second)[0], strict=False) if a != b}
+            if not surface.isascii() and (spelled_out := spell_out(surface)) != surface:
+                second_form, _ = parse_person(normalize_surface(spelled_out))
+                second_words |= {b: a for a, b in zip(form[0], second_form, strict=False) if a != b}
             if not form[1] and (gender := find_title_gender(text, span.start)):
                 form = form[0], gender
             people.setdefault(form, []).append(span)
@@ -96,15 +96,14 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
             normal = normalize_surface(surface)
             spelled_words.setdefault(join_spelled_letters(normal, 2) or normal, []).append(span)
             continue
-        if label == "TITLE":
-            family = label
-        key = f"{family}:{_make_matching_key(surface, family, chain)}"
-        if not surface.isascii() and family != "SECRET":
-            second_keys[f"{family}:{_make_matching_key(spell_out(surface), family, chain)}"] = key
-        group = groups.get(key)
-        if group is None:
-            group = groups[key] = Group(key)
-        group.spans.append(span)
+        normalize = normalize_code if "POSTAL_CODE" in chain else _NORMALIZERS.get(family, normalize_surface)
+        key = f"{family}:{normalize(surface)}"
+        if not surface.isascii() and family != "SECRET" and (spelled_out := spell_out(surface)) != surface:
+            second_keys[f"{family}:{normalize(spelled_out)}"] = key
+        if (group := groups.get(key)) is None:
+            groups[key] = Group(key, [span])
+        else:
+            group.spans.append(span)
     for second, key in second_keys.items():
         if second != key and second in groups and key in groups:
             groups[key].spans += groups.pop(second).spans
@@ -125,22 +124,31 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
 _start = attrgetter("start")
 
 
-def _make_matching_key(surface: str, family: str, lineage: tuple[str, ...]) -> str:
-    """What two mentions of a family, other than people, must share to have one referent."""
-    if family == "ORGANIZATION":
-        return normalize_organization(normalize_surface(surface))
-    if family in _BY_CHARACTERS or "POSTAL_CODE" in lineage:
-        return normalize_code(surface)
-    if family in _ADDRESSES:
-        return normalize_address(surface)
-    if family == "SECRET":
-        return surface
-    return normalize_surface(surface).rstrip(".") if family == "TITLE" else normalize_surface(surface)
+def _normalize_organization_surface(surface: str) -> str:
+    return normalize_organization(normalize_surface(surface))
+
+
+def _normalize_title(surface: str) -> str:
+    return normalize_surface(surface).rstrip(".")
+
+
+_NORMALIZERS: Mapping[str, Callable[[str], str]] = {
+    "ORGANIZATION": _normalize_organization_surface,
+    "TITLE": _normalize_title,
+    "SECRET": str,
+    "EMAIL_ADDRESS": normalize_online_address,
+    "ONLINE_ID": normalize_online_address,
+    **dict.fromkeys(_BY_CHARACTERS, normalize_code),
+}
+"""Family to what makes of a surface that which two mentions must share to have one referent."""
 
 
 def _choose_label(spans: list[Span]) -> str:
     first = spans[0].label
-    if len(spans) == 1 or all(span.label == first for span in spans):
+    for span in spans:
+        if span.label != first:
+            break
+    else:
         return first
     counts = Counter(s.label for s in spans if s.label != "SPELLED_WORD")
     return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])

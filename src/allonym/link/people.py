@@ -122,9 +122,10 @@ class _Roll:
         self.alone: Table = {}  # a name mentioned alone -> who it made
         self.short: Table = {}  # initials -> whose they are
         self.spelling: Table = {}  # letters -> who bears a name of them
-        labels = Reach(t.speaker for t in document.turns if t.speaker is not None)
-        speak = (f for f, spans in people.items() if any(labels.touches(s.start, s.start + 1) for s in spans))
-        self.speakers = set(speak) if document.turns else set()
+        self.speakers: set[Form] = set()
+        if document.turns:
+            labels = Reach(t.speaker for t in document.turns if t.speaker is not None)
+            self.speakers = {f for f, m in people.items() if any(labels.touches(s.start, s.start + 1) for s in m)}
 
     def open_group(self, form: Form, mentions: list[Span], key: str = "") -> Group:
         """Start the group of a person who was not mentioned before."""
@@ -154,9 +155,11 @@ class _Roll:
         mentions = self.people[form]
         given_names, last, _ = split_name(words)
         namesakes = self.by_last.setdefault(last[-1], {})
-        keys = list_lookup_keys(given_names[0]) if namesakes and given_names else ()
-        numbers = sorted({number for key in keys for number in namesakes.get(key, ())})
-        fits = [g for g in map(self.groups.__getitem__, numbers) if all(is_same_person(words, f) for f in g.forms)]
+        fits: list[Group] = []
+        if namesakes and given_names:
+            numbers = {n for key in list_lookup_keys(given_names[0]) for n in namesakes.get(key, ())}
+            known = [self.groups[n] for n in sorted(numbers)]
+            fits = [g for g in known if all(is_same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return

@@ -16,12 +16,13 @@ one layer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import count, filterfalse
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
@@ -41,6 +42,8 @@ T = TypeVar("T")
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
 _NONE_DECIDED: Mapping[Span, tuple[str, str]] = MappingProxyType({})
+_BOUNDARIES = frozenset({"", *(chr(i) for i in range(128) if not chr(i).isalnum())})
+"""Neighbours that are surely no part of a word: nothing, or an ASCII character but no letter or digit."""
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
 
@@ -81,10 +84,6 @@ class _Treatment:
     options: Mapping[str, object]
     prefix: str | None
 
-    def format_tag(self, number: int) -> str:
-        """Format the tag of an entity with this number."""
-        return self.style.format(label=self.label, n=number)
-
 
 @lru_cache(maxsize=4096)
 def _get_treatment(policy: Policy, label: str) -> _Treatment:
@@ -117,19 +116,18 @@ class _Numbers:
         self._text = text
         self._book = book
         self._lower: str | None = None
-        self._last: dict[str, int] = {}
         self._present: dict[str, frozenset[int]] = {}
+        self._free: dict[str, Iterator[int]] = {}
 
     def get_entity_number(self, treatment: _Treatment, key: str) -> int:
         """Return the number of an entity: the vault's, else the next one."""
-        present = self._find_numbers_in_text(treatment)
+        shape = treatment.shape
+        if shape not in self._present:
+            self._present[shape] = present = self._find_numbers_in_text(treatment.prefix)
+            self._free[shape] = filterfalse(present.__contains__, count(1))
         if self._book is not None:
-            return self._recall_number(f"tag {treatment.shape}", key, self._book, present)
-        number = self._last.get(treatment.shape, 0) + 1
-        while number in present:
-            number += 1
-        self._last[treatment.shape] = number
-        return number
+            return self._recall_number(f"tag {shape}", key, self._book, self._present[shape])
+        return next(self._free[shape])
 
     def _recall_number(self, kind: str, name: str, book: Book, present: frozenset[int]) -> int:
         """Return the number that the entity has in the vault; a further one where the text has that number already."""
@@ -144,42 +142,39 @@ class _Numbers:
                 return number
             name += "\0"
 
-    def _find_numbers_in_text(self, treatment: _Treatment) -> frozenset[int]:
+    def _find_numbers_in_text(self, prefix: str | None) -> frozenset[int]:
         """Return the numbers that the text has behind the tag's words, with its signs or without: ``Person 3``."""
-        if treatment.prefix is None:
+        words = find_words(prefix or "")
+        if self._lower is None:
+            self._lower = self._text.lower()
+        if prefix is None or not all(word in self._lower for word in words):
             return frozenset()
-        if treatment.shape not in self._present:
-            words = find_words(treatment.prefix)
-            if self._lower is None:
-                self._lower = self._text.lower()
-            numbers: list[str] = []
-            if all(word in self._lower for word in words):
-                prefix = "".join(re.escape(word) + r"[\W_]{0,3}" for word in words) or re.escape(treatment.prefix)
-                numbers = re.findall(prefix + r"0*([0-9]{1,9})(?![0-9])", self._lower)
-            self._present[treatment.shape] = frozenset(map(int, numbers))
-        return self._present[treatment.shape]
+        pattern = "".join(re.escape(word) + r"[\W_]{0,3}" for word in words) or re.escape(prefix)
+        return frozenset(map(int, re.findall(pattern + r"0*([0-9]{1,9})(?![0-9])", self._lower)))
 
 
-class _Slot(NamedTuple):
-    """A mention that is about to be replaced; without an entity what looks like an encrypted mention.
+@dataclass(slots=True, eq=False)
+class _Subject:
+    """An entity that is about to be replaced.
 
     Attributes:
-        start, end: its place.
-        serial: of its entity.
-        span, entity, number, tag: as in :class:`Mention`.
-        occurrence: index of the mention among those of its entity.
+        serial: its number in reading order, from 1.
+        entity, number, tag: as in :class:`Mention`.
         treatment: how it is replaced.
     """
 
-    start: int
-    end: int
     serial: int
-    span: Span
-    entity: Entity | None = None
-    treatment: _Treatment | None = None
+    entity: Entity
+    treatment: _Treatment
     number: int = 0
     tag: str = ""
-    occurrence: int = 0
+
+
+_Slot = tuple[int, int, Span, _Subject | None, int]
+"""Start and end of a mention, its span, and its index among those of its entity.
+
+Without an entity it is what looks like an encrypted mention.
+"""
 
 
 def make_plan(
@@ -227,7 +222,7 @@ def make_plan(
     before = digest(text)
     if not slots:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
-    setting = Setting(document, policy, key, inner, book, tuple((s.start, s.end) for s in slots))
+    setting = Setting(document, policy, key, inner, book, tuple(slot[:2] for slot in slots))
     edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
     _check_coverage(slots, edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
@@ -311,42 +306,28 @@ def map_older_words(text: str) -> dict[str, str]:
 
 def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, remarks: list[str]) -> Setting:
     """Return the setting with what the operators that prepare themselves made of the document."""
-    surfaces: dict[int, list[str]] = {}
-    firsts: dict[str, dict[int, _Slot]] = {}  # operator to the first mention of each entity
-    for slot in slots:
-        if slot.treatment is not None and slot.treatment.traits.prepare is not None:
-            a, b = trim_mention(text, slot.start, slot.end, slot.treatment.family)
-            surfaces.setdefault(slot.serial, []).append(text[a:b])
-            firsts.setdefault(slot.treatment.name, {}).setdefault(slot.serial, slot)
-    if not firsts:
-        return setting
+    surfaces: dict[str, dict[_Subject, list[str]]] = {}  # operator, entity -> its surfaces
+    for start, end, _, subject, _ in slots:
+        if subject is not None and subject.treatment.traits.prepare is not None:
+            a, b = trim_mention(text, start, end, subject.treatment.family)
+            surfaces.setdefault(subject.treatment.name, {}).setdefault(subject, []).append(text[a:b])
     prepared: dict[str, object] = {}
-    for name, by_serial in firsts.items():
+    for name, by_subject in surfaces.items():
         targets = [
-            Wanted(s.entity, s.treatment.options, s.number, s.treatment.label, s.tag, tuple(surfaces[serial]))
-            for serial, s in sorted(by_serial.items())
-            if s.entity is not None and s.treatment is not None
+            Wanted(s.entity, s.treatment.options, s.number, s.treatment.label, s.tag, tuple(texts))
+            for s, texts in sorted(by_subject.items(), key=lambda item: item[0].serial)
         ]
         prepare = protocol.get_traits_by_name(name).prepare
         assert prepare is not None
-        prepared[name.partition("@")[0]] = _call_hiding_errors(name, None, prepare, targets, setting, remarks)
-    return replace(setting, prepared=MappingProxyType(prepared))
-
-
-def _call_hiding_errors(operator: str, mention: Mention | None, call: Callable[..., T], *arguments: Any) -> T:
-    """Call an operator; of an error that is not this package's, only the type is shown, for it may quote the text."""
-    try:
-        return call(*arguments)
-    except AllonymError:
-        raise
-    except Exception as error:  # whatever an operator raises may quote the text
-        failure = type(error).__name__
-    place = _describe_position(mention) if mention else "while it prepared the document"
-    raise DataError(f"operator {operator} failed with {failure} {place}")
-
-
-def _describe_position(mention: Mention) -> str:
-    return f"at {mention.span.start} ({mention.entity.label})"
+        try:
+            prepared[name.partition("@")[0]] = prepare(targets, setting, remarks)
+            continue
+        except AllonymError:
+            raise
+        except Exception as error:  # whatever an operator raises may quote the text
+            failure = type(error).__name__
+        raise DataError(f"operator {name} failed with {failure} while it prepared the document")
+    return replace(setting, prepared=MappingProxyType(prepared)) if prepared else setting
 
 
 def _make_slots(
@@ -361,7 +342,7 @@ def _make_slots(
                 replacement, operator = decided[span]
                 write = partial(_write_fixed_replacement, replacement)
                 decision = replace(treatment, name=operator, call=write, traits=PLAIN)
-                slots.append(_Slot(span.start, span.end, serial, span, entity, decision))
+                slots.append((span.start, span.end, span, _Subject(serial, entity, decision), 0))
         spans = [span for span in entity.spans if span not in decided] if decided else entity.spans
         if treatment.traits.keeps or not spans:
             continue
@@ -369,9 +350,10 @@ def _make_slots(
             number, tag = 0, UNNUMBERED  # most of these get no tag
         else:
             number = numbers.get_entity_number(treatment, entity.key)
-            tag = treatment.format_tag(number)
+            tag = treatment.style.format(label=treatment.label, n=number)
+        subject = _Subject(serial, entity, treatment, number, tag)
         for index, span in enumerate(spans):
-            slots.append(_Slot(span.start, span.end, serial, span, entity, treatment, number, tag, index))
+            slots.append((span.start, span.end, span, subject, index))
     slots.sort(key=itemgetter(0, 1))
     return slots
 
@@ -382,13 +364,13 @@ def _write_fixed_replacement(replacement: str, mention: Mention, setting: Settin
 
 
 def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
-    end = 0
+    previous_end = 0
     for slot in slots:
-        if slot.start < end:
-            raise DataError(f"two mentions overlap at {slot.start}; resolve the spans first")
-        end = slot.end
-    if end > len(text):
-        raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
+        if slot[0] < previous_end:
+            raise DataError(f"two mentions overlap at {slot[0]}; resolve the spans first")
+        previous_end = slot[1]
+    if previous_end > len(text):
+        raise DataError(f"a mention reaches to {previous_end}, past the end of a text of {len(text)} characters")
 
 
 def _add_token_lookalikes(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
@@ -397,10 +379,10 @@ def _add_token_lookalikes(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
     i = 0
     for match in LOOSE_TOKEN.finditer(text):
         start, end = match.span()
-        while i < len(slots) and slots[i].end <= start:
+        while i < len(slots) and slots[i][1] <= start:
             i += 1
-        if i == len(slots) or slots[i].start >= end:
-            out.append(_Slot(start, end, 0, Span(start, end, ESCAPED_LABEL)))
+        if i == len(slots) or slots[i][0] >= end:
+            out.append((start, end, Span(start, end, ESCAPED_LABEL), None, 0))
     out.sort(key=itemgetter(0, 1))
     return out
 
@@ -412,23 +394,26 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
     before = ""  # the last character of its replacement, or before it
     size = len(text)
     last = len(slots) - 1
-    for i, (start, end, serial, span, entity, treatment, number, tag, index) in enumerate(slots):
-        if entity is None or treatment is None:
+    for i, (start, end, span, subject, index) in enumerate(slots):
+        if subject is None:
             sealed = encrypt_text(text[start:end], ESCAPED_LABEL, setting.key)
             edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
             position, before = end, "]"
             continue
-        limit = slots[i + 1].start if i < last else size
+        entity, treatment, tag = subject.entity, subject.treatment, subject.tag
+        limit = slots[i + 1][0] if i < last else size
         a, b = trim_mention(text, start, end, treatment.family)
         lead, trail = text[start:a], text[b:end]
-        alone = _is_boundary(text[a - 1 : a]) and _is_boundary(text[b : b + 1])
-        alone = alone and (start > position or not position)
+        alone = text[a - 1 : a] in _BOUNDARIES and text[b : b + 1] in _BOUNDARIES and (start > position or not position)
         if not alone:
             a, b = grow_span(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
-        out = _call_operator(treatment, Mention(surface, span, entity, number, treatment.label, tag, index), setting)
+        out = _call_operator(
+            treatment, Mention(surface, span, entity, subject.number, treatment.label, tag, index), setting
+        )
         if out == UNNUMBERED:
-            out = tag = treatment.format_tag(numbers.get_entity_number(treatment, entity.key))
+            number = numbers.get_entity_number(treatment, entity.key)
+            out = tag = treatment.style.format(label=treatment.label, n=number)
         name = "tag@1" if out == tag else treatment.name
         if setting.book is not None and out and not (treatment.traits.lossy and out != tag):
             setting.book.remember(out, surface, entity.label, name, entity.key)
@@ -453,31 +438,34 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
                     if setting.book is not None and not treatment.traits.lossy:
                         setting.book.remember(out, article, entity.label, ARTICLE, "")
         out = lead + out + trail
-        edits.append(Edit(low, high, out, entity.label, serial, name, text[low:high]))
+        edits.append(Edit(low, high, out, entity.label, subject.serial, name, text[low:high]))
         position, before = high, out[-1:] or previous
     return edits
 
 
-def _is_boundary(char: str) -> bool:
-    """Whether a neighbour is surely no part of a word: nothing, or an ASCII character but no letter or digit."""
-    return not char or (char.isascii() and not char.isalnum())
-
-
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
-    out: object = _call_hiding_errors(treatment.name, mention, treatment.call, mention, setting)
-    if not isinstance(out, str):
-        failure = f"must return a string, got {type(out).__name__}"
-        raise DataError(f"operator {treatment.name} {failure} {_describe_position(mention)}")
-    if out == mention.text and not treatment.traits.repeats:
-        failure = "returned the text that it was to replace"
-        raise DataError(f"operator {treatment.name} {failure} {_describe_position(mention)}; 'keep' keeps text")
-    return out
+    """Return what the operator writes; of an error that is not this package's, only the type is shown."""
+    hint = ""
+    try:
+        out: object = treatment.call(mention, setting)
+    except AllonymError:
+        raise
+    except Exception as error:  # whatever an operator raises may quote the text
+        failure = f"failed with {type(error).__name__}"
+    else:
+        if not isinstance(out, str):
+            failure = f"must return a string, got {type(out).__name__}"
+        elif out != mention.text or treatment.traits.repeats:
+            return out
+        else:
+            failure, hint = "returned the text that it was to replace", "; 'keep' keeps text"
+    raise DataError(f"operator {treatment.name} {failure} at {mention.span.start} ({mention.entity.label}){hint}")
 
 
 def _check_coverage(slots: Iterable[_Slot], edits: Sequence[Edit]) -> None:
     i = 0
-    for slot in slots:
-        while i < len(edits) and edits[i].end < slot.end:
+    for start, end, span, _, _ in slots:
+        while i < len(edits) and edits[i].end < end:
             i += 1
-        if i == len(edits) or edits[i].start > slot.start:
-            raise DataError(f"the mention at {slot.start} ({slot.span.label}) is not covered by any edit")
+        if i == len(edits) or edits[i].start > start:
+            raise DataError(f"the mention at {start} ({span.label}) is not covered by any edit")

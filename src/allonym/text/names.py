@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from allonym.text.fold import Level, fold
@@ -32,9 +32,10 @@ def normalize_surface(surface: str, level: Level = Level.LETTERS, keep: str = ""
         level: how far letters are folded. Keys in vaults of the first versions were folded to ``Level.MARKS``.
         keep: letters that are not folded, see :func:`allonym.text.fold.fold`.
     """
-    if not surface.isascii():
-        surface = surface.replace("’", "'").replace("ʼ", "'")
-    out = " ".join(fold(surface, level, keep).split())
+    if surface.isascii():
+        out = " ".join(surface.lower().split())
+    else:
+        out = " ".join(fold(surface.replace("’", "'").replace("ʼ", "'"), level, keep).split())
     bare = out.strip(" .,;:!?\"'()[]")
     if bare.endswith("'s") and len(bare) > 2:
         bare = bare[:-2]
@@ -47,7 +48,7 @@ def normalize_code(surface: str) -> str:
     return "".join(c for c in text if c.isalnum()) or text
 
 
-def normalize_address(surface: str) -> str:
+def normalize_online_address(surface: str) -> str:
     """Return the normal form of an e-mail or web address, even a spoken one (``jane dot doe at example dot com``)."""
     text = normalize_surface(surface)
     if " " in text:
@@ -184,13 +185,14 @@ def _fits_given_name(a: str, b: str) -> bool:
     )
 
 
-def list_filing_keys(name: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def list_filing_keys(name: str) -> frozenset[str]:
     """Return keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
     _, full = _read_nicknames()
-    return {name, *full.get(name, ()), f"sorted {''.join(sorted(name))}", f"initial {name[0]}"}
+    return frozenset((name, *full.get(name, ()), f"sorted {''.join(sorted(name))}", f"initial {name[0]}"))
 
 
-def list_lookup_keys(name: str) -> set[str]:
+def list_lookup_keys(name: str) -> frozenset[str]:
     """Return keys to look up a given name by; see :func:`list_filing_keys`."""
     initial = {f"initial {name}"} if len(name) == 1 else set()
     return list_filing_keys(name) - {f"initial {name[0]}"} | {name[0]} | initial
