@@ -12,15 +12,14 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from allonym.errors import KnowledgeBaseError, UnknownNameError
 from allonym.text.names import PARTICLES, normalize_surface
 
-P = ParamSpec("P")
-T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 APPLICATION = 0x414C4B42
 SCHEMA = 1
 SHIPPED = Path(__file__).with_name("default.sqlite")
@@ -91,19 +90,9 @@ def _make_item(row: Sequence[Any]) -> Item:
     return Item(number, kind, label, country, region, len(str(population)) - 1, industry)
 
 
-def _cache_results(size: int | None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def _cache_results(size: int | None) -> Callable[[F], F]:
     """Cache the results of a method of a knowledge base, whose file never changes."""
-
-    def decorate(method: Callable[P, T]) -> Callable[P, T]:
-        cached: Callable[..., T] = lru_cache(maxsize=size)(method)
-
-        @wraps(method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            return cached(*args, **kwargs)
-
-        return call
-
-    return decorate
+    return cast("Callable[[F], F]", lru_cache(maxsize=size))
 
 
 _open: dict[Path, KnowledgeBase] = {}

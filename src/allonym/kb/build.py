@@ -10,10 +10,10 @@ import re
 import tomllib
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
-from allonym.errors import MissingExtra
+from allonym.errors import require_extra
 from allonym.kb import geography, people
 from allonym.kb.base import fold_key
 from allonym.kb.geography import Geography
@@ -233,10 +233,8 @@ def build_knowledge_base(out: Path) -> None:
     Raises:
         MissingExtra: the libraries that it is made from are not installed.
     """
-    try:
+    with require_extra("building the knowledge base", "kb"):
         versions = {library: version(library) for library in LIBRARIES}
-    except PackageNotFoundError:
-        raise MissingExtra("building the knowledge base", "kb") from None
     with open_store(out) as store:
         store.add_meta("title", "allonym's own knowledge base")
         store.add_meta("languages", " ".join(("en", *geography.LANGUAGES)))

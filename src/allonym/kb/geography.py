@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from allonym.kb.base import fold_key
-from allonym.kb.people import read_rows, read_unfit_names
+from allonym.kb.people import read_common_words, read_rows
 from allonym.kb.store import Store
 
 LANGUAGES = ("cs", "da", "de", "es", "fr", "it", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk")
@@ -176,7 +176,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
     rows = read_rows("parts.tsv")
     parts = {(country, region, fold_key(name)) for country, region, names in rows for name in names.split(",")}
     districts = _find_districts(list(data.get_cities().values()))
-    _, words = read_unfit_names()
+    words = read_common_words()
     inhabitants: dict[tuple[str, str], int] = defaultdict(int)
     twins: set[tuple[str, str, str]] = set()
     cities = data.get_cities().values()

@@ -130,11 +130,19 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
     return sorted(out, key=lambda n: (n.part, n.origin, n.gender, fold_key(n.name), n.name))
 
 
-def read_unfit_names() -> tuple[frozenset[str], frozenset[str]]:
-    """Return names that never replace others, in plain form: famous alone, offensive, valenced; and common words."""
+def read_common_words() -> frozenset[str]:
+    """Return common words in plain form, which are no names."""
+    return _read_unfit("words").union(*(row[0].split() for row in read_rows("words.txt")))
+
+
+def read_unfit_names() -> frozenset[str]:
+    """Return words that never replace a name, in plain form: famous alone, offensive, valenced or common words."""
+    return _read_unfit("names") | read_common_words()
+
+
+def _read_unfit(key: str) -> frozenset[str]:
     table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
-    names, words = (frozenset(fold_key(n) for n in table.get(key, ())) for key in ("names", "words"))
-    return names, words | {w for row in read_rows("words.txt") for w in row[0].split()}
+    return frozenset(map(fold_key, table.get(key, ())))
 
 
 def is_usable_name(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
@@ -248,7 +256,7 @@ def write_names(store: Store, places: frozenset[str]) -> None:
         by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
         if name.part == "first" and name.gender == "f":
             women[fold_key(name.name)].add(name.origin)
-    banned = frozenset().union(*read_unfit_names(), places)
+    banned = read_unfit_names() | places
     for name in names:
         weight = 1 if is_borrowed_name(name, typical) else name.weight
         unfit = is_foreign_name(name, weights) or is_ambiguous_family_name(name, women)

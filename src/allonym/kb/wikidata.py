@@ -398,7 +398,7 @@ def _copy_shipped_items(store: Store, base: KnowledgeBase) -> None:
 
 def _write_person_names(store: Store, base: KnowledgeBase) -> int:
     """Write the names that the dump's people bear; return how many are new."""
-    banned = frozenset().union(*read_unfit_names())
+    banned = read_unfit_names()
     rows = store.db.execute(
         "SELECT name, part, origin, sum(number), sum(number * (gender = 'f')), sum(number * (gender = 'm')) "
         "FROM scratch_bearer GROUP BY name, part, origin ORDER BY name, part, origin"

@@ -90,22 +90,25 @@ class Book:
         self._now = now
         self._expires = expires
         self._subjects: dict[str, str] = {}
+        self._past: set[str] = set()  # digests of keys whose rows have expired
+        self._forget_collected()
+        self.added: Counter[str] = Counter()  # rows written, and originals that were there ("same")
+        self._over = False
+        self._subject = ""
+        if subject is not None:
+            self.about(subject)
+
+    def _forget_collected(self) -> None:
         self._values: dict[str, str] = {}  # of keys seen or given since the last flush, by their digests
         self._holders: set[str] = set()  # digests of the values among them
         self._fresh: set[str] = set()  # digests of keys among them that no table has yet
         self._missing: set[str] = set()  # digests of keys that have no value: nobody else can give them one meanwhile
-        self._past: set[str] = set()  # digests of keys whose rows have expired
         self._linked: set[tuple[str, str]] = set()
         self._counters: dict[str, tuple[str, int]] = {}
         self._new_assigned: list[dict[str, object]] = []
         self._new_links: list[dict[str, object]] = []
         self._longer: list[dict[str, object]] = []
         self._known: dict[tuple[str, str], tuple[Known, str, int | None]] = {}
-        self.added: Counter[str] = Counter()  # rows written, and originals that were there ("same")
-        self._over = False
-        self._subject = ""
-        if subject is not None:
-            self.about(subject)
 
     def about(self, subject: str) -> None:
         """Attribute all that is looked up or written from here on to this subject's documents."""
@@ -206,18 +209,7 @@ class Book:
             table = store.scopes  # readers keep what they have read of a scope until this changes
             change = table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
             self._connection.execute(change)
-        for rows in (self._new_assigned, self._new_links, self._longer):
-            rows.clear()
-        for keys in (
-            self._values,
-            self._holders,
-            self._missing,
-            self._fresh,
-            self._linked,
-            self._counters,
-            self._known,
-        ):
-            keys.clear()
+        self._forget_collected()
 
     def close(self) -> None:
         """End the book with its transaction: later calls raise, since nothing of them would be kept."""
@@ -295,7 +287,7 @@ class Book:
                 original = entry.original, entry.label
                 if original not in packed:
                     packed[original] = checking.pack_digests(self._sealer.checking, *original)
-                beside += checking.make_digest_rows(self._sealer, digest, packed[original])
+                beside += checking.make_sealed_rows(self._sealer, digest, packed[original])
             elif former[digest] is not None and (expires is None or expires > former[digest]):
                 longer.append({"key": digest, "until": expires})
         self._insert(table, list(rows.values()))

@@ -172,16 +172,16 @@ def backfill_digests(connection: sa.Connection, sealer: Sealer) -> int:
         for row in batch:
             about = ("known", scopes.get(row.scope, ""), row.digest, row.token)
             _, original, label, *_ = sealer.unseal(row.sealed, *about)
-            rows += make_digest_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
+            rows += make_sealed_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
         if rows:
             connection.execute(store.digests.insert(), rows)
         count += len(rows)
     return count
 
 
-def make_digest_rows(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
-    """Return the row of the table ``digests`` beside a row of ``known``; none where there is nothing to keep."""
-    return [{"row": row, "sealed": sealer.seal_digests(data, row)}] if data else []
+def make_sealed_rows(sealer: Sealer, known_row: str, packed: bytes) -> list[dict[str, object]]:
+    """Seal the packed digests of an original as the row beside its row in ``known``; no row if nothing is packed."""
+    return [{"row": known_row, "sealed": sealer.seal_digests(packed, known_row)}] if packed else []
 
 
 # The file

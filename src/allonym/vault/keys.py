@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from allonym.errors import MissingExtra, UsageError, VaultError, WrongKey
+from allonym.errors import UsageError, VaultError, WrongKey, require_extra
 from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
 
 Secret = bytes | str
@@ -129,11 +129,9 @@ def secret_from_keyring(entry: str) -> Secret:
     service, slash, name = entry.partition("/")
     if not (service and slash and name):
         raise UsageError(f"a keyring entry is SERVICE/NAME, got {entry!r}")
-    try:
+    with require_extra("a vault's secret in the keyring", "keyring"):
         import keyring
         from keyring.errors import KeyringError
-    except ImportError:
-        raise MissingExtra("a vault's secret in the keyring", "keyring") from None
     try:
         entry_text = keyring.get_password(service, name)
     except KeyringError as error:

@@ -133,11 +133,6 @@ digests = define_table("digests", _third, "row: key string32, sealed: bytes")
 """One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
 
 
-def _create_tables(connection: sa.Connection) -> None:
-    """Create schema 1: everything but the audit log."""
-    _first.create_all(connection)
-
-
 def _create_audit_log(connection: sa.Connection) -> None:
     """Create schema 2: the audit log, whose rows the database itself refuses to change."""
     _second.create_all(connection)
@@ -159,12 +154,8 @@ def _create_audit_log(connection: sa.Connection) -> None:
         )
 
 
-def _create_digests(connection: sa.Connection) -> None:
-    """Create schema 3: digests of originals, by which outputs are checked. Filling them in takes the vault's key."""
-    _third.create_all(connection)
-
-
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_create_tables, _create_audit_log, _create_digests)
+# Schema 3 has the digests of originals, by which outputs are checked. Filling them in takes the vault's key.
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (_first.create_all, _create_audit_log, _third.create_all)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 Applied = Callable[[sa.Connection, int, int], None]
