@@ -263,14 +263,11 @@ def invert_plan(text: str, plan: Plan) -> str | None:
     """The original text, where ``text`` is exactly what the plan made and the plan holds the originals; else None."""
     if any(e.original is None for e in plan.edits) or digest(text) != plan.result:
         return None
-    pieces: list[str] = []
-    position = shift = 0
+    shift = 0
+    inverse: list[Edit] = []
     for e in plan.edits:
         start = e.start + shift
-        assert e.original is not None
-        pieces += (text[position:start], e.original)
-        position = start + len(e.replacement)
+        inverse.append(Edit(start, start + len(e.replacement), e.original or "", e.label))
         shift += len(e.replacement) - (e.end - e.start)
-    pieces.append(text[position:])
-    original = "".join(pieces)
+    original = apply_edits(text, inverse)
     return original if digest(original) == plan.digest else None

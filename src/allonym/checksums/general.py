@@ -137,8 +137,9 @@ def _is_domain(name: str) -> bool:
     return last in _read_top_domains() or last in _PRIVATE_DOMAINS or last.startswith("xn--") or not last.isascii()
 
 
-_PRIVATE_DOMAINS_TEXT = "corp example home internal intra intranet invalid lan local localdomain localhost test"
-_PRIVATE_DOMAINS = frozenset(_PRIVATE_DOMAINS_TEXT.split())
+_PRIVATE_DOMAINS = frozenset(
+    "corp example home internal intra intranet invalid lan local localdomain localhost test".split()
+)
 
 
 def web_address(text: str) -> bool:
@@ -322,7 +323,7 @@ def named_login(text: str) -> bool:
     return shaped and login_name(text)
 
 
-_PROSE_TEXT = (
+_PROSE = frozenset(
     "about above again all already also always and any another anything are available based been being both broken "
     "but call can change changed correct could currently data details did different disabled does down each either "
     "else enabled entered entry every everything expired failed for from full fully get given gone good had has "
@@ -331,9 +332,8 @@ _PROSE_TEXT = (
     "please private protected public required reset right same screen secure sent set should shown simple simply "
     "some something still such taken that the their them then there these they this those through time too "
     "unavailable unique unknown until used user username using valid very was way weak well what when where which "
-    "who will with without working wrong yes you your"
+    "who will with without working wrong yes you your".split()
 )
-_PROSE = frozenset(_PROSE_TEXT.split())
 
 
 def secret(text: str) -> bool:
@@ -363,23 +363,21 @@ def british_postcode(text: str) -> bool:
     return area is not None and area[0].upper() in _POSTCODE_AREAS
 
 
-_POSTCODE_AREAS_TEXT = (
+_POSTCODE_AREAS = frozenset(
     "AB AL B BA BB BD BF BH BL BN BR BS BT BX CA CB CF CH CM CO CR CT CV CW DA DD DE DG DH DL DN DT DY E EC EH EN "
     "EX FK FY G GI GL GU GY HA HD HG HP HR HS HU HX IG IM IP IV JE KA KT KW KY L LA LD LE LL LN LS LU M ME MK ML N "
     "NE NG NN NP NR NW OL OX PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM SN SO SP SR SS ST SW SY TA TD TF TN TQ "
-    "TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE"
+    "TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE".split()
 )
-_POSTCODE_AREAS = frozenset(_POSTCODE_AREAS_TEXT.split())
-_COUNTRY_CODES_TEXT = (
+_COUNTRY_CODES = frozenset(
     "AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BR BS BT BW BY BZ CA CD CF "
     "CG CH CI CL CM CN CO CR CU CV CW CY CZ DE DJ DK DM DO DZ EC EE EG ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG "
     "GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP "
     "KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ "
     "NA NC NE NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG "
     "SH SI SK SL SM SN SO SR SS ST SV SY SZ TC TD TG TH TJ TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI "
-    "VN VU WF WS XK YE YT ZA ZM ZW"
+    "VN VU WF WS XK YE YT ZA ZM ZW".split()
 )
-_COUNTRY_CODES = frozenset(_COUNTRY_CODES_TEXT.split())
 
 
 def secret_shape(text: str) -> bool:

@@ -62,13 +62,9 @@ def _is_date(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _get_character_value(char: str) -> int:
-    return int(char) if char in _DIGITS else ord(char) - 55
-
-
 def _compute_icao_digit(text: str) -> int:
     """Check digit of ICAO Doc 9303: weights 7, 3, 1, letters count from A = 10."""
-    return sum(_get_character_value(c) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
+    return sum(int(c, 36) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
 
 
 def au_medicare(text: str) -> bool:

@@ -16,6 +16,9 @@ from allonym.document import Document, Span
 
 Detector = Callable[[Document], Iterable[Span]]
 
+TAGGER = "tagger"
+"""Source of the embedded tagger's findings."""
+
 
 def detect_each(detector: Detector, documents: Sequence[Document]) -> list[list[Span]]:
     """Run a detector on each document, in order, by its method ``many`` where it has one."""

@@ -25,8 +25,9 @@ _LOOKALIKES = dict(
         strict=True,
     )
 )
-_QUOTES = {**dict.fromkeys("‘’‚‛′‵ʼʻ´＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')}
 _SIGNS = {
+    **dict.fromkeys("‘’‚‛′‵ʼʻ´＇", "'"),
+    **dict.fromkeys("“”„‟″«»＂", '"'),
     **dict.fromkeys("−˗⁃﹣➖", "-"),
     **dict.fromkeys("\x85\u2028\u2029", "\n"),
     "。": ".",
@@ -35,7 +36,7 @@ _SIGNS = {
     "∶": ":",
     "⁎": "*",
 }
-_COMMON = (*((c, {**_QUOTES, **_SIGNS}.get(c, "-")) for c in "’‘“”–—"), ("\xa0", " "))
+_COMMON = (*((c, _SIGNS.get(c, "-")) for c in "’‘“”–—"), ("\xa0", " "))
 # Ranges in which no character folds (a test says so); a text with none but these needs no slow path.
 _PLAIN = (
     r"\x00-\x7f¡-§©®°±¶·¿-ıĴ-ľŁ-ňŊ-žƀ-ǃǝ-ǰǴ-ʯΆΈ-ϏЀ-ԯא-תء-ي\x{300}-\x{33f}ぁ-ゖァ-ヺー一-龥가-힣"
@@ -51,12 +52,8 @@ _TOKEN = compile_pattern(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
 
 def _fold_character(char: str) -> str:
     """The character that ``char`` folds to; often itself."""
-    if char in _QUOTES:
-        return _QUOTES[char]
-    if char in _SIGNS:
-        return _SIGNS[char]
-    if char < "\x80":
-        return char
+    if char in _SIGNS or char < "\x80":
+        return _SIGNS.get(char, char)
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.digit(char))

@@ -64,6 +64,12 @@ class PatternSet:
         return [self._numbers[i] for i in matched if i < end]
 
 
+@cache
+def compile_patterns(patterns: tuple[str, ...]) -> PatternSet:
+    """Compile patterns as one set, once per process."""
+    return PatternSet(patterns).compile()
+
+
 def compile_vocabulary(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
     """Compile a pattern for the longest of some words, followed by ``tail``.
 

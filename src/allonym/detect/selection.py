@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from allonym.detect import TAGGER
 from allonym.detect.candidates import find_candidates
 from allonym.detect.lexicon import split_by_exclusions
 from allonym.detect.mentions import ECHO_SCORE, find_name_parts, find_repeated_names
-from allonym.detect.tagger import SOURCE as TAGGER
 from allonym.document import (
     Document,
     Interval,

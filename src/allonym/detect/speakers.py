@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 
 from allonym.detect import Detector
 from allonym.detect.lexicon import (
@@ -22,7 +21,7 @@ from allonym.detect.lexicon import (
     list_person_forms,
     make_readings,
 )
-from allonym.detect.scan import PatternSet, compile_pattern, encode_text, find_matches
+from allonym.detect.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
@@ -98,16 +97,11 @@ _CUES = (
 """Patterns of the kinds of hotword, in the order of :func:`_find_announced_names`."""
 
 
-@cache
-def _compile_cues() -> PatternSet:
-    return PatternSet(_CUES).compile()
-
-
 def build_detector(policy: Policy) -> Detector:
     """Build the detector for a policy; it finds nothing where the policy does not look for PERSON."""
     if not policy.looks_for("PERSON"):
         return lambda document: ()
-    cues = _compile_cues()
+    cues = compile_patterns(_CUES)
 
     def find_names(document: Document) -> Iterable[Span]:
         text = document.text

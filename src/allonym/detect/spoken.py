@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from itertools import pairwise
 
 from allonym.checksums.algorithms import has_luhn_digit
 from allonym.detect import Detector
 from allonym.detect.disguise import TOP_DOMAINS
-from allonym.detect.scan import PatternSet, compile_pattern, encode_text, find_matches
+from allonym.detect.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.policy import Policy
@@ -73,15 +72,10 @@ _WORD = re.compile(r"\S+")
 _TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 
 
-@cache
-def _compile_cues() -> PatternSet:
-    return PatternSet(_CUES).compile()
-
-
 def build_detector(policy: Policy) -> Detector:
     """Build the detector for a policy; it finds nothing where the policy looks for none of :data:`LABELS`."""
     enabled = frozenset(label for label in LABELS if label in policy.taxonomy and policy.looks_for(label))
-    cues = _compile_cues()
+    cues = compile_patterns(_CUES)
     finders = (_find_spelled_words, _find_numbers, _find_addresses)
 
     def find_spoken(document: Document) -> Iterable[Span]:

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from allonym.detect import TAGGER
 from allonym.detect.lexicon import TITLES, extract_letters_and_digits
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
@@ -26,7 +29,6 @@ from allonym.text.words import find_words
 _SHORTENED = 4
 """Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
-SOURCE = "tagger"
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
@@ -147,8 +149,6 @@ def extract_spans(
         sure: the same for the probability that the top-level label is right; by default 0.
         turns: starts of the turns of a conversation; no entity continues across them.
     """
-    import numpy as np
-
     if not len(tagged.borders):
         return []
     chances = tagged.tags.astype(np.float64)
@@ -180,8 +180,6 @@ def extract_spans(
 
 def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
     """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
-    import numpy as np
-
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
     for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
@@ -228,7 +226,7 @@ def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, ins
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
     score = round(min(1.0, float(inside[first + i : first + j].mean())), 4)
-    return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, SOURCE)]
+    return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, TAGGER)]
 
 
 def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
@@ -262,7 +260,7 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
             before = out[-1]
             long, short = before.end - before.start, span.end - span.start
             score = (before.score * long + span.score * short) / (long + short)
-            out[-1] = Span(before.start, span.end, "PERSON", round(score, 4), SOURCE)
+            out[-1] = Span(before.start, span.end, "PERSON", round(score, 4), TAGGER)
             parts.append(span.label)
         else:
             out.append(Span(span.start, span.end, "PERSON", span.score, span.source))

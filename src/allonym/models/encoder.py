@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from allonym.models.runtime import Embeddings, map_in_threads, open_session
 from allonym.models.tagger import ENGLISH
 from allonym.models.words import split_words
@@ -45,14 +47,10 @@ class SentenceEncoder:
         Texts longer than 254 pieces (about 200 words) are read in parts, whose means are weighted by length. A text
         without words has the zero vector.
         """
-        import numpy as np
-
         vectors = map_in_threads(self._encode_text, texts, self._threads)
         return np.array(vectors, np.float32).reshape(-1, WIDTH)
 
     def _encode_text(self, text: str) -> Any:
-        import numpy as np
-
         pieces = self._embed.pieces
         ids = [p for a, b in split_words(text) for p in pieces.pieces(text[a:b])]
         total = np.zeros(WIDTH, np.float64)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from allonym.errors import DataError
 from allonym.models.wordpiece import WordPiece
 
@@ -58,8 +60,6 @@ class Embeddings:
     """The word embeddings of a model folder, int8 on disk and mapped into memory: only rows in use are read."""
 
     def __init__(self, folder: Path) -> None:
-        import numpy as np
-
         try:
             self._rows = np.load(folder / "words.npy", mmap_mode="r")
             self._scales = np.load(folder / "word_scales.npy")
@@ -69,7 +69,5 @@ class Embeddings:
 
     def __call__(self, ids: Sequence[int]) -> Any:
         """Return the embeddings of pieces, float32 ``(1, len(ids), width)``."""
-        import numpy as np
-
         rows = np.asarray(ids)
         return (self._rows[rows].astype(np.float32) * self._scales[rows, None])[None]

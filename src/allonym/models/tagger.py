@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from allonym.errors import DataError
 from allonym.models.runtime import HERE, Embeddings, map_in_threads, open_session
 from allonym.models.windows import Window, cut_windows, read_words
@@ -74,8 +76,6 @@ class TaggerModel:
 
     def __call__(self, text: str) -> Tagged:
         """Compute the probabilities of each word's tags."""
-        import numpy as np
-
         words = read_words(text, self._embed.pieces)
         cut = cut_windows(words, self._embed.pieces)
         longest_first = sorted(cut, key=lambda window: -len(window.pieces))  # so that none is waited for alone
@@ -90,8 +90,6 @@ class TaggerModel:
 
     def _compute_window(self, window: Window) -> Any:
         """The log probabilities of tags and logits of parts of speech of a window, remembered."""
-        import numpy as np
-
         key = (window.pieces, window.shapes)
         with self._lock:
             if key in self._cache:
@@ -109,8 +107,6 @@ class TaggerModel:
 
     def logits(self, window: Window) -> Any:
         """Run the network on one window: logits of tags and of parts of speech, ``(words, ·)`` each."""
-        import numpy as np
-
         feed = {
             "x": self._embed(window.pieces),
             "shapes": np.asarray(window.shapes, np.int64)[None],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 LABELS = (
@@ -58,10 +59,8 @@ def decode_tags(chances: Any) -> Any:
     import numpy as np
 
     n, tags = chances.shape
-    best = np.zeros(n, dtype=np.int64)
-    if not n:
-        return best
-    if _fill_best_tags(chances, best):
+    best = chances.argmax(axis=1)
+    if _is_valid_sequence(best.tolist()):
         return best
     inside = np.arange(2, tags, 2)
     from_begin, from_inside = inside - 1, inside
@@ -82,12 +81,7 @@ def decode_tags(chances: Any) -> Any:
     return best
 
 
-def _fill_best_tags(chances: Any, best: Any) -> bool:
-    """Fill in the best tag of each word; return whether the sequence is valid."""
-    best[:] = chances.argmax(axis=1)
-    before = 0
-    for tag in best.tolist():
-        if tag and tag % 2 == 0 and before not in (tag, tag - 1):
-            return False
-        before = tag
-    return True
+def _is_valid_sequence(tags: Sequence[int]) -> bool:
+    """Return whether each inside tag follows begin or inside of the same label."""
+    pairs = pairwise((0, *tags))
+    return all(tag == 0 or tag % 2 or before in (tag, tag - 1) for before, tag in pairs)

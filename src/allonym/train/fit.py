@@ -21,7 +21,7 @@ with require_extra("training the tagger", "train"):
     from torch.nn.utils.rnn import pad_sequence
 
 from allonym.models.tags import LABELS, PARTS, list_tag_names
-from allonym.models.windows import Words, cut_windows
+from allonym.models.windows import Window, Words, cut_windows
 from allonym.models.wordpiece import WordPiece
 from allonym.models.words import classify_shape, split_words
 from allonym.train.corrupt import Noise, corrupt_example
@@ -82,11 +82,9 @@ class Options:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Piece:
-    """A window as numbers: pieces and shapes, indexes of the words' first pieces, allowed tags, plainness, parts."""
+    """A window, with the allowed tags, the plainness and the part of speech of each of its words."""
 
-    ids: list[int]
-    shapes: list[int]
-    heads: list[int]
+    window: Window
     allowed: list[int]
     plain: list[bool]
     parts: list[int]
@@ -221,8 +219,7 @@ def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
         words, inner = range(w.first, w.last), range(w.keep_from, w.keep_to)
         allowed = [example.allowed[i] if i in inner else ALL for i in words]
         plain = [example.plain[i] and i in inner for i in words]
-        parts = list(example.parts[w.first : w.last])
-        out.append(Piece(list(w.pieces), list(w.shapes), list(w.heads), allowed, plain, parts))
+        out.append(Piece(w, allowed, plain, list(example.parts[w.first : w.last])))
     return out
 
 
@@ -245,10 +242,10 @@ def _make_epoch(sources: Sources, options: Options, lists: Lists | None, pieces:
 def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
     """Yield padded batches of windows of similar length, in random order."""
     rng = random.Random(f"batches {options.seed} {epoch}")
-    order = sorted(range(len(windows)), key=lambda i: (len(windows[i].ids), rng.random()))
+    order = sorted(range(len(windows)), key=lambda i: (len(windows[i].window.pieces), rng.random()))
     chunks: list[list[int]] = []
     for i in order:
-        longest = len(windows[i].ids)
+        longest = len(windows[i].window.pieces)
         if chunks and longest * (len(chunks[-1]) + 1) <= options.batch:
             chunks[-1].append(i)
         else:
@@ -259,11 +256,10 @@ def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Ite
 
 
 def _make_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
-    ids, shapes, mask = (
-        pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
-        for rows in ([w.ids for w in batch], [w.shapes for w in batch], [[True] * len(w.ids) for w in batch])
-    )
-    heads = [n * ids.shape[1] + h for n, w in enumerate(batch) for h in w.heads]
+    cut = [piece.window for piece in batch]
+    columns = [w.pieces for w in cut], [w.shapes for w in cut], [[True] * len(w.pieces) for w in cut]
+    ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
+    heads = [n * ids.shape[1] + h for n, w in enumerate(cut) for h in w.heads]
     words = ([x for w in batch for x in getattr(w, name)] for name in ("allowed", "plain", "parts"))
     return ids, shapes, torch.tensor(heads), mask, *map(torch.tensor, words)
 

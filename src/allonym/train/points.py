@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from allonym.models.tagger import TaggerModel
-from allonym.models.windows import Window
-from allonym.models.wordpiece import WordPiece
 from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example
 
@@ -56,20 +54,17 @@ def compute_word_logits(
 
     from allonym.train.fit import make_windows
 
-    pieces: WordPiece = model.pieces
     logits, allowed, source = [], [], []
     names: dict[str, int] = {}
     for example in examples:
         for noise in noises:
             shown = corrupt_example(example, noise, (), (), random.Random(0)) if noise else example
             number = names.setdefault(example.source + (" noisy" if noise else ""), len(names))
-            for piece in make_windows(shown, pieces):
-                n = len(piece.heads)
-                window = Window(0, n, 0, n, tuple(piece.ids), tuple(piece.shapes), tuple(piece.heads))
+            for piece in make_windows(shown, model.pieces):
                 marks = np.asarray(piece.allowed, np.int64)
                 is_annotated = marks != ALL
                 if is_annotated.any():
-                    logits.append(model.logits(window)[0][is_annotated])
+                    logits.append(model.logits(piece.window)[0][is_annotated])
                     allowed.append(marks[is_annotated])
                     source.append(np.full(int(is_annotated.sum()), number))
     return Judged(np.concatenate(logits), np.concatenate(allowed), np.concatenate(source), tuple(names))

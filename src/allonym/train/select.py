@@ -39,7 +39,8 @@ def split_records(
         UsageError: a share is negative, all are 0, or there are fewer separable documents than parts.
     """
     if not parts or min(parts) < 0 or sum(parts) <= 0:
-        raise UsageError(f"shares of 0 or more are required, one of them above 0; got {_format_parts(parts)}")
+        shares = "/".join(f"{share:g}" for share in parts) or "none"
+        raise UsageError(f"shares of 0 or more are required, one of them above 0; got {shares}")
     groups = sorted(_group_by_text(records), key=lambda group: _make_sort_key(group[0], seed))
     used_parts = [i for i, share in enumerate(parts) if share > 0]
     if records and len(groups) < len(used_parts):
@@ -60,10 +61,6 @@ def split_records(
     for record in records:
         out[part_of[record["doc_id"]]].append(record)
     return out
-
-
-def _format_parts(parts: Sequence[float]) -> str:
-    return "/".join(f"{share:g}" for share in parts) or "none"
 
 
 def _make_sort_key(doc: str, seed: int) -> bytes:
@@ -198,8 +195,6 @@ def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
         words = sum(len(split_words(record["text"])) for record in records)
         rows.append(Density(name, len(group_documents(records)), words, dict(labels)))
     if len(rows) > 1:
-        total: Counter[str] = Counter()
-        for row in rows:
-            total.update(row.spans)
+        total = sum((Counter(row.spans) for row in rows), Counter[str]())
         rows.append(Density("all", sum(r.documents for r in rows), sum(r.words for r in rows), dict(total)))
     return rows

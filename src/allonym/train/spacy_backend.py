@@ -22,6 +22,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from allonym.document import Span
 from allonym.errors import DataError, UnknownNameError, UsageError, require_extra
 from allonym.train.records import Record, list_spans, select_outermost_spans
@@ -149,7 +151,7 @@ def fit(
         epoch = state["epoch"] + 1
         util.fix_random_seed(options.seed * 10_007 + epoch)
         losses: dict[str, float] = {}
-        for batch in _make_batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
+        for batch in _shuffle_into_batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
             nlp.update(batch, drop=options.dropout, sgd=optimizer, losses=losses)
         with nlp.use_params(optimizer.averages):
             dev_score = score_model(_make_predictor(nlp), dev).strict
@@ -230,12 +232,13 @@ def _trim_span(span: Any) -> Any:
     return type(span)(span.doc, solid[0], solid[-1] + 1, label=span.label) if solid else None
 
 
-def _make_batches(examples: Sequence[Any], size: int, rng: random.Random) -> Iterator[list[Any]]:
+def _shuffle_into_batches(examples: Sequence[Any], words: int, rng: random.Random) -> Iterator[list[Any]]:
+    """Yield the examples in random order, in batches of about so many words."""
     from spacy.training.batchers import minibatch_by_words
 
     order = list(examples)
     rng.shuffle(order)
-    yield from minibatch_by_words(order, size, get_length=lambda example: len(example.reference))
+    yield from minibatch_by_words(order, words, get_length=lambda example: len(example.reference))
 
 
 # The checkpoint: weights, the optimizer's moments by index of the layer, and the number of epochs.
@@ -246,8 +249,6 @@ def _name_parameters(model: Any) -> dict[tuple[int, str], str]:
 
 
 def _save_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
-    import numpy as np
-
     fresh = folder.with_name(folder.name + "-new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
@@ -265,8 +266,6 @@ def _save_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any])
 
 
 def _restore_state(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
-    import numpy as np
-
     state = cast(dict[str, Any], json.loads((folder / "state.json").read_text(encoding="utf-8")))
     if state["options"] != asdict(options):
         raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or do not resume")
