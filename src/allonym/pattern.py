@@ -18,8 +18,9 @@ Boundary = Literal["word", "left", "right", "none"]
 Form = tuple[str, Callable[[Any], bool], Callable[[Any], object]]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def has_toml_type(value: object, kind: type) -> bool:
+    """Whether a value of a TOML file has a type: an integer is a number too, but true and false are neither."""
+    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (kind is bool)
 
 
 def _is_list_of(kind: type, value: object) -> bool:
@@ -28,7 +29,7 @@ def _is_list_of(kind: type, value: object) -> bool:
 
 _STRING: Form = ("a string", lambda value: isinstance(value, str), str)
 _WORDS: Form = ("a list of strings", lambda value: _is_list_of(str, value) and all(value), tuple)
-_NUMBER: Form = ("a number", _is_number, float)
+_NUMBER: Form = ("a number", lambda value: has_toml_type(value, float), float)
 _WINDOW: Form = (
     "two counts of characters",
     lambda value: _is_list_of(int, value) and len(value) == 2 and min(value) >= 0,

@@ -19,7 +19,7 @@ from typing import Any, get_args
 from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError, check_names
 from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
-from allonym.pattern import PatternRule
+from allonym.pattern import PatternRule, has_toml_type
 from allonym.text.terms import TermList as TermList
 from allonym.text.terms import read_terms as read_terms
 
@@ -165,24 +165,17 @@ class Policy:
 
     def rule(self, label: str) -> Rule:
         """The rule for a label: its own, its nearest ancestor's, or the default."""
-        for name in self.taxonomy.lineage(label):
-            if name in self.rules:
-                return self.rules[name]
-        return self.default
+        return next((self.rules[name] for name in self.taxonomy.lineage(label) if name in self.rules), self.default)
 
     def threshold_for(self, label: str) -> float:
         """The score from 0 to 1 that a finding with this label needs."""
-        for name in self.taxonomy.lineage(label):
-            if name in self.rules and (threshold := self.rules[name].threshold) is not None:
-                return threshold
-        return self.threshold
+        rules = (self.rules[name] for name in self.taxonomy.lineage(label) if name in self.rules)
+        return next((rule.threshold for rule in rules if rule.threshold is not None), self.threshold)
 
     def operating_point_for(self, label: str) -> str | float:
         """The tagger's operating point for a label: its own, its nearest ancestor's, or the overall one."""
-        for name in (*self.taxonomy.lineage(label), "*"):
-            if name in self.operating_points:
-                return self.operating_points[name]
-        return "high-recall"
+        points = self.operating_points
+        return next((points[name] for name in (*self.taxonomy.lineage(label), "*") if name in points), "high-recall")
 
     def settings(self, detector: str) -> Mapping[str, Any]:
         """The options of a detector: those of its table, else the defaults of ``registry.DETECTOR_KEYS``."""
@@ -268,14 +261,9 @@ _FORMS: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
 """Kind of a value to its type, what messages say of it, and which values of the type will do."""
 
 
-def _has_type(value: object, kind: type) -> bool:
-    """Whether a value of a TOML file has a type: an integer is a number too, but true and false are neither."""
-    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (kind is bool)
-
-
 def _check_value_form(kind: str, value: Any, where: str) -> Any:
     cls, expected, is_valid = _FORMS[kind]
-    if not _has_type(value, cls) or not is_valid(value):
+    if not has_toml_type(value, cls) or not is_valid(value):
         raise PolicyError(f"{where} must be {expected}, got {value!r}")
     return cls(value)
 
@@ -318,7 +306,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
     _check_table(raw, KEYS, where)
     for key, value in raw.items():
         kind = KEYS[key][0]
-        if not _has_type(value, kind):
+        if not has_toml_type(value, kind):
             raise PolicyError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, got {type(value).__name__}")
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
@@ -423,7 +411,7 @@ def check_operating_point(value: Any, where: str) -> str | float:
     """
     if isinstance(value, str):
         return _check_choice("operating point", value, OPERATING_POINTS, where)
-    if not _has_type(value, float) or not 0 < value < 1:
+    if not has_toml_type(value, float) or not 0 < value < 1:
         raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
     return float(value)
 

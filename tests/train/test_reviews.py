@@ -96,7 +96,7 @@ def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
 
 
 def test_template_text_is_shown_along():
-    few, many = reviews._make_rehearsal(0), reviews._make_rehearsal(3000)
+    few, many = reviews._generate_rehearsal_examples(0), reviews._generate_rehearsal_examples(3000)
     assert len(few) == 10
     assert 3000 <= sum(len(e.words) for e in many) < 3500
     assert {e.source for e in many} == {"synthetic"}

@@ -426,14 +426,7 @@ def us_ssn(text: str) -> bool:
     return number[:3] not in ("000", "666") and number[0] != "9" and number[3:5] != "00" and number[5:] != "0000"
 
 
-_VIN_VALUES = {
-    **{d: int(d) for d in "0123456789"},
-    **dict(zip("ABCDEFGH", range(1, 9), strict=True)),
-    **dict(zip("JKLMN", range(1, 6), strict=True)),
-    "P": 7,
-    "R": 9,
-    **dict(zip("STUVWXYZ", range(2, 10), strict=True)),
-}
+_VIN_VALUES = dict(zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", map(int, "012345678912345678123457923456789"), strict=True))
 
 
 def vin(text: str) -> bool:

@@ -76,7 +76,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
 def find_name_parts(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find mentions of the names in the PERSON spans of ``spans`` (score 0.7 and up) that no span covers yet."""
     seeds = [s for s in spans if s.score >= _ECHOED_SCORE and taxonomy.within(s.label, "PERSON")]
-    stems = _find_stems(text, seeds)
+    stems = _list_followed_names(text, seeds)
     if not stems:
         return []
     covered = sorted((s.start, s.end) for s in spans)
@@ -138,7 +138,7 @@ def _has_capitals(text: str) -> bool:
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
 
 
-def _find_stems(text: str, seeds: Sequence[Span]) -> set[str]:
+def _list_followed_names(text: str, seeds: Sequence[Span]) -> set[str]:
     """The names in the seeds, and their words that are names, without a possessive ending."""
     surfaces = [text[seed.start : seed.end] for seed in seeds]
     names = {word for surface in surfaces for word in _WORD.findall(surface) if len(word) > 2 and _is_name(word)}

@@ -240,7 +240,7 @@ def _ends_sentence(word: str) -> bool:
     return word[-1] in ".,;:?!" and not _is_letterlike(word)
 
 
-def _find_label_start(words: list[Word], last: int) -> int:
+def _find_address_part_start(words: list[Word], last: int) -> int:
     """Index of the first word of the name whose last word is ``last``; -1 where there is no name."""
     if last < 0 or _ends_sentence(words[last][2]):
         return -1
@@ -253,12 +253,12 @@ def _find_label_start(words: list[Word], last: int) -> int:
 
 def _find_mailbox_start(words: list[Word], last: int) -> int:
     """Index of the first word of the mailbox that ends at ``last``; -1 where these words are no mailbox."""
-    first = _find_label_start(words, last)
+    first = _find_address_part_start(words, last)
     if first < 0:
         return -1
     joined = first < last
     while first > 1 and words[first - 1][2].lower() in _JOINTS:
-        further = _find_label_start(words, first - 2)
+        further = _find_address_part_start(words, first - 2)
         if further < 0:
             break
         first, joined = further, True
@@ -281,11 +281,11 @@ def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
             return Span(words[last][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
         first = _find_mailbox_start(words, last - 1)
         return Span(words[max(first, 0) if first >= 0 else last][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
-    first = _find_label_start(words, last)
+    first = _find_address_part_start(words, last)
     if first < 0:
         return None
     while first > 1 and words[first - 1][2].lower() in ("dot", "dash", "hyphen"):
-        further = _find_label_start(words, first - 2)
+        further = _find_address_part_start(words, first - 2)
         if further < 0:
             break
         first = further

@@ -239,10 +239,10 @@ class KnowledgeBase:
             language: ISO 639-1 of the text. Names in this language, in English or of the place itself come before
                 names in other languages and aliases, unless the item of these is ten times larger.
         """
-        return self._find_folded(fold_key(text), tuple(kinds), country, language)
+        return self._find_by_key(fold_key(text), tuple(kinds), country, language)
 
     @_cache_results(8192)
-    def _find_folded(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
+    def _find_by_key(self, folded: str, kinds: tuple[str, ...], country: str, language: str) -> tuple[Item, ...]:
         sql = f"SELECT {_COLUMNS}, l.rank, l.languages FROM lookup l JOIN entity e ON e.id = l.entity"
         ordered: list[tuple[float, int, Item]] = []
         for *columns, rank, languages in self._query_rows(f"{sql} WHERE l.folded = ?", folded):

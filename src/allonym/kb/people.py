@@ -132,15 +132,15 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
 
 def read_common_words() -> frozenset[str]:
     """Return common words in plain form, which are no names."""
-    return _read_unfit("words").union(*(row[0].split() for row in read_rows("words.txt")))
+    return _read_unfit_list("words").union(*(row[0].split() for row in read_rows("words.txt")))
 
 
 def read_unfit_names() -> frozenset[str]:
     """Return words that never replace a name, in plain form: famous alone, offensive, valenced or common words."""
-    return _read_unfit("names") | read_common_words()
+    return _read_unfit_list("names") | read_common_words()
 
 
-def _read_unfit(key: str) -> frozenset[str]:
+def _read_unfit_list(key: str) -> frozenset[str]:
     table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
     return frozenset(map(fold_key, table.get(key, ())))
 

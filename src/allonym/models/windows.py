@@ -89,56 +89,56 @@ def rate_word_borders(text: str, borders: Sequence[tuple[int, int]]) -> list[int
     return breaks
 
 
-def cut_word_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
+def cut_word_ranges(words: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
     """Return ``(first, last, keep_from, keep_to)`` of each window, in words.
 
     ``length`` must exceed ``overlap`` by the pieces of one word.
     """
-    n = len(read.pieces)
+    n = len(words.pieces)
     ranges: list[tuple[int, int, int, int]] = []
     first = keep_from = 0
     while first < n:
         size, last = 0, first
-        while last < n and size + len(read.pieces[last]) <= length:
-            size += len(read.pieces[last])
+        while last < n and size + len(words.pieces[last]) <= length:
+            size += len(words.pieces[last])
             last += 1
         if last == n:
             ranges.append((first, n, keep_from, n))
             break
-        end = _find_window_end(read, first, last)
+        end = _find_window_end(words, first, last)
         if end:
             ranges.append((first, end, keep_from, end))
             first = keep_from = end
             continue
         back, shared = last, 0
-        while back > first + 1 and shared + len(read.pieces[back - 1]) <= overlap:
+        while back > first + 1 and shared + len(words.pieces[back - 1]) <= overlap:
             back -= 1
-            shared += len(read.pieces[back])
+            shared += len(words.pieces[back])
         middle = (back + last + 1) // 2
         ranges.append((first, last, keep_from, middle))
         first, keep_from = max(back, first + 1), middle
     return ranges
 
 
-def _find_window_end(read: Words, first: int, last: int) -> int:
+def _find_window_end(words: Words, first: int, last: int) -> int:
     """Find the best end up to ``last``: the last line end in the window's second half, else the last sentence end."""
     half = first + (last - first + 1) // 2
     for quality, low in ((2, half), (1, first + 1)):
         for end in range(last, low - 1, -1):
-            if read.breaks[end] >= quality:
+            if words.breaks[end] >= quality:
                 return end
     return 0
 
 
-def cut_windows(read: Words, pieces: WordPiece) -> list[Window]:
-    """Cut a text whose words are ``read`` into windows."""
+def cut_windows(words: Words, pieces: WordPiece) -> list[Window]:
+    """Cut a text whose ``words`` are read into windows."""
     out = []
-    for first, last, keep_from, keep_to in cut_word_ranges(read):
+    for first, last, keep_from, keep_to in cut_word_ranges(words):
         ids, shapes, heads = [pieces.start], [0], []
         for i in range(first, last):
             heads.append(len(ids))
-            ids += read.pieces[i]
-            shapes += [read.shapes[i]] * len(read.pieces[i])
+            ids += words.pieces[i]
+            shapes += [words.shapes[i]] * len(words.pieces[i])
         ids.append(pieces.end)
         shapes.append(0)
         out.append(Window(first, last, keep_from, keep_to, tuple(ids), tuple(shapes), tuple(heads)))

@@ -141,7 +141,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
     for source in recipe.sources:
         if source.path == "synthetic":
             if part != "test":
-                yield source, list(_make_synthetic(source, lists, part))
+                yield source, list(_generate_synthetic_examples(source, lists, part))
             continue
         path = data / source.path
         if not path.exists():
@@ -158,7 +158,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
 
 
-def _make_synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example]:
+def _generate_synthetic_examples(source: Source, lists: Lists, part: str) -> Iterator[Example]:
     count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
     for record in generate_texts(count, seed):
         yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)

@@ -375,7 +375,7 @@ def read_tab_benchmark(path: Path, columns: Columns = (0, -1)) -> Iterator[Recor
         annotations = item.get("annotations")
         if not isinstance(annotations, dict) or not annotations:
             raise DataError(f"{where}: annotations by annotator are required")
-        marks = {str(name): _read_tab_marks(where, annotations[name]) for name in sorted(annotations)}
+        marks = {str(name): _read_benchmark_marks(where, annotations[name]) for name in sorted(annotations)}
         meta = {"source": "tab", "annotators": len(annotations)}
         if isinstance(item.get("dataset_type"), str):
             meta["split"] = item["dataset_type"]
@@ -384,7 +384,7 @@ def read_tab_benchmark(path: Path, columns: Columns = (0, -1)) -> Iterator[Recor
         yield make_record(where, id, item.get("text"), marks[min(marks)], meta=meta, annotations=several)
 
 
-def _read_tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
+def _read_benchmark_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
     mentions = annotation.get("entity_mentions") if isinstance(annotation, dict) else None
     if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
         raise DataError(f"{where}: entity_mentions must be a list of objects")

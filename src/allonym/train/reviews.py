@@ -94,7 +94,7 @@ def train_on_reviews(
     reviewed = _make_examples(train, annotated_labels, label_map)
     dev_set = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
     size = sum(len(example.words) for example in reviewed)
-    rehearsed = _make_rehearsal(int(size * _REHEARSED))
+    rehearsed = _generate_rehearsal_examples(int(size * _REHEARSED))
     work = out / "work"
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     sources, lists = [(1.0, reviewed), (1.0, rehearsed)], make_training_lists()
@@ -141,7 +141,7 @@ def _make_examples(
     ]
 
 
-def _make_rehearsal(words: int) -> list[Example]:
+def _generate_rehearsal_examples(words: int) -> list[Example]:
     """Generate template texts of at least ``words`` words in total."""
     lists, out, count = make_training_lists(), [], 0
     for record in generate_texts(max(_LEAST_REHEARSED, words // 10), 3):

@@ -107,7 +107,7 @@ def _list_held_out_names() -> frozenset[str]:
 
 
 @cache
-def _make_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def _group_names(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
     return {
         (origin, part, gender): tuple(name for name in listed if (name in _list_held_out_names()) == held_out)
         for origin, part, gender, listed in read_name_rows()
@@ -185,7 +185,7 @@ class _TemplateFiller:
 
     def __init__(self, rng: random.Random, held_out: bool) -> None:
         self.rng = rng
-        self.pools = _make_pools(held_out)
+        self.pools = _group_names(held_out)
         self.people: dict[str, Person] = {}
 
     def get_person(self, key: str) -> Person:

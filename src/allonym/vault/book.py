@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -30,27 +31,17 @@ _RECALL = (
     .where(_ROWS.digest == sa.bindparam("key"))
 )
 _HOLDERS = sa.select(_ROWS.digest, _ROWS.expires).where(_ROWS.value == sa.bindparam("value"))
-_SCOPE = sa.select(store.scopes.c.id, store.scopes.c.changes).where(store.scopes.c.digest == sa.bindparam("digest"))
+_SCOPE = sa.select(store.scopes).where(store.scopes.c.digest == sa.bindparam("digest"))
 _COUNTER = sa.select(store.counters.c.sealed).where(store.counters.c.digest == sa.bindparam("digest"))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A scope's row: its number in the tables, its digest, and how often it has been written to."""
-
-    id: int
-    digest: str
-    changes: int
-
-
-def find_scope(connection: sa.Connection, sealer: Sealer, scope: str, *, lock: bool = False) -> Place | None:
+def find_scope(connection: sa.Connection, sealer: Sealer, scope: str, *, lock: bool = False) -> sa.Row[Any] | None:
     """Return the scope's row; None if nothing was ever written into it. ``lock`` keeps other writers of it away."""
-    digest = sealer.digest("scope", scope)
-    row = connection.execute(_SCOPE.with_for_update() if lock else _SCOPE, {"digest": digest}).one_or_none()
-    return Place(row.id, digest, row.changes) if row else None
+    query = _SCOPE.with_for_update() if lock else _SCOPE
+    return connection.execute(query, {"digest": sealer.digest("scope", scope)}).one_or_none()
 
 
-def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -> Place:
+def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -> sa.Row[Any]:
     """Return the scope's row, made where there is none, and locked."""
     place = find_scope(connection, sealer, scope, lock=True)
     while place is None:

@@ -158,7 +158,7 @@ def _create_audit_log(connection: sa.Connection) -> None:
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (_first.create_all, _create_audit_log, _third.create_all)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
-Applied = Callable[[sa.Connection, int, int], None]
+StepReport = Callable[[sa.Connection, int, int], None]
 """Called inside a step's transaction, with the versions that it leads from and to."""
 
 
@@ -308,7 +308,7 @@ class Store:
             raise self.failure(f"{self.shown} {message}")
         return version
 
-    def migrate(self, applied: Applied) -> None:
+    def migrate(self, report_step: StepReport) -> None:
         """Bring an older vault's tables up to date, each step in a transaction with its own record."""
         while True:
             with self.open_write_transaction() as connection:
@@ -318,7 +318,7 @@ class Store:
                 if version == len(self.steps):
                     return
                 self.migrate_step(connection, version)
-                applied(connection, version, version + 1)
+                report_step(connection, version, version + 1)
 
     def migrate_step(self, connection: sa.Connection, version: int) -> None:
         """Migrate from one schema version to the next, and record it."""

@@ -116,7 +116,7 @@ def merge_export_file(
     incoming = _Incoming(connection, sealer, rename, now)
     with path.open("rb") as stream:
         for row in _read_export_rows(stream, keys.check_secret(secret), str(path)):
-            incoming.take_row(row)
+            incoming.import_row(row)
     incoming.finish_scope()
     if missing := [name for name in rename if name not in incoming.names]:
         raise UsageError(f"{path} has no scope {missing[0]!r} to rename; it has: {format_scope_names(incoming.names)}")
@@ -138,7 +138,7 @@ class _Incoming:
         self._book: Book | None = None
         self._tokens: set[str] = set()
 
-    def take_row(self, row: Row) -> None:
+    def import_row(self, row: Row) -> None:
         """Take one row of the file."""
         kind, *values = row
         if kind == "operator":
@@ -157,10 +157,10 @@ class _Incoming:
             expires = int(values[size]) if values[size] else None
             if expires is None or expires > self._now:
                 self._book.until(expires)
-                take = self._take_assigned if kind == "assigned" else self._take_known
+                take = self._import_assigned if kind == "assigned" else self._import_known
                 take(self._book, values[:size], values[size + 1 :])
 
-    def _take_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:
+    def _import_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:
         before = book.added["assigned"]
         for subject in subjects:
             book.about(subject)
@@ -169,7 +169,7 @@ class _Incoming:
                 return
         self.counts["same"] += book.added["assigned"] == before
 
-    def _take_known(self, book: Book, values: list[str], subjects: list[str]) -> None:
+    def _import_known(self, book: Book, values: list[str], subjects: list[str]) -> None:
         for subject in subjects:
             book.about(subject)
             book.remember(*values)
