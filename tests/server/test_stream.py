@@ -176,13 +176,15 @@ def ends_as_the_whole(turns: list[tuple[str | None, str]], operator: str, waits:
     transcript = Transcript()
     shown: dict[int, tuple[str | None, str]] = {}
     for index, (speaker, text) in enumerate(turns):
-        transcript.add_turn(speaker, text)
+        transcript.turns.append((speaker, text))
         if index + 1 < len(turns) and waits():
             continue  # the next turn came before this one was treated
-        added, revised = transcript.update_shown_turns(anonymize(transcript.make_document(), policy, key=KEY).parts)
+        added, revised = transcript.update_shown_turns(
+            anonymize(Document.conversation("", transcript.turns), policy, key=KEY).parts
+        )
         assert not set(added) & set(shown) and set(revised) <= set(shown)
-        assert all(shown[i] != (one.speaker, one.text) for i, one in revised.items())
-        shown |= {i: (one.speaker, one.text) for i, one in (*added.items(), *revised.items())}
+        assert all(shown[i] != one for i, one in revised.items())
+        shown |= added | revised
     whole = anonymize(Document.conversation("", turns), policy, key=KEY)
     assert "\n".join(f"{who}: {text}" if who else text for _, (who, text) in sorted(shown.items())) == whole.text
 
@@ -203,8 +205,8 @@ def test_with_a_scope_the_end_is_what_the_vault_gives_the_whole(
     scope = f"scope {time.monotonic_ns()}"
     text = ""
     for speaker, said in turns:
-        transcript.add_turn(speaker, said)
-        text = anonymize(transcript.make_document(), vault=vault, scope=scope).text
+        transcript.turns.append((speaker, said))
+        text = anonymize(Document.conversation("", transcript.turns), vault=vault, scope=scope).text
     assert text == anonymize(Document.conversation("", turns), vault=vault, scope=scope).text
 
 

@@ -40,11 +40,15 @@ class Kernel:
     Args:
         workers: how many; 0: as many as processors that this process may use.
         warm: the source of the policy whose detectors are loaded before the first request.
+
+    Attributes:
+        long_text_turns: held by callers with long texts, so that these never occupy all processes.
     """
 
     def __init__(self, workers: int, warm: str) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._lanes = [_Lane(warm) for _ in range(self.workers)]
+        self.long_text_turns = asyncio.Semaphore(max(1, self.workers - 1))
         self._threads = ThreadPoolExecutor(self.workers, "kernel")
         # Never empty for a thread, as there are as many lanes as threads. The lane used last remembers its last text.
         self._free = LifoQueue[_Lane]()

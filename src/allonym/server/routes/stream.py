@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from fastapi.responses import JSONResponse
@@ -20,7 +19,6 @@ from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
 from allonym.server.access import authorize_socket, get_services
 from allonym.server.guard import Rate
-from allonym.server.kernel import Kernel
 from allonym.server.problems import describe_error, describe_invalid_request
 from allonym.server.processing import (
     NO_TEXT,
@@ -32,7 +30,7 @@ from allonym.server.processing import (
 )
 from allonym.server.services import Services
 from allonym.server.wire import stream as wire
-from allonym.server.wire.base import Problem, Wire
+from allonym.server.wire.base import Wire
 
 router = APIRouter(prefix="/v1", tags=["texts"])
 MOST_TURNS = 20_000
@@ -50,7 +48,6 @@ LONG = 20_000
 """Characters from which on a text counts as long: long texts never occupy all processes at a time."""
 
 REFUSED, GOING, BINARY = 1008, 1001, 1003  # codes of RFC 6455
-_turns: WeakKeyDictionary[Kernel, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -82,10 +79,8 @@ class _Stream:
             try:
                 return wire.MESSAGES.validate_json(text)
             except ValidationError as error:
-                problem = describe_invalid_request(error.errors(include_input=False, include_url=False), "message")[
-                    "error"
-                ]
-                await self.send(wire.Wrong(error=Problem.model_validate(problem)))
+                errors = error.errors(include_input=False, include_url=False)
+                await self.send(wire.Wrong(**describe_invalid_request(errors, "message")))
 
     async def _check_caller(self) -> None:
         if not self.rate.acquire_token("messages"):
@@ -101,8 +96,7 @@ class _Stream:
 
     async def send_error(self, error: Exception, version: int | None = None) -> None:
         """Send an error; ``version``: of the text that it is about."""
-        problem = describe_error(error)[1]["error"]
-        await self.send(wire.Wrong(error=Problem.model_validate(problem), version=version))
+        await self.send(wire.Wrong(**describe_error(error)[1], version=version))
 
     async def close(self, code: int) -> None:
         """Close the stream."""
@@ -115,15 +109,10 @@ class _Stream:
         await self.close(REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTurn:
-    """An anonymised turn: its speaker (None: nobody is named) and its text."""
-
-    speaker: str | None = field(repr=False)
-    text: str = field(repr=False)
+Turn = tuple[str | None, str]
+"""A turn of a conversation: its speaker (None: nobody is named) and its text."""
 
 
-@dataclass(slots=True, repr=False)
 class Transcript:
     """The turns of a conversation, as they came in and as they were last shown.
 
@@ -132,38 +121,27 @@ class Transcript:
     turns, so that mostly the new turn costs time.
     """
 
-    turns: list[tuple[str | None, str]] = field(default_factory=list)
-    _shown: list[ShownTurn] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self._shown: list[Turn] = []
 
-    def __repr__(self) -> str:
-        return f"Transcript({len(self.turns)} turns)"
-
-    def add_turn(self, speaker: str | None, text: str) -> None:
-        """Add what somebody says."""
-        self.turns.append((speaker or None, text))
-
-    def make_document(self) -> Document:
-        """Return all turns so far as a document."""
-        return Document.conversation("", self.turns)
-
-    def update_shown_turns(self, parts: Sequence[str]) -> tuple[dict[int, ShownTurn], dict[int, ShownTurn]]:
+    def update_shown_turns(self, parts: Sequence[str]) -> tuple[dict[int, Turn], dict[int, Turn]]:
         """Return the new turns, and those that read otherwise than before, each by its index, from 0.
 
         Args:
-            parts: of :meth:`make_document`, anonymised: for each turn the speaker, where it has one, and the text.
-                Turns that were added after the document was made wait for the next time.
+            parts: of a conversation of these turns, anonymised: for each turn the speaker, where it has one, and the
+                text. Turns that were added after the conversation was processed wait for the next time.
         """
-        turns: list[ShownTurn] = []
+        turns: list[Turn] = []
         remaining = iter(parts)
         for speaker, _ in self.turns:
             name = next(remaining, None) if speaker else None
             text = next(remaining, None)
             if text is None:
                 break
-            turns.append(ShownTurn(name, text))
-        before = self._shown
+            turns.append((name, text))
+        before, self._shown = self._shown, turns
         revised = {i: turn for i, (turn, old) in enumerate(zip(turns, before, strict=False)) if turn != old}
-        self._shown = turns
         return dict(enumerate(turns[len(before) :], len(before))), revised
 
 
@@ -203,15 +181,16 @@ async def open_stream(socket: WebSocket) -> None:
 class _Annotation:
     """Texts to annotate, of which only the newest counts."""
 
+    accepts: tuple[type[Wire], ...] = (wire.TextIn,)
+
     def __init__(self, stream: _Stream, task: TextTask) -> None:
         self._stream, self._task = stream, task
         self._newest: wire.TextIn | None = None
 
-    def accept_message(self, message: wire.Message) -> bool:
-        """Take a message in; whether this mode knows it."""
+    def accept_message(self, message: wire.Message) -> None:
+        """Take a message in."""
         if isinstance(message, wire.TextIn):
             self._newest = message
-        return isinstance(message, wire.TextIn)
 
     async def process_newest(self) -> bool:
         """Process the newest text; whether the stream is over."""
@@ -235,30 +214,30 @@ class _Annotation:
 class _Transcription:
     """A conversation that grows."""
 
+    accepts: tuple[type[Wire], ...] = (wire.TurnIn, wire.End)
+
     def __init__(self, stream: _Stream, task: TextTask, is_stored: bool) -> None:
         self._stream, self._task, self._is_stored = stream, task, is_stored
         self._transcript = Transcript()
         self._processed = self._size = 0
         self._over = False
 
-    def accept_message(self, message: wire.Message) -> bool:
-        """Take a message in; whether this mode knows it.
+    def accept_message(self, message: wire.Message) -> None:
+        """Take a message in.
 
         Raises:
             RequestError: the conversation gets too long.
         """
         if isinstance(message, wire.TurnIn):
             size = self._size + len(message.text) + len(message.speaker or "") + 3
-            most = self._stream.services.settings.max_characters
-            if size > most or len(self._transcript.turns) >= MOST_TURNS:
+            most, turns = self._stream.services.settings.max_characters, self._transcript.turns
+            if size > most or len(turns) >= MOST_TURNS:
                 raise RequestError(
                     f"a conversation has at most {most} characters and {MOST_TURNS} turns here", 413, "TooLarge"
                 )
             self._size = size
-            self._transcript.add_turn(message.speaker, message.text)
-        elif isinstance(message, wire.End):
-            self._over = True
-        return isinstance(message, wire.TurnIn | wire.End)
+            turns.append((message.speaker or None, message.text))
+        self._over = self._over or isinstance(message, wire.End)
 
     async def process_newest(self) -> bool:
         """Process the conversation so far; whether the stream is over."""
@@ -267,15 +246,14 @@ class _Transcription:
             return False
         self._processed = turns
         try:
-            result = await self._anonymize(self._transcript.make_document())
+            result = await self._anonymize(Document.conversation("", self._transcript.turns))
         except AllonymError as error:
             await self._stream.send_error(error)
             return over
         added, revised = self._transcript.update_shown_turns(result.parts if turns else ())
-        changes = [wire.Revised(index=i, speaker=turn.speaker, text=turn.text) for i, turn in revised.items()]
-        for index, turn in added.items():
-            message = wire.TurnOut(index=index, speaker=turn.speaker, text=turn.text, revised=changes)
-            await self._stream.send(message)
+        changes = [wire.Revised(index=i, speaker=speaker, text=text) for i, (speaker, text) in revised.items()]
+        for index, (speaker, text) in added.items():
+            await self._stream.send(wire.TurnOut(index=index, speaker=speaker, text=text, revised=changes))
             changes = []
         if over:
             counts = dict(result.report.labels)
@@ -294,57 +272,41 @@ class _Transcription:
 
 async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
     """Take messages in while the newest work is done, until the client is gone or the work is over."""
-    has_work = asyncio.Event()
-    is_gone = False
-
-    async def work_until_over() -> None:
-        while True:
-            await has_work.wait()
-            has_work.clear()
-            if is_gone:
-                return
-            if await mode.process_newest():
-                await stream.close(1000)
-                return
-
-    # Work that a process has begun is finished, even if nobody waits for it any more: to break it off ends the process.
-    worker = asyncio.ensure_future(work_until_over())
+    receiving = asyncio.ensure_future(stream.receive_message())
+    working: asyncio.Future[bool] | None = None
+    has_news = False
     try:
-        while not worker.done():
-            message = await _receive_until_over(worker, stream.receive_message)
-            if message is None:
-                break
-            try:
-                if not mode.accept_message(message):
-                    raise RequestError(f"this stream takes no message of the type {message.type!r}", 400, "WrongMode")
-            except RequestError as error:
-                await stream.send_error(error)
-                continue
-            has_work.set()
+        while True:
+            both: list[asyncio.Future[Any]] = [receiving] if working is None else [receiving, working]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if working is not None and working.done():
+                if working.result():
+                    await stream.close(1000)
+                    return
+                working = None
+            if receiving.done():
+                message = receiving.result()
+                if message is None:
+                    return
+                try:
+                    if not isinstance(message, mode.accepts):
+                        refusal = f"this stream takes no message of the type {message.type!r}"
+                        raise RequestError(refusal, 400, "WrongMode")
+                    mode.accept_message(message)
+                    has_news = True
+                except RequestError as error:
+                    await stream.send_error(error)
+                receiving = asyncio.ensure_future(stream.receive_message())
+            if has_news and working is None:
+                working, has_news = asyncio.ensure_future(mode.process_newest()), False
     finally:
-        is_gone = True
-        has_work.set()
-        await worker
-
-
-async def _receive_until_over(
-    worker: asyncio.Future[None], receive: Callable[[], Awaitable[wire.Message | None]]
-) -> wire.Message | None:
-    """Return the next message; None where the work is over before one comes."""
-    receiving = asyncio.ensure_future(receive())
-    both: set[asyncio.Future[Any]] = {receiving, worker}
-    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-    if not receiving.done():
         receiving.cancel()
-        with suppress(asyncio.CancelledError):
-            await receiving
-        return None
-    return receiving.result()
+        await asyncio.wait([receiving])
+        # Work that a process has begun is finished, even if nobody waits for it: to break it off ends the process.
+        if working is not None:
+            await working
 
 
-def _limit_long_texts(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
+def _limit_long_texts(document: Document, services: Services) -> AbstractAsyncContextManager[Any]:
     """Return what a text waits for before it goes to the processes, so that long texts never occupy all of them."""
-    kernel = services.kernel
-    if len(document.text) < LONG:
-        return nullcontext()
-    return _turns.setdefault(kernel, asyncio.Semaphore(max(1, kernel.workers - 1)))
+    return nullcontext() if len(document.text) < LONG else services.kernel.long_text_turns
