@@ -301,7 +301,6 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
                 working, has_news = asyncio.ensure_future(mode.process_newest()), False
     finally:
         receiving.cancel()
-        await asyncio.wait([receiving])
         # Work that a process has begun is finished, even if nobody waits for it: to break it off ends the process.
         if working is not None:
             await working
