@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -159,7 +158,7 @@ def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.F
     out: list[operators.Finding] = []
     for one in sorted(operators._merge_findings(found), key=lambda f: (-(f.score or 0.0), f.start)):
         taken = merge_intervals((o.start, o.end) for o in out)
-        out += [replace(one, start=a, end=b) for a, b in subtract_intervals((one.start, one.end), taken)]
+        out += [one._replace(start=a, end=b) for a, b in subtract_intervals((one.start, one.end), taken)]
     assert operators._cut_overlaps(found) == sorted(out, key=lambda f: f.start)
 
 

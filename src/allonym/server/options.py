@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import UnknownNameError, UsageError
+from allonym.errors import UsageError, check_names
 
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 Reader = Callable[[object, str], Any]
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 def gather_settings(
-    table: Any,
+    kind: Any,
     prefix: str,
     file: str | Path | None,
     environment: Mapping[str, str] | None,
@@ -56,7 +56,7 @@ def gather_settings(
     """Return the values of all settings that are set: options before the environment, before the file.
 
     Args:
-        table: the dataclass.
+        kind: the dataclass.
         prefix: what the variables' names begin with; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
         environment: by default the process's own.
         options: values; None and empty ones do not count.
@@ -68,13 +68,13 @@ def gather_settings(
     """
     environment = os.environ if environment is None else environment
     readers = readers or {}
-    defaults = {field.name: field.default for field in fields(table)}
+    defaults = {field.name: field.default for field in fields(kind)}
     values: dict[str, Any] = {}
     source = file or environment.get(prefix + "CONFIG") or None
     if source is not None:
-        for name, value in _read_toml(Path(source)).items():
-            if name not in defaults:
-                raise UnknownNameError("setting", name, defaults, str(source))
+        table = _read_toml(Path(source))
+        check_names("setting", table, defaults, str(source))
+        for name, value in table.items():
             where = f"{source}: {name}"
             values[name] = readers[name](value, where) if name in readers else check_type(defaults[name], value, where)
     for name, default in defaults.items():
@@ -101,8 +101,9 @@ def check_type(default: Any, value: Any, where: str) -> Any:
     if isinstance(default, (int, float)):
         number = _convert_number(default, value)
         if number is None:
-            kind = "an integer" if isinstance(default, int) else "a number"
-            raise UsageError(f"{where} must be {kind}, got {value!r}")
+            raise UsageError(
+                f"{where} must be {'an integer' if isinstance(default, int) else 'a number'}, got {value!r}"
+            )
         return number
     if isinstance(default, tuple):
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):

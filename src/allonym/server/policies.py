@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from allonym.errors import PolicyError, RequestError, UnknownNameError
+from allonym.errors import PolicyError, RequestError, UnknownNameError, check_names
 from allonym.policy import Policy, presets
 from allonym.server import database as db
 from allonym.server.database import Database, Sealing, get_unix_time
@@ -164,8 +164,7 @@ def _load_stored_policy(toml: str, name: str) -> Policy:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(f"{where}: not valid TOML: {error}") from None
     parent = raw.pop("extends", "default")
-    if parent not in presets():
-        raise UnknownNameError("policy preset", parent, presets(), f"{where}: extends")
+    check_names("policy preset", [parent], presets(), f"{where}: extends")
     for key in ("dictionary", "exclusions"):
         for label, terms in raw.get(key, {}).items() if isinstance(raw.get(key), dict) else ():
             if not isinstance(terms, list):

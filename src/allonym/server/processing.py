@@ -133,7 +133,8 @@ def correct_entities(linked: Linked, numbers: EntityNumbers) -> Linked:
     for number, spans in sorted(groups.items(), key=lambda item: min(item[1])):
         key = _make_unique_key(keys[number].most_common(1)[0][0], used)
         used.add(key)
-        entities.append(Entity(key, _choose_most_frequent_label(spans), tuple(sorted(spans))))
+        label = Counter(span.label for span in sorted(spans)).most_common(1)[0][0]  # of several the first in the text
+        entities.append(Entity(key, label, tuple(sorted(spans))))
     return Linked(tuple(sorted(entities, key=lambda e: e.spans[0].start)), linked.notes)
 
 
@@ -144,11 +145,6 @@ def _make_unique_key(key: str, used: set[str]) -> str:
         n += 1
         unique = f"{key} ({n})"
     return unique
-
-
-def _choose_most_frequent_label(spans: Iterable[Span]) -> str:
-    """Return the most frequent label; of several the first in reading order."""
-    return Counter(s.label for s in sorted(spans)).most_common(1)[0][0]
 
 
 async def process_items(process: Callable[[S], Awaitable[T]], items: Iterable[S], at_once: int = AT_ONCE) -> list[T]:

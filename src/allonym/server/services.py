@@ -7,7 +7,7 @@ import os
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_hex
+from tempfile import NamedTemporaryFile
 
 import sqlalchemy as sa
 
@@ -136,17 +136,12 @@ def _load_secret(settings: Settings) -> Secret:
 def _write_secret(path: Path) -> None:
     """Write a new secret, atomically and durably: without it, nothing that is sealed can be read again. If two servers
     start at the same time, both get the secret of the faster one."""
-    part = path.with_name(f".secret-{token_hex(8)}")
-    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(new_secret() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    with NamedTemporaryFile("w", prefix=".secret-", dir=path.parent) as file:  # which only its owner may read
+        file.write(new_secret() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
         with suppress(FileExistsError):
-            os.link(part, path)
-    finally:
-        part.unlink()
+            os.link(file.name, path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from allonym.detect.candidates import find_candidates
-from allonym.document import Document, Interval, Span
+from allonym.document import Document, Interval, Span, clip_intervals
 from allonym.keys import derive_operator_key
 from allonym.llm import unlocked
 from allonym.pipeline import replace_found, resolve_candidates
@@ -134,18 +134,12 @@ class Protector:
 
 def _clip_spans(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
     """Return the spans as far as they lie in the parts; a span over several parts becomes several."""
-    clipped: list[Span] = []
-    first = 0
-    for span in spans:
-        while first < len(parts) and parts[first][1] <= span.start:
-            first += 1
-        index = first
-        while index < len(parts) and parts[index][0] < span.end:
-            start, end = max(span.start, parts[index][0]), min(span.end, parts[index][1])
-            if start < end:
-                clipped.append(replace(span, start=start, end=end))
-            index += 1
-    return clipped
+    return [
+        replace(span, start=start, end=end)
+        for span in spans
+        for start, end in clip_intervals(parts, span.start, span.end)
+        if start < end
+    ]
 
 
 def _find_placeholder(edits: Sequence[Edit], policy: Policy) -> str:

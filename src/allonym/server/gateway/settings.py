@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import UnknownNameError, UsageError
+from allonym.errors import UsageError, check_names
 from allonym.llm.client import describe_wrong_address
 from allonym.server.options import check_bounds, check_type, define_setting, gather_settings, is_loopback
 
@@ -86,11 +86,8 @@ class Settings:
     def __post_init__(self) -> None:
         check_bounds(self)
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise UnknownNameError("value", getattr(self, name), choices, f"setting {name}")
-        for kind in self.media:
-            if kind not in MEDIA:
-                raise UnknownNameError("value", kind, MEDIA, "setting media")
+            check_names("value", [getattr(self, name)], choices, f"setting {name}")
+        check_names("value", self.media, MEDIA, "setting media")
         _check_upstream(self.upstream)
         if len({client.key_sha256 for client in self.clients}) < len(self.clients):
             raise UsageError("two clients have the same key")
@@ -134,9 +131,7 @@ def _read_clients(value: object, where: str) -> tuple[Client, ...]:
     for name, table in value.items():
         if not isinstance(table, dict):
             raise UsageError(f"{where}.{name} must be a table, got {type(table).__name__}")
-        for key in table:
-            if key not in defaults:
-                raise UnknownNameError("key", key, defaults, f"{where}.{name}")
+        check_names("key", table, defaults, f"{where}.{name}")
         values = {key: check_type(defaults[key], value, f"{where}.{name}.{key}") for key, value in table.items()}
         clients.append(Client(name=name, **values))
     return tuple(clients)

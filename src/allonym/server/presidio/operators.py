@@ -14,10 +14,9 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -40,19 +39,13 @@ Item = dict[str, Any]
 """A replacement, as ``wire.OperatorEntity`` describes it: its text, and its place in the new text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A result of ``/analyze``, or an item of ``/anonymize`` that is to be undone."""
 
     start: int
     end: int
     entity: str
     score: float | None = None
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Start and end."""
-        return self.start, self.end
 
 
 def _make_refusal(message: str) -> RequestError:
@@ -150,8 +143,9 @@ def anonymize_text(
         RequestError: a finding lies outside the text, or an operator is not known or lacks an option (422).
     """
     _check_bounds(text, findings)
-    disjoint = _join_neighbours(text, _resolve_overlaps(findings, operators, conflicts))
-    return _apply_operators(text, disjoint, operators, ANONYMIZERS, OperatorConfig.from_values({"type": "replace"}))
+    chosen = {DEFAULT: OperatorConfig.from_values({"type": "replace"}), **operators}
+    disjoint = _join_neighbours(text, _resolve_overlaps(findings, chosen, conflicts))
+    return _apply_operators(text, disjoint, chosen, ANONYMIZERS)
 
 
 def deanonymize_text(text: str, items: Sequence[Finding], operators: Operators) -> tuple[str, list[Item]]:
@@ -161,10 +155,10 @@ def deanonymize_text(text: str, items: Sequence[Finding], operators: Operators) 
         RequestError: an item lies outside the text or over another, or its operator is not known or fails (422).
     """
     _check_bounds(text, items)
-    order = sorted(items, key=lambda item: item.place)
+    order = sorted(items, key=lambda item: item[:2])
     if any(a.end > b.start for a, b in pairwise(order)):
         raise _make_refusal("Invalid input, two anonymizer results overlap")
-    return _apply_operators(text, order, operators, DEANONYMIZERS, None)
+    return _apply_operators(text, order, operators, DEANONYMIZERS)
 
 
 def check_output_size(size: int) -> None:
@@ -186,9 +180,9 @@ def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
             )
 
 
-def _count_hidden_characters(operator: OperatorConfig | None) -> float:
+def _count_hidden_characters(operator: OperatorConfig) -> float:
     """Return how many characters of a text an operator hides."""
-    if operator is None or operator.type not in ("keep", "mask"):
+    if operator.type not in ("keep", "mask"):
         return math.inf
     return max(0, operator.chars_to_mask or 0) if operator.type == "mask" else 0
 
@@ -198,14 +192,14 @@ def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflic
     leave of them."""
     resolve = _merge_findings if conflicts == MERGE else _cut_overlaps
     findings = _unite_same_type_findings(findings)
-    hidden = {f.entity: _count_hidden_characters(operators.get(f.entity) or operators.get(DEFAULT)) for f in findings}
+    hidden = {f.entity: _count_hidden_characters(operators.get(f.entity) or operators[DEFAULT]) for f in findings}
     layers = defaultdict[float, list[Finding]](list)
     for finding in findings:
         layers[hidden[finding.entity]].append(finding)
     if len(layers) < 2:
         return resolve(findings)
     resolved = {key: resolve(layer) for key, layer in layers.items()}
-    order = sorted((finding for layer in resolved.values() for finding in layer), key=lambda f: f.place)
+    order = sorted((finding for layer in resolved.values() for finding in layer), key=lambda f: f[:2])
     pieces = _assign_each_character(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
     shown = [piece for piece in pieces if hidden[piece.entity] < math.inf]
     return _merge_findings([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
@@ -214,12 +208,12 @@ def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflic
 def _unite_same_type_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return overlapping findings of one type as one, in the order of the last of each."""
     runs: dict[str, list[tuple[int, Finding]]] = {}
-    for index, finding in enumerate(sorted(findings, key=lambda f: f.place)):
+    for index, finding in enumerate(sorted(findings, key=lambda f: f[:2])):
         run = runs.setdefault(finding.entity, [])
         if run and min(finding.end, run[-1][1].end) > finding.start:
             last = run[-1][1]
             score = max(last.score or 0.0, finding.score or 0.0)
-            run[-1] = index, replace(last, end=max(last.end, finding.end), score=score)
+            run[-1] = index, last._replace(end=max(last.end, finding.end), score=score)
         else:
             run.append((index, finding))
     united = [row for run in runs.values() for row in run]
@@ -250,7 +244,7 @@ def _cut_overlaps(findings: Sequence[Finding]) -> list[Finding]:
 
 def _assign_each_character(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
     """Remove overlaps of findings sorted by their starts: each place goes to the finding with the least key."""
-    borders = sorted({border for finding in order for border in finding.place})
+    borders = sorted({border for finding in order for border in finding[:2]})
     pieces: list[Finding] = []
     active: list[tuple[tuple[float, int], int]] = []
     next_index, last = 0, -1
@@ -263,10 +257,10 @@ def _assign_each_character(order: Sequence[Finding], keys: Sequence[tuple[float,
         if not active:
             continue
         if active[0][1] == last:
-            pieces[-1] = replace(pieces[-1], end=end)
+            pieces[-1] = pieces[-1]._replace(end=end)
         else:
             last = active[0][1]
-            pieces.append(replace(order[last], start=start, end=end))
+            pieces.append(order[last]._replace(start=start, end=end))
     return pieces
 
 
@@ -277,7 +271,7 @@ def _join_neighbours(text: str, findings: Sequence[Finding]) -> list[Finding]:
         before = joined[-1] if joined else None
         is_next = before and before.entity == finding.entity and before.end < finding.start
         if before and is_next and not text[before.end : finding.start].strip(" "):
-            joined[-1] = replace(finding, start=before.start)
+            joined[-1] = finding._replace(start=before.start)
         else:
             joined.append(finding)
     return joined
@@ -288,13 +282,12 @@ def _apply_operators(
     findings: Sequence[Finding],
     operators: Operators,
     functions: Mapping[str, Replace],
-    default: OperatorConfig | None,
 ) -> tuple[str, list[Item]]:
     pieces: list[str] = []
     items: list[Item] = []
     position = size = 0
     for index, finding in enumerate(findings):
-        operator = operators.get(finding.entity) or operators.get(DEFAULT) or default
+        operator = operators.get(finding.entity) or operators.get(DEFAULT)
         if operator is None:
             raise _make_refusal("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
         name = operator.type or ""

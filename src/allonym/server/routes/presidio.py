@@ -114,17 +114,14 @@ def list_supported_entities(caller: Detecting, services: AnyServices, language: 
 @router.post("/anonymize", summary="Presidio: replace", response_model=wire.Engines)
 async def anonymize_text(body: wire.AnonymizeRequest, caller: Anonymizing, services: AnyServices) -> Response:
     """As Presidio's anonymizer service, but no overlap lets text through that a result covers."""
-    findings, chosen, conflicts = await run_in_threadpool(_read_findings, body, services)
     results = []
-    for text, spans in findings:
-        results.append(await services.kernel.run(operators.anonymize_text, text, spans, chosen, conflicts))
+    for values in await run_in_threadpool(_read_findings, body, services):
+        results.append(await services.kernel.run(operators.anonymize_text, *values))
         operators.check_output_size(sum(len(text) for text, _ in results))
     return await run_in_threadpool(_answer_results, results, isinstance(body.text, list))
 
 
-def _read_findings(
-    body: wire.AnonymizeRequest, services: Services
-) -> tuple[list[tuple[str, list[operators.Finding]]], dict[str, wire.OperatorConfig], str]:
+def _read_findings(body: wire.AnonymizeRequest, services: Services) -> list[tuple[Any, ...]]:
     """Return each text with its findings, the operators, and how conflicts are resolved."""
     if not body.model_fields_set:
         raise make_refusal("Invalid request json")
@@ -135,7 +132,7 @@ def _read_findings(
     if conflicts not in operators.CONFLICTS:
         raise make_refusal(f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required", 422)
     pairs = _pair_results(body.text, body.analyzer_results, "analyzer_results", services)
-    return [(text, _make_findings(rows, scored=True)) for text, rows in pairs], chosen, conflicts
+    return [(text, _make_findings(rows, scored=True), chosen, conflicts) for text, rows in pairs]
 
 
 @router.post("/deanonymize", summary="Presidio: decrypt", response_model=wire.Engines)
