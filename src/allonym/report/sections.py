@@ -213,7 +213,7 @@ class Folded(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide(Part):
+class PartsInRow(Part):
     """Parts next to each other where there is room."""
 
     parts: Parts

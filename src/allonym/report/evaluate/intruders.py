@@ -12,8 +12,8 @@ from allonym.report.sections import (
     KeyFigures,
     Paragraph,
     Parts,
+    PartsInRow,
     SectionSpec,
-    SideBySide,
     ValueTable,
     Warn,
     draw_parts,
@@ -309,7 +309,7 @@ people_section = SectionSpec(
         KeyFigures(_FIGURES),
         Warn("{unread:,} texts have no judgement and are in no rate.", "warning", when="unread"),
         _draw_results,
-        SideBySide(
+        PartsInRow(
             (
                 _draw_claims,
                 ValueTable("Said and true", _TRUTH, "What | name \n Value | value | number.3", _TRUTH_NOTE),
@@ -317,7 +317,7 @@ people_section = SectionSpec(
             when=_count_claims,
         ),
         Warn(_SENSITIVE, "sensitive", texts=True, when="terms"),
-        SideBySide(
+        PartsInRow(
             (
                 ValueTable("What revealed the person", "terms.revealed_all", _NGRAMS),
                 ValueTable("What was learnt where nobody was found", "terms.kept_all", _NGRAMS),

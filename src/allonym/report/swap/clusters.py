@@ -7,6 +7,7 @@ are by each set of categories, over the population sizes (P1 Table 1).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Literal
 
 from allonym.report import page
@@ -79,26 +80,23 @@ def _tag_cluster(cluster: Values) -> page.Cell:
 
 
 def _draw_criteria(result: Search) -> Iterator[page.Block]:
-    mixture, fits = result.get_part("mixture"), result.list_rows("mixture.selection")
+    fits = result.list_rows("mixture.selection")
     if not fits:
         return
     criterion = str(result.get_value("settings.mixture.criterion") or "bic")
     remaining = len(result.list_rows("mixture.clusters"))
-    index = mixture.get("chosen")
-    usable = (fit for fit in fits if _is_usable_fit(fit, criterion))
-    best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
+    index, usable = result.get_value("mixture.chosen"), [fit for fit in fits if _is_usable_fit(fit)]
+    best = min(usable, key=itemgetter(criterion), default=None) if index is None else fits[index]
     series: dict[tuple[str, str], list[page.Point]] = {}
-    for fit in sorted(fits, key=_read_cluster_count):
-        family = str(fit.get("family", mixture.get("family", "")))
-        label = f"{FAMILIES.get(family, family)}, K = {_read_cluster_count(fit)}"
+    for fit in sorted(fits, key=itemgetter("clusters")):
+        family, clusters = fit["family"], fit["clusters"]
+        label, facts = f"{FAMILIES.get(family, family)}, K = {clusters}", _list_fit_remarks(fit)
         for name in ("bic", "icl"):
-            if isinstance(value := fit.get(name), (int, float)):
-                mark: Literal["", "chosen", "hollow"] = "" if _is_usable_fit(fit, name) else "hollow"
-                if fit is best and name == criterion:
-                    mark = "chosen"
-                facts = ((name.upper(), float(value)), *_list_fit_remarks(fit))
-                point = page.Point(_read_cluster_count(fit), float(value), label, facts, mark)
-                series.setdefault((family, name), []).append(point)
+            mark: Literal["", "chosen", "hollow"] = "" if _is_usable_fit(fit) else "hollow"
+            if fit is best and name == criterion:
+                mark = "chosen"
+            point = page.Point(clusters, float(fit[name]), label, ((name.upper(), float(fit[name])), *facts), mark)
+            series.setdefault((family, name), []).append(point)
     names = sorted({family for family, _ in series})
     yield page.Chart(
         "Number of clusters and family",
@@ -119,21 +117,17 @@ def _draw_criteria(result: Search) -> Iterator[page.Block]:
     )
 
 
-def _read_cluster_count(fit: Values) -> int:
-    return int(fit.get("k") or fit.get("clusters") or 0)
+def _is_usable_fit(fit: Plain) -> bool:
+    return fit["converged"] and not fit["degenerate"]
 
 
-def _list_fit_remarks(fit: Values) -> page.Facts:
-    facts: page.Facts = (("Clusters left", fit["left"]),) if "left" in fit else ()
-    if not fit.get("converged", True):
+def _list_fit_remarks(fit: Plain) -> page.Facts:
+    facts: page.Facts = (("Clusters left", fit["left"]),)
+    if not fit["converged"]:
         return (*facts, ("Remark", "did not converge"))
-    if count := fit.get("degenerate"):
+    if count := fit["degenerate"]:
         return (*facts, ("Remark", f"{count} at the cap of concentration"))
     return facts
-
-
-def _is_usable_fit(fit: Values, name: str) -> bool:
-    return isinstance(fit.get(name), (int, float)) and bool(fit.get("converged", True)) and not fit.get("degenerate")
 
 
 clusters_section = SectionSpec(
@@ -234,21 +228,11 @@ def _draw_uniqueness_curves(result: Search) -> Iterator[page.Block]:
 
 
 def _draw_stability(result: Search) -> Iterator[page.Block]:
-    if sentences := tuple(_describe_stability(result.get_part("stability"))):
+    if sentences := result.get_value("stability.sentences"):
         p = "p*" if result.risk_key == "bounded" else "p"
         first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
-        yield page.Section("How firm the order is", (page.Text(first), *(page.Text(s) for s in sentences)))
-
-
-def _describe_stability(stability: Values) -> Iterator[str]:
-    if sentences := stability.get("sentences"):
-        yield from map(shorten_powers, sentences)
-        return
-    if isinstance(agree := stability.get("agree"), (int, float)):
-        yield f"{format_number(float(agree), 'share', 0)} of the pairs have the same order at every population size."
-    for size, order in zip(stability.get("populations") or (), stability.get("orders") or (), strict=False):
-        names = ", ".join(name_categories(categories) for categories in order)
-        yield f"At N = {format_power(float(size))}, from the highest p to the lowest: {names}."
+        texts = (first, *map(shorten_powers, sentences))
+        yield page.Section("How firm the order is", tuple(map(page.Text, texts)))
 
 
 uniqueness_section = SectionSpec(

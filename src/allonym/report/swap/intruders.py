@@ -60,8 +60,7 @@ def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
             bars.append(page.Bar("After, in two guesses", attack.get_estimate("second"), SECOND))
         stages = attack.get_part("told").items()
         bars += [page.Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
-        chance = attack.get("chance") if isinstance(attack.get("chance"), (int, float)) else None
-        groups.append(page.Group(str(attack.get("intruder", "")), tuple(bars), chance))
+        groups.append(page.Group(str(attack.get("intruder", "")), tuple(bars), attack.find_number("chance")))
     yield page.Bars(
         "Chunks whose origin is guessed",
         page.Axis("Accuracy", "share", 0, 1),
@@ -82,17 +81,14 @@ def _write_accuracy_fields(result: Values) -> str:
 
 
 def _list_accuracies(result: Values) -> list[Plain]:
-    return [
-        {**a, "change": a.get_estimate("after").value - a.get_estimate("before").value}
-        for a in result.list_rows("attacks")
-    ]
+    def compute_change(attack: Values) -> float:
+        return attack.get_estimate("after").value - attack.get_estimate("before").value
+
+    return [{**attack, "change": compute_change(attack)} for attack in result.list_rows("attacks")]
 
 
-def _draw_outcome_matrix(attack: Values) -> Iterator[page.Block]:
-    counts = attack.get("table")
-    if not isinstance(counts, (list, tuple)) or len(counts) != 4:
-        return
-    both, lost, won, never = (int(count) for count in counts)
+def _draw_outcome_matrix(attack: Values) -> page.Matrix:
+    both, lost, won, never = (int(count) for count in attack["table"])
     total = max(1, both + lost + won + never)
     lines = (
         ("right before", (page.Square(both, both / total), page.Square(lost, lost / total))),
@@ -100,28 +96,22 @@ def _draw_outcome_matrix(attack: Values) -> Iterator[page.Block]:
     )
     note = Values(lost=lost, won=won, total=total, share=both / total).fill_template(_TABLE_NOTE)
     columns = ("right after", "wrong after")
-    yield page.Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
+    return page.Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
 
 
-def _draw_tests(attack: Values) -> Iterator[page.Block]:
-    facts = [
-        (label, format_number(float(attack[key]), kind))  # type: ignore[arg-type]
-        for key, (label, kind) in _TESTS.items()
-        if isinstance(attack.get(key), (int, float))
-    ]
-    if facts:
-        runs = attack.get_estimate("before").n
-        if runs > 1:
-            facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
-        yield page.Settings((("McNemar's test", tuple(facts)),))
+def _draw_test_results(attack: Values) -> page.Settings:
+    tests = ((label, f"{{{key}:{kind}}}") for key, (label, kind) in _TESTS.items() if attack.has_estimate(key))
+    facts = [(label, attack.fill_template(template)) for label, template in tests]
+    if (runs := attack.get_estimate("before").n) > 1:
+        facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
+    return page.Settings((("McNemar's test", tuple(facts)),))
 
 
 def _draw_attacks(result: Values) -> Iterator[page.Block]:
     for attack in result.list_rows("attacks"):
-        pair = (*_draw_outcome_matrix(attack), *_draw_tests(attack))
-        blocks = (*([page.Beside(pair)] if pair else []), *draw_parts((_ATTACK_TERMS,), attack, texts=True))
-        if blocks:
-            yield page.Section(f"Intruder: {attack.get('intruder', '')}", blocks)
+        beside = page.Beside((_draw_outcome_matrix(attack), _draw_test_results(attack)))
+        blocks = (beside, *draw_parts((_ATTACK_TERMS,), attack, texts=True))
+        yield page.Section(f"Intruder: {attack['intruder']}", blocks)
 
 
 _ATTACK_TERMS = Folded(

@@ -247,7 +247,6 @@ _NAMES = {
     "threshold": "threshold",
     "family": "Family",
     "clusters": "K",
-    "k": "K",
     "min_weight": "min. weight",
     "population": "N",
 }
@@ -265,17 +264,13 @@ def _describe_choices(result: Search) -> str:
     grid = result.list_rows("grid")
     failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
     text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
-    if choices := [choice for row in grid if (choice := _read_chosen_categories(row))]:
+    if choices := [choice for row in grid if (choice := read_categories(row))]:
         most = max(dict.fromkeys(choices), key=choices.count)
         text += (
             "The choice is the release of the lowest risk on the frontier. "
             f"{name_categories(most)} is chosen in {choices.count(most)} of them."
         )
     return text
-
-
-def _read_chosen_categories(row: Values) -> Categories:
-    return read_categories(row, "chosen") or read_categories(row)
 
 
 def _read_failure_reason(row: Values) -> str:
@@ -316,7 +311,7 @@ def _draw_choice_matrix(result: Search) -> Iterator[page.Block]:
 def _draw_choice(row: Values | None, result: Search) -> page.Square:
     if row is None:
         return page.Square("")
-    choice = _read_chosen_categories(row)
+    choice = read_categories(row)
     name, slot = (name_categories(choice), result.colours.get(choice)) if choice else (None, None)
     return page.Square(name, None, slot, _read_failure_reason(row))
 
@@ -341,12 +336,10 @@ def _draw_setting_charts(result: Search, grid: list[Values], names: list[str]) -
     for row in grid:
         points: dict[Categories, list[page.Point]] = {}
         for release in row.list_rows("releases"):
-            categories, utility, risk = read_categories(release), release.get("utility"), release.get("risk")
-            shown = points.setdefault(categories, [])
-            if isinstance(utility, (int, float)) and isinstance(risk, (int, float)):
-                facts = (("Utility U", float(utility)), ("Risk R", float(risk)))
-                label = f"{name_categories(categories)}, {release.get('swaps', 0):,} swaps"
-                shown.append(page.Point(float(utility), float(risk), label, facts))
+            categories, utility, risk = read_categories(release), release["utility"], release["risk"]
+            label = f"{name_categories(categories)}, {release['swaps']:,} swaps"
+            facts = (("Utility U", utility), ("Risk R", risk))
+            points.setdefault(categories, []).append(page.Point(utility, risk, label, facts))
         if points:
             label, axes = _format_setting_label(row, names), (page.Axis("U"), page.Axis("R"))
             description = "Risk and utility of every release."
@@ -366,20 +359,14 @@ def _draw_settings_table(result: Search) -> Iterator[page.Block]:
 def _list_settings(result: Search, names: list[str]) -> list[Plain]:
     lines: list[Plain] = []
     for row in result.list_rows("grid"):
-        choice, reason = _read_chosen_categories(row), _read_failure_reason(row)
+        choice, reason = read_categories(row), _read_failure_reason(row)
         cells = {
             "key": result.mark_categories(choice) if choice else None,
-            "share": _read_frontier_share(row, choice),
+            "share": next((s["share"] for s in row.list_rows("shares") if read_categories(s) == choice), None),
             "remark": page.Tag(reason, "warn") if reason else "",
         }
         lines.append({**row, **{name: _format_value(row, name) for name in names}, **cells})
     return lines
-
-
-def _read_frontier_share(row: Values, choice: Categories) -> float | None:
-    if isinstance(row.get("share"), (int, float)):
-        return float(row["share"])
-    return next((float(s["share"]) for s in row.list_rows("shares") if read_categories(s) == choice), None)
 
 
 grid_section = SectionSpec(
