@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, check_model, derive_seed, describe_model
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
@@ -123,14 +123,12 @@ def utility_loss(
     rng = np.random.default_rng(seed)
     scores = np.empty((repeats, 2, 2))
     ratios: list[float] = []
-    for r in range(repeats):
+    for r in report_progress(range(repeats), advance, repeats):
         train, tested = split_stratified(y, test, rng) if owners is None else _split_groups(y, owners, test, rng)
         ratios.append(len(tested) / len(train))
         for version, learner in enumerate(learners):
             predicted = learner.predict(train, y[train], tested)
             scores[r, version] = float((predicted == y[tested]).mean()), measure_macro_f1(y[tested], predicted)
-        if advance is not None:
-            advance(r + 1, repeats)
     ratio = float(np.mean(ratios))
     estimates = [
         average_splits(values, ratio)

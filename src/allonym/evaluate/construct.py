@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError, require_extra
 from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
@@ -145,10 +145,8 @@ def open_tagger(name: str) -> Tagger:
     kind, _, model = name.partition(":")
     if kind != "spacy" or not model:
         raise UsageError(f"construct loss: the tagger is embedded or spacy:MODEL, got {name!r}")
-    try:
+    with require_extra("tagging by spaCy", "spacy"):
         import spacy
-    except ImportError:
-        raise MissingExtra("tagging by spaCy", "spacy") from None
     try:
         nlp = spacy.load(model, exclude=["ner", "parser", "lemmatizer"])
     except (OSError, ValueError) as error:

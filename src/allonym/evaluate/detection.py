@@ -34,7 +34,7 @@ from allonym.evaluate.matching import (
     classify_findings,
     select_disjoint,
 )
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.resampling import Draws
@@ -187,7 +187,7 @@ def detection(
     levels = {level: np.zeros((documents, names.any_row + 1, 4), np.int64) for level in LEVELS}
     leaks = np.zeros((documents, names.any_row, 5), np.int64)
     masked = np.zeros((documents, 22))
-    for i, text in enumerate(original):
+    for i, text in enumerate(report_progress(original, advance, n)):
         text_tally = Tally.empty(names)
         for mentions in marked.counted[i].values():
             outer = select_disjoint(mentions)
@@ -202,8 +202,6 @@ def detection(
             levels[level][document[i]] += text_tally.levels[level]
         for unit, table in text_tally.confusion.items():
             counted.confusion[unit] += table
-        if advance is not None:
-            advance(i + 1, n)
     drawn = Draws(documents, draws=draws, seed=seed)
     typed = "" not in labels
     return Detection(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError, require_extra
 
 CLASSIFIER = "finetune:"
 WRITER = "seq2seq:"
@@ -206,11 +206,9 @@ def _find_prefix(model: str) -> str:
 def _import_libraries(what: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():  # of their imports
         warnings.simplefilter("ignore")
-        try:
+        with require_extra(what, "transformers"):
             import torch
             import transformers
-        except ImportError:
-            raise MissingExtra(what, "transformers") from None
     return torch, transformers
 
 

@@ -18,7 +18,8 @@ from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError
+from allonym.evaluate.surface import open_word_frequencies
 from allonym.labels import TAXONOMY
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -173,7 +174,8 @@ def generations(
     is_searched = [not chosen or label in chosen for label in digests.labels]
     if not any(is_searched):
         raise DataError("there is no original to look for" + (" with these labels" if chosen else ""))
-    finder = _Finder(digests, is_searched, _load_frequencies(language), common)
+    measure_frequency = open_word_frequencies(language, "telling common words by their frequency", minimum=1e-9)
+    finder = _Finder(digests, is_searched, lru_cache(1 << 17)(measure_frequency), common)
     counted, baseline_count = _Count(finder), _Count(finder)
     places: list[Place] = []
     places_found = 0
@@ -377,14 +379,3 @@ def _estimate_excess(rate: Estimate, base: Estimate) -> Estimate:
     low = value - sqrt((rate.value - rate.low) ** 2 + (base.high - base.value) ** 2)
     high = value + sqrt((rate.high - rate.value) ** 2 + (base.value - base.low) ** 2)
     return Estimate(value, max(-1.0, low), min(1.0, high), rate.n + base.n, "difference of shares, Newcombe, 95%")
-
-
-def _load_frequencies(language: str) -> Callable[[str], float]:
-    """Return a function from a word to its share of all words, 0 to 1."""
-    try:
-        import wordfreq
-    except ImportError:
-        raise MissingExtra("telling common words by their frequency", "evaluate") from None
-    if language not in wordfreq.available_languages():
-        raise DataError(f"no word frequencies of language {language!r}")
-    return lru_cache(1 << 17)(lambda word: float(wordfreq.word_frequency(word, language, minimum=1e-9)))

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from allonym.document import Interval, Reach, clip_intervals, merge_intervals, subtract_intervals
-from allonym.errors import DataError, MissingExtra
+from allonym.errors import DataError
 from allonym.evaluate.matching import Finding, Mention, group_referents, has_uncovered_characters
+from allonym.evaluate.surface import open_word_frequencies
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
@@ -175,16 +176,11 @@ def unigram_bits(language: str = "en") -> Weights:
         MissingExtra: wordfreq is not installed.
         DataError: wordfreq has no list of the language.
     """
-    try:
-        import wordfreq
-    except ImportError:
-        raise MissingExtra("weighting words by their frequency", "evaluate") from None
-    if language not in wordfreq.available_languages():
-        raise DataError(f"no word frequencies of language {language!r}")
+    measure_frequency = open_word_frequencies(language, "weighting words by their frequency")
 
     @lru_cache(maxsize=1 << 16)
     def weigh_word(word: str) -> float:
-        return -math.log2(max(wordfreq.word_frequency(word, language), MINIMUM))
+        return -math.log2(max(measure_frequency(word), MINIMUM))
 
     return lambda text, places: [weigh_word(text[a:b].casefold()) for a, b in places]
 

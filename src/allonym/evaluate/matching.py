@@ -117,24 +117,16 @@ def classify_findings(
     """
     spans = select_outermost_spans(findings)
     plain = [Finding(s.start, s.end, "") for s in spans]
+    fits = [classes.map_finding(s.label, source) if s.label else () for s in spans]
     best: dict[int, tuple[int, str]] = {}
     for i, k, size in list_overlaps(gold, plain):
-        fits = classes.map_finding(spans[k].label, source) if spans[k].label else ()
-        if (not spans[k].label or gold[i].name in fits) and size > best.get(k, (0, ""))[0]:
+        if (not spans[k].label or gold[i].name in fits[k]) and size > best.get(k, (0, ""))[0]:
             best[k] = size, gold[i].name
     out: list[Finding] = []
     before: Span | None = None
     for k, span in enumerate(spans):
-        fits = classes.map_finding(span.label, source) if span.label else ()
-        name = (
-            best[k][1]
-            if k in best
-            else fits[0]
-            if fits
-            else classes.name_class_beyond_gold(span.label)
-            if span.label
-            else ""
-        )
+        beyond = classes.name_class_beyond_gold(span.label) if span.label else ""
+        name = best[k][1] if k in best else (*fits[k], beyond)[0]
         if (
             before is not None
             and {before.label, span.label} <= NAME_PARTS

@@ -7,6 +7,7 @@ or given as plans or lists, and looked for in the outputs.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from allonym.document import Span
 from allonym.evaluate.findings import found_in_plans
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, report_progress
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan
 from allonym.policy import Policy
@@ -90,31 +91,23 @@ def output_leaks(
     n = check_lengths(outputs, original, plans, entities)
     placed = found_in_plans(original, plans) if plans is not None else None
     per: list[dict[Named, tuple[str, ...]]] = []
-    for i, text in enumerate(original):
+    for i, text in enumerate(report_progress(original, advance, n)):
         listed = entities[i] if entities is not None else None
         per.append(_find_direct_identifiers(text, placed[i] if placed else None, listed, policy))
-        if advance is not None:
-            advance(i + 1, n)
     pooled = {named: forms for identifiers in per for named, forms in identifiers.items()} if across else {}
-    counts: list[dict[str, tuple[int, int]]] = []
     leaks: list[Shown] = []
+    shown: list[Counter[str]] = []
     leaky = 0
     for i, output in enumerate(outputs):
-        table: dict[str, tuple[int, int]] = {}
-        for (label, surface), forms in per[i].items():
-            there = _contains_form(forms, output)
-            had, shown = table.get(label, (0, 0))
-            table[label] = had + 1, shown + there
-            if there:
-                leaks.append(Shown(i, label, surface))
-        more = [
-            Shown(i, *named) for named, forms in pooled.items() if named not in per[i] and _contains_form(forms, output)
-        ]
-        leaky += bool(more or any(s for _, s in table.values()))
-        leaks += more
-        counts.append(table)
-    names = sorted({name for table in counts for name in table})
-    cells = np.array([[table.get(name, (0, 0)) for name in names] for table in counts]).reshape(n, len(names), 2)
+        there = [Shown(i, *named) for named, forms in per[i].items() if _contains_form(forms, output)]
+        others = ((named, forms) for named, forms in pooled.items() if named not in per[i])
+        more = [Shown(i, *named) for named, forms in others if _contains_form(forms, output)]
+        leaky += bool(there or more)
+        leaks += (*there, *more)
+        shown.append(Counter(leak.label for leak in there))
+    had = [Counter(label for label, _ in identifiers) for identifiers in per]
+    names = sorted({label for identifiers in per for label, _ in identifiers})
+    cells = np.array([[(had[i][name], shown[i][name]) for name in names] for i in range(n)]).reshape(n, len(names), 2)
     return OutputLeaks(
         share(leaky, n),
         _estimate_rate(cells.sum(axis=1), seed),

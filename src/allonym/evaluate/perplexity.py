@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import check_lengths
+from allonym.errors import DataError, UsageError, require_extra
+from allonym.evaluate.pairs import Advance, check_lengths, report_progress
 from allonym.evaluate.surface import Change
 from allonym.text.placeholders import find_placeholders
 
@@ -88,7 +88,7 @@ def measure_perplexities(
     order: int = ORDER,
     folds: int = FOLDS,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> tuple[list[float], list[float]]:
     """Return the perplexity of each text before and after; NaN without words, or where there are too few texts.
 
@@ -117,13 +117,11 @@ def measure_perplexities(
     before, after = [_tokenise(t) for t in original], [_tokenise(t) for t in anonymised]
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
-    for fold in range(min(folds, n)):
+    for fold in report_progress(range(min(folds, n)), advance, min(folds, n)):
         lm = KneserNey(_thin_out_texts([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
                 out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
-        if advance is not None:
-            advance(fold + 1, min(folds, n))
     return out
 
 
@@ -135,7 +133,7 @@ def perplexity(
     order: int = ORDER,
     folds: int = FOLDS,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Change:
     """Return the mean perplexity before and after; arguments as of :func:`measure_perplexities`."""
     before, after = measure_perplexities(
@@ -148,13 +146,12 @@ def _tokenise(text: str) -> list[str]:
     """Split a text into words and marks in small letters; a placeholder is a break."""
     from allonym.models.words import split_words
 
+    placeholders = find_placeholders(text)
+    starts, ends = [0, *(p.end for p in placeholders)], [*(p.start for p in placeholders), len(text)]
     out: list[str] = []
-    position = 0
-    for placeholder in find_placeholders(text):
-        out += [text[a + position : b + position].lower() for a, b in split_words(text[position : placeholder.start])]
-        out.append(_BREAK)
-        position = placeholder.end
-    return out + [text[a + position : b + position].lower() for a, b in split_words(text[position:])]
+    for piece in (text[start:end] for start, end in zip(starts, ends, strict=True)):
+        out += (_BREAK, *(piece[a:b].lower() for a, b in split_words(piece)))
+    return out[1:]
 
 
 def _pair_words_with_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
@@ -178,16 +175,14 @@ def _thin_out_texts(texts: list[list[str]]) -> list[list[str]]:
 
 
 def _measure_with_causal_model(
-    folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None
+    folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Advance | None
 ) -> tuple[list[float], list[float]]:
     """Measure by a causal language model, which reads the text as it is in windows of its length."""
     if not folder.is_dir():
         raise UsageError(f"perplexity: {folder}: no such folder; one that holds a causal language model is required")
-    try:
+    with require_extra("perplexity by a causal language model", "transformers"):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError:
-        raise MissingExtra("perplexity by a causal language model", "transformers") from None
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model: Any = AutoModelForCausalLM
@@ -196,19 +191,16 @@ def _measure_with_causal_model(
         raise DataError(f"{folder}: no causal language model: {type(error).__name__}") from None
     limit = int(getattr(network.config, "max_position_embeddings", 0) or 1024)
     first = tokenizer.bos_token_id
-    out: tuple[list[float], list[float]] = ([], [])
-    for number, texts in enumerate((original, anonymised)):
-        for i, text in enumerate(texts):
-            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-            total, count = 0.0, 0
-            for start in range(0, len(ids), limit - 1):
-                piece = [first, *ids[start : start + limit - 1]] if first is not None else ids[start : start + limit]
-                if len(piece) > 1:
-                    tokens = torch.tensor([piece])
-                    with torch.inference_mode():
-                        total += float(network(tokens, labels=tokens).loss) * (len(piece) - 1)
-                    count += len(piece) - 1
-            out[number].append(math.exp(total / count) if count else NAN)
-            if advance is not None:
-                advance(number * len(texts) + i + 1, 2 * len(texts))
-    return out
+    values: list[float] = []
+    for text in report_progress([*original, *anonymised], advance, 2 * len(original)):
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        total, count = 0.0, 0
+        for start in range(0, len(ids), limit - 1):
+            piece = [first, *ids[start : start + limit - 1]] if first is not None else ids[start : start + limit]
+            if len(piece) > 1:
+                tokens = torch.tensor([piece])
+                with torch.inference_mode():
+                    total += float(network(tokens, labels=tokens).loss) * (len(piece) - 1)
+                count += len(piece) - 1
+        values.append(math.exp(total / count) if count else NAN)
+    return values[: len(original)], values[len(original) :]

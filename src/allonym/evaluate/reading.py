@@ -166,7 +166,8 @@ def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: st
             f"{name}: {len(lacking)} of {len(ids)} records have no id, the first is number {lacking[0]}; "
             "every record needs one, or none has one"
         )
-    if twice := _find_repeated(ids):
+    first = dict(zip(reversed(ids), range(len(ids), 0, -1), strict=True))
+    if twice := [i for i, id in enumerate(ids, 1) if first[id] < i]:
         raise DataError(f"{name}: {len(twice)} of {len(ids)} ids stand there before, the first is number {twice[0]}")
     yield from zip(ids, documents, strict=True)
 
@@ -182,17 +183,6 @@ def _read_second_field(documents: Mapping[str, Document], fields: tuple[str, ...
 
 def _replace_text(document: Document, text: str) -> Document:
     return Document(document.id, text, document.meta)
-
-
-def _find_repeated(values: Sequence[str]) -> list[int]:
-    """Return the numbers, from 1, of values that occur earlier."""
-    earlier: set[str] = set()
-    out = []
-    for i, value in enumerate(values, 1):
-        if value in earlier:
-            out.append(i)
-        earlier.add(value)
-    return out
 
 
 def _find_partners(

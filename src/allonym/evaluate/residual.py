@@ -20,6 +20,7 @@ from scipy.special import ndtr
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked
+from allonym.evaluate.pairs import group_items, report_progress
 from allonym.evaluate.reading import get_metadata_value
 from allonym.evaluate.scoring import EMAIL_PARTIAL, Scored, Scoring, score_conversation
 from allonym.serial import Serialisable
@@ -186,18 +187,14 @@ def residual_risk(
         raise DataError("one conversation at least is required, got 0")
     scoring = scoring or Scoring()
     names = read_groups(conversations, by)
-    scored = []
-    for count, marked in enumerate(conversations, 1):
-        scored.append(score_conversation(marked, scoring, proposals=proposals))
-        if advance is not None:
-            advance(count, len(conversations))
-    rows = []
-    for name in sorted(dict.fromkeys(names)) if by else ():
-        rows.append(_make_row(name, [s for s, group in zip(scored, names, strict=True) if group == name], limit, seed))
+    steps = report_progress(conversations, advance, len(conversations))
+    scored = [score_conversation(marked, scoring, proposals=proposals) for marked in steps]
+    pairs = tuple(zip(scored, names, strict=True))
+    groups = sorted(group_items(pairs, lambda pair: pair[1]).items()) if by else ()
+    rows = tuple(_make_row(name, [s for s, _ in members], limit, seed) for name, members in groups)
     total = _make_row("Total", scored, limit, seed)
     other = _estimate_other_email_scoring(conversations, scored, scoring, proposals, seed)
-    pairs = tuple(zip(scored, names, strict=True))
-    return ResidualRisk(limit, by, pairs, tuple(rows), total, _count_missed_types(scored), scoring, proposals, other)
+    return ResidualRisk(limit, by, pairs, rows, total, _count_missed_types(scored), scoring, proposals, other)
 
 
 def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
@@ -257,27 +254,22 @@ def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normalit
     tail = float(ndtr((float(x.mean()) - limit) / _compute_sd(x)))
     return Normality(
         test,
-        Estimate(statistic, statistic, statistic, n, test),
-        Estimate(p, p, p, n, test),
+        Estimate.exact(statistic, n, test),
+        Estimate.exact(p, n, test),
         Estimate.exact(float(tests.skew(x)), n),
-        Estimate(tail, tail, tail, n, "normal with the scores' mean and SD"),
+        Estimate.exact(tail, n, "normal with the scores' mean and SD"),
         p < _LEVEL,
     )
 
 
 def _count_missed_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
-    items: Counter[str] = Counter()
-    mentions: Counter[str] = Counter()
-    holding: Counter[str] = Counter()
-    risk: Counter[str] = Counter()
-    for conversation in scored:
-        holding.update({item.tag: 1 for item in conversation.items})
-        for item in conversation.items:
-            items[item.tag] += 1
-            mentions[item.tag] += len(item.marks)
-            risk[item.tag] += item.score
-    order = sorted(items, key=lambda tag: (-risk[tag], -items[tag], tag))
-    return tuple(Missed(t, items[t], mentions[t], holding[t], risk[t]) for t in order)
+    holding = Counter(tag for conversation in scored for tag in {item.tag for item in conversation.items})
+    items_of = group_items((item for conversation in scored for item in conversation.items), lambda item: item.tag)
+    rows = [
+        Missed(tag, len(items), sum(len(i.marks) for i in items), holding[tag], sum(i.score for i in items))
+        for tag, items in items_of.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.risk, -row.items, row.tag)))
 
 
 def _estimate_other_email_scoring(

@@ -248,15 +248,8 @@ def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Seque
 
 def _is_adjacent(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
     """Whether only a blank or a sign or two separate a span from a placeholder."""
-    between = (
-        text[placeholder.end : start]
-        if placeholder.end <= start
-        else text[end : placeholder.start]
-        if placeholder.start >= end
-        else ""
-    )
-    near = 0 <= start - placeholder.end <= 3 or 0 <= placeholder.start - end <= 3
-    return near and _TOUCHING.match(between) is not None
+    (_, first), (second, _) = sorted([(start, end), (placeholder.start, placeholder.end)])
+    return 0 <= second - first <= 3 and _TOUCHING.match(text, first, second) is not None
 
 
 def _is_organization_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Placeholder]) -> bool:

@@ -13,11 +13,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from allonym.errors import DataError, KnowledgeBaseError, UsageError
+from allonym.evaluate.pairs import group_items
 from allonym.kb import KnowledgeBase
 
 COLLECT, JUDGE = "collect", "judge"
@@ -123,11 +125,10 @@ def make_judging_sheets(
     order = list(range(n))
     rng.shuffle(order)
     entries = {}
-    members: dict[str, list[str]] = {}
     for position, i in enumerate(order, 1):
-        token, group = f"t{position:0{width}}", groups[i] if groups else ""
-        entries[token] = Entry(token, ids[i], subjects[i], group, text=texts[i])
-        members.setdefault(group, []).append(token)
+        token = f"t{position:0{width}}"
+        entries[token] = Entry(token, ids[i], subjects[i], groups[i] if groups else "", text=texts[i])
+    members = group_items(entries, lambda token: entries[token].group)
     pages: list[tuple[str, ...]] = []
     for group in sorted(members):
         tokens = members[group]
@@ -165,13 +166,10 @@ def make_collection_sheets(subjects: Sequence[Subject], writers: int, *, each: i
     if len({s.name.casefold() for s in subjects}) < len(subjects):
         raise DataError("collection: a name stands twice in the pool")
     width = len(str(len(subjects)))
-    entries = {
-        f"p{i:0{width}}": Entry(f"p{i:0{width}}", "", s.name, s.group, s.link, s.facts)
-        for i, s in enumerate(subjects, 1)
-    }
-    members: dict[str, list[str]] = {}
-    for token, entry in entries.items():
-        members.setdefault(entry.group, []).append(token)
+    tokens = [f"p{i:0{width}}" for i in range(1, len(subjects) + 1)]
+    people = zip(tokens, subjects, strict=True)
+    entries = {token: Entry(token, "", s.name, s.group, s.link, s.facts) for token, s in people}
+    members = group_items(tokens, lambda token: entries[token].group)
     rng = Random(f"collection {seed}")
     pages: list[tuple[str, ...]] = [() for _ in range(writers)]
     for group, tokens in members.items():
@@ -356,11 +354,8 @@ def fictitious_people(
     rng.shuffle(given_names)
     rng.shuffle(family)
     out: list[Subject] = []
-    for first, last in zip(given_names, family, strict=False):
-        if len(out) == n:
-            break
-        if base.famous(first, last):
-            continue
+    names = ((first, last) for first, last in zip(given_names, family, strict=False) if not base.famous(first, last))
+    for first, last in islice(names, n):
         age = rng.randrange(*_WORKS)
         status = rng.choice(STATUSES if age >= _WIDOWED else STATUSES[:4])
         facts = {"relationship": status, "job": rng.choice(jobs), "age": str(age), "lives in": rng.choice(countries)}

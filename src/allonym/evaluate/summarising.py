@@ -152,9 +152,8 @@ class Summariser:
     ) -> Any:
         facts = np.concatenate([t.facts[list(indices)] for t, indices in zip(texts, chosen, strict=True)])
         if self._model == "encoder":
-            return np.hstack(
-                [facts, *[np.concatenate([t.vectors[list(o)] for t, o in zip(texts, chosen, strict=True)])]]
-            )
+            vectors = [t.vectors[list(indices)] for t, indices in zip(texts, chosen, strict=True)]
+            return np.hstack([facts, np.concatenate(vectors)])
         words = [t.words[i] for t, indices in zip(texts, chosen, strict=True) for i in indices]
         if learn:
             self._weights = TfidfVectorizer(analyzer=list, sublinear_tf=True).fit(words)

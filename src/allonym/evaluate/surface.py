@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from allonym.errors import DataError
+from allonym.errors import DataError, require_extra
 from allonym.evaluate.pairs import check_lengths
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -125,6 +125,25 @@ def _rank_by_wordfreq(language: str) -> Mapping[str, int]:
     from wordfreq import top_n_list
 
     return {word: i for i, word in enumerate(top_n_list(language, TOP), start=1)}
+
+
+def open_word_frequencies(language: str, purpose: str, minimum: float = 0.0) -> Callable[[str], float]:
+    """Return a function from a word to its share of all words, 0 to 1, by wordfreq.
+
+    Args:
+        language: of the words.
+        purpose: what needs the frequencies.
+        minimum: of words that wordfreq does not have.
+
+    Raises:
+        MissingExtra: wordfreq is not installed.
+        DataError: wordfreq has no list of the language.
+    """
+    with require_extra(purpose, "evaluate"):
+        import wordfreq
+    if language not in wordfreq.available_languages():
+        raise DataError(f"no word frequencies of language {language!r}")
+    return lambda word: float(wordfreq.word_frequency(word, language, minimum=minimum))
 
 
 def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:

@@ -19,7 +19,8 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths
+from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.replace.wording import splice_text
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
@@ -123,18 +124,17 @@ def syntheticity(
     groups = _group_pairs(old, new)
     parts = min(folds, max(groups, default=-1) + 1)
     if parts < 2:
-        return _make_missing_result("two different texts that have changed are required", len(changed), unchanged)
+        nothing = none("two different texts that have changed are required", len(changed))
+        return Syntheticity(nothing, nothing, nothing, nothing, nothing, len(changed), unchanged, 0, ())
     fold = _assign_folds(groups, parts, seed)
     counted, terms, in_tags = _count_features(old, new)
     margins = np.zeros((2, len(changed)))
     sums: dict[int, float] = {}
     pairs_by_column: dict[int, int] = {}
-    for part in range(parts):
+    for part in report_progress(range(parts), advance, parts):
         margins[:, fold == part] = _judge_fold(
             counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, pairs_by_column
         )
-        if advance is not None:
-            advance(part + 1, parts)
     features = [
         (terms[k], "tag" if k in in_tags else _find_feature_kind(terms[k]), w, pairs_by_column[k])
         for k, w in sums.items()
@@ -151,7 +151,7 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
         CountVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\w+", min_df=_LEAST),
         CountVectorizer(lowercase=False, ngram_range=(3, 5), analyzer="char", min_df=_LEAST),
     ]
-    cut = [_cut_placeholders(text) for text in new]
+    cut = [splice_text(text, [(p.start, p.end, " ") for p in find_placeholders(text)]) for text in new]
     counts: list[Any] = []
     terms: list[str] = []
     in_tags: list[int] = []
@@ -165,14 +165,6 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
         in_tags += (np.flatnonzero(outside == 0) + len(terms)).tolist()
         terms += [repr(name) if view.analyzer == "char" else name for name in view.get_feature_names_out().tolist()]
     return counts, terms, frozenset(in_tags)
-
-
-def _cut_placeholders(text: str) -> str:
-    pieces, position = [], 0
-    for placeholder in find_placeholders(text):
-        pieces.append(text[position : placeholder.start])
-        position = placeholder.end
-    return " ".join((*pieces, text[position:]))
 
 
 def _judge_fold(
@@ -285,8 +277,3 @@ def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) % parts
     return place[np.array(groups)]
-
-
-def _make_missing_result(reason: str, pairs: int, unchanged: int) -> Syntheticity:
-    nan = none(reason, pairs)
-    return Syntheticity(nan, nan, nan, nan, nan, pairs, unchanged, 0, ())

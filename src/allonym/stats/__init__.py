@@ -27,9 +27,9 @@ class Estimate(Serialisable):
     method: str
 
     @classmethod
-    def exact(cls, value: float, n: int = 1) -> Estimate:
+    def exact(cls, value: float, n: int = 1, method: str = "exact") -> Estimate:
         """Return a number that was counted or computed, not estimated."""
-        return cls(value, value, value, n, "exact")
+        return cls(value, value, value, n, method)
 
 
 class BeforeAfter(NamedTuple):
@@ -41,16 +41,14 @@ class BeforeAfter(NamedTuple):
 
 def none(reason: str, n: int = 0) -> Estimate:
     """Return an estimate without a value, and the reason: what cannot be measured is never shown as 0 or 1."""
-    nan = float("nan")
-    return Estimate(nan, nan, nan, n, f"none: {reason}")
+    return Estimate.exact(float("nan"), n, f"none: {reason}")
 
 
 def mean(values: Sequence[float]) -> Estimate:
     """Return the mean of draws, with one standard deviation (n - 1) to either side; NaN of none."""
     n = len(values)
     if not n or min(values) == max(values):  # rounding would leave a spread of its own
-        value = values[0] if n else float("nan")
-        return Estimate(value, value, value, n, "mean, SD over draws")
+        return Estimate.exact(values[0] if n else float("nan"), n, "mean, SD over draws")
     centre = sum(values) / n
     spread = (sum((v - centre) ** 2 for v in values) / (n - 1)) ** 0.5
     return Estimate(centre, centre - spread, centre + spread, n, "mean, SD over draws")
