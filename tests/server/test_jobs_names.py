@@ -57,8 +57,7 @@ def test_equal_names_are_told_apart():
     taken = set()
     out = []
     for name in ("a.txt", "A.TXT", "a.txt", "\uff41.txt"):
-        out.append(names.make_unique_name(name, taken))
-        taken.add(names.fold_name(out[-1]))
+        out.append(names.add_unique_name(name, taken))
     assert out == ["a.txt", "A (2).TXT", "a (3).txt", "\uff41 (4).txt"]
 
 

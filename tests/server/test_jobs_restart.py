@@ -32,7 +32,6 @@ from allonym.server.jobs.task import (  # noqa: E402
     Spec,
     make_ending,
 )
-from allonym.server.jobs.uploads import UploadedFile, UploadForm  # noqa: E402
 from allonym.server.services import open_services  # noqa: E402
 from allonym.server.settings import Settings  # noqa: E402
 
@@ -59,10 +58,9 @@ def services(folder, **settings):
 
 def submit(jobs, data=ROWS, **options):
     with jobs.open_upload() as folder:
-        path = folder.path / "arriving" / "1"
-        path.write_bytes(data)
+        (folder.arriving / "1").write_bytes(data)
         texts = {"kind": "anonymize", "options": json.dumps({**OPTIONS, **options})}
-        return jobs.make_job(ANN, UploadForm(texts, [UploadedFile("files", "rows.jsonl", path, len(data))]), folder).id
+        return jobs.make_job(ANN, texts, [InputFile("files", "rows.jsonl", "1", len(data))], folder).id
 
 
 def until(met, within=240.0):
@@ -363,7 +361,7 @@ def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp
 
         monkeypatch.setattr(Folder, step, before_it_is_locked)
         with made.jobs.open_upload() as coming:
-            (coming.path / "arriving" / "1").write_bytes(b"x")
+            (coming.arriving / "1").write_bytes(b"x")
         assert not clear
 
 

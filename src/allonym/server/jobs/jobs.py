@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
+import math
 import os
 import secrets
 import time
@@ -25,8 +25,7 @@ from allonym.server.database import Database, Sealing
 from allonym.server.jobs import names, swapping
 from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, JobQueue, JobRow
 from allonym.server.jobs.runner import Runner
-from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, write_json
-from allonym.server.jobs.uploads import UploadedFile, UploadForm
+from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open_locked_file, write_text
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
 from allonym.server.problems import describe_invalid_request
@@ -121,24 +120,29 @@ class Jobs:
             with suppress(InUse, FileNotFoundError):
                 folder.create()
                 locks.enter_context(folder.lock())
-                (folder.path / "arriving").mkdir(mode=0o700)
+                folder.arriving.mkdir(mode=0o700)
                 return folder
 
-    def make_job(self, caller: Caller, form: UploadForm, folder: Folder) -> wire.Job:
+    def make_job(self, caller: Caller, texts: Mapping[str, str], uploads: list[InputFile], folder: Folder) -> wire.Job:
         """Make a job of an upload into a folder that :meth:`open_upload` gave.
+
+        Args:
+            caller: the owner.
+            texts, uploads: the form, see :func:`allonym.server.jobs.uploads.receive_upload`.
+            folder: with the files.
 
         Raises:
             RequestError: a permission or a file is missing, or an option is wrong.
             UnknownNameError: no such kind or option; the message has the nearest one.
             DataError: no format reads a file.
         """
-        kind = form.texts.get("kind", "")
+        kind = texts.get("kind", "")
         if kind not in KINDS:
             raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
         caller.check_permissions(KINDS[kind].permission)
-        options = _parse_options(kind, form.texts.get("options") or "{}")
+        options = _parse_options(kind, texts.get("options") or "{}")
         policy = self._policies.describe_choice(options.pop("policy")) if "policy" in options else ""
-        files = _store_files(kind, form.files, options, folder)
+        files = _store_files(kind, uploads, options, folder)
         if kind == "swap":
             swapping.make_settings(options)
             if options["offset"] is not None and options["slope"] is None:
@@ -255,7 +259,7 @@ class Jobs:
         """
         path = await run_in_threadpool(self._request_texts, caller, id, release, again)
         await _wait_until(path.exists, wait)
-        return await run_in_threadpool(_read_page, path, offset, limit)
+        return await run_in_threadpool(swapping.read_release_documents, path, offset, limit)
 
     def _request_texts(self, caller: Caller, id: str, release: int, again: bool) -> Path:
         """Return the path of the documents of a release, after requesting them where they are missing."""
@@ -332,13 +336,6 @@ async def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
-def _read_page(path: Path, offset: int, limit: int) -> wire.Documents:
-    if not path.exists():
-        return wire.Documents(documents=[], total=0, ready=False)
-    rows, total = swapping.read_release_documents(path, offset, limit)
-    return wire.Documents(documents=[wire.Beside.model_validate(row) for row in rows], total=total, ready=True)
-
-
 def _parse_options(kind: str, text: str) -> dict[str, Any]:
     model = KINDS[kind].options
     try:
@@ -362,7 +359,7 @@ def _parse_options(kind: str, text: str) -> dict[str, Any]:
         raise RequestError(message, 422, "InvalidRequest") from None
 
 
-def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], folder: Folder) -> list[InputFile]:
+def _store_files(kind: str, files: list[InputFile], options: dict[str, Any], folder: Folder) -> list[InputFile]:
     """Put uploaded files where a job of this kind looks for them, under numbers."""
     roles = KINDS[kind].roles
     for file in files:
@@ -371,15 +368,14 @@ def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], 
     stored: list[InputFile] = []
     used: dict[str, set[str]] = {role: set() for role in ROLES}
     for number, file in enumerate(files, 1):
-        shown = names.make_unique_name(names.clean_name(file.name, number), used[file.role])
-        used[file.role].add(names.fold_name(shown))
+        shown = names.add_unique_name(names.clean_name(file.shown, number), used[file.role])
         if file.role == "gold":
             name = f"file-{number:05}{names.check_suffix(shown, _ANNOTATED)}"
         else:
             name = names.make_stored_name(shown, number, options.get("format") if file.role == "files" else None)
         if kind == "restore" and name.partition(".")[2] not in PLAIN:
             raise DataError(f"{shown}: restore works on plain text: {', '.join(PLAIN)}")
-        stored.append(InputFile(file.role, shown, name, file.size))
+        stored.append(replace(file, shown=shown, stored=name))
     if not used["files"]:
         raise RequestError("a job needs a file in the field files", 422, "NoFile")
     for role in ("gold", "metadata"):
@@ -393,8 +389,8 @@ def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], 
         parent = folder.get_input_folder(target.role)
         for part in (parent.parent, parent):
             part.mkdir(mode=0o700, exist_ok=True)
-        os.replace(file.path, parent / target.stored)
-    (folder.path / "arriving").rmdir()
+        os.replace(folder.arriving / file.stored, parent / target.stored)
+    folder.arriving.rmdir()
     return stored
 
 
@@ -433,11 +429,10 @@ def _describe_options(options: Mapping[str, Any], policy: str) -> dict[str, Any]
 def _get_or_make_folder_name(folder: Path) -> str:
     """Return the name of a data folder in the database, which its first server makes."""
     path = folder / "home"
-    handle = os.open(folder / "home.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = open_locked_file(folder / "home.lock", math.inf)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
         if not path.exists():
-            write_json(path, {"home": secrets.token_hex(16)})
+            write_text(path, json.dumps({"home": secrets.token_hex(16)}))
     finally:
         os.close(handle)
     return str(json.loads(path.read_text())["home"])

@@ -67,13 +67,15 @@ def append_to_stem(name: str, mark: str) -> str:
     return f"{stem}-{mark}{suffix}"
 
 
-def make_unique_name(name: str, used: Container[str]) -> str:
-    """Return the name, with a number where it is in ``used``, which holds names as :func:`fold_name` gives them."""
+def add_unique_name(name: str, used: set[str]) -> str:
+    """Return the name, with a number where it is in ``used``, which holds names as :func:`fold_name` gives them, and
+    add it there."""
     stem, suffix = split_suffix(name)
     unique, number = name, 1
     while fold_name(unique) in used:
         number += 1
         unique = f"{stem} ({number}){suffix}"
+    used.add(fold_name(unique))
     return unique
 
 

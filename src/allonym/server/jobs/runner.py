@@ -5,7 +5,6 @@ Of several servers on one data folder, only the one that holds the lock does thi
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import pickle
@@ -16,14 +15,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from allonym.errors import AllonymError
 from allonym.server.database import get_unix_time
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
-from allonym.server.jobs.task import Folder, InUse, Task, make_ending
+from allonym.server.jobs.task import Folder, InUse, Task, make_ending, open_locked_file
 from allonym.vault import Vault
 
 log = logging.getLogger("allonym.server")
@@ -38,27 +36,6 @@ _TURN_SECONDS, _CLEAN_SECONDS = 1.0, 60.0
 _RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)  # before a job whose process died starts again, by the number of deaths
 _SECRETS = frozenset(f"ALLONYM_{name}" for name in ("VAULT_KEY", "KEY", "DATABASE_URL", "VAULT_URL"))
 """Variables of the server's environment that its children do not get: they get what is open already."""
-
-
-@dataclass(slots=True)
-class _Child:
-    """A job's process; ``doomed``: it was ended on purpose."""
-
-    row: JobRow
-    folder: Folder
-    process: subprocess.Popen[bytes]
-    doomed: bool = False
-
-    def kill(self) -> None:
-        """Kill the process and its children at once; the files that they have written are complete."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Close the pipe to the process."""
-        if self.process.stdin is not None:
-            with suppress(OSError):
-                self.process.stdin.close()
 
 
 class Runner:
@@ -85,7 +62,7 @@ class Runner:
     ) -> None:
         self._folder, self._queue, self._vault = folder, queue, vault
         self._workers, self._keep, self._report_counts = workers, keep, report_counts
-        self._children: dict[str, _Child] = {}
+        self._processes: dict[str, tuple[JobRow, subprocess.Popen[bytes]]] = {}
         self._not_before: dict[str, float] = {}
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -136,7 +113,9 @@ class Runner:
 
     def _handle_due_work(self) -> None:
         if self._lock is None:
-            if not self._acquire_lock():
+            try:
+                self._lock = open_locked_file(self._folder / "lock")
+            except InUse:  # by the server that runs the jobs
                 return
             self._recover_jobs()
         self._collect_ended_processes()
@@ -146,17 +125,6 @@ class Runner:
             self._cleaned = time.monotonic()
             self._remove_expired_jobs()
         self._report_counts(self._queue.count_jobs_by_state())
-
-    def _acquire_lock(self) -> bool:
-        """Try to become the server that runs the jobs."""
-        handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            return False
-        self._lock = handle
-        return True
 
     def _recover_jobs(self) -> None:
         """Queue the jobs again that another server had started, unless they are done."""
@@ -181,24 +149,25 @@ class Runner:
     # Processes
 
     def _start_waiting_jobs(self) -> None:
-        if len(self._children) >= self._workers:
+        if len(self._processes) >= self._workers:
             return
         # A job that is running without a process lost it by a failure.
         for row in self._queue.list_jobs_in_states(WAITING, RUNNING):
-            if len(self._children) >= self._workers or self._stopping.is_set():
+            if len(self._processes) >= self._workers or self._stopping.is_set():
                 return
-            if row.wish or row.id in self._children or self._not_before.get(row.id, 0) > time.monotonic():
+            if row.wish or row.id in self._processes or self._not_before.get(row.id, 0) > time.monotonic():
                 continue
             if not self._collect_ending(row):
                 self._start_process(row)
 
     def _start_process(self, row: JobRow) -> None:
         self._queue.set_state(row.id, RUNNING, started=row.started or get_unix_time())
-        folder = self.get_folder(row.id)
         environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         path = os.pathsep.join(p for p in sys.path if p)
         try:
-            task = pickle.dumps(Task(folder, row.spec, self._vault, self._vault.operator_key, row.releases))
+            task = pickle.dumps(
+                Task(self.get_folder(row.id), row.spec, self._vault, self._vault.operator_key, row.releases)
+            )
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "allonym.server.jobs.child", str(os.getpid())],
                 stdin=subprocess.PIPE,
@@ -208,11 +177,10 @@ class Runner:
                 env={**environment, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
             )
         except Exception as error:  # such as too many processes
-            self._handle_process_death(
-                row, f"an error at its start: {getattr(error, 'strerror', None) or type(error).__name__}"
-            )
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            self._handle_process_death(row, f"an error at its start: {reason}")
             return
-        self._children[row.id] = _Child(row, folder, process)
+        self._processes[row.id] = (row, process)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it died at once, which the next turn notices
             process.stdin.write(task)
@@ -224,15 +192,14 @@ class Runner:
         self._wake.set()
 
     def _collect_ended_processes(self) -> None:
-        for id, child in list(self._children.items()):
-            code = child.process.poll()
+        for id, (row, process) in list(self._processes.items()):
+            code = process.poll()
             if code is None:
                 continue
-            child.kill()  # its children
-            child.close()
-            del self._children[id]
-            if not child.doomed and not self._collect_ending(child.row):
-                self._handle_process_death(child.row, f"signal {-code}" if code < 0 else f"exit code {code}")
+            _end_process(process)  # its children
+            del self._processes[id]
+            if not self._collect_ending(row):
+                self._handle_process_death(row, f"signal {-code}" if code < 0 else f"exit code {code}")
 
     def _handle_process_death(self, row: JobRow, how: str) -> None:
         """Queue a job again whose process ended without having done its work, unless that leads nowhere."""
@@ -260,12 +227,8 @@ class Runner:
 
     def _fulfil_wishes(self) -> None:
         for id, state, wish in self._queue.list_wishes():
-            child = self._children.pop(id, None)
-            if child is not None:
-                child.doomed = True
-                child.kill()
-                child.process.wait()
-                child.close()
+            if id in self._processes:
+                _end_process(self._processes.pop(id)[1])
             if wish == REMOVE:
                 self._remove_job(id)
             elif state in OPEN and (row := self._queue.find_job(id)) is not None:
@@ -289,23 +252,25 @@ class Runner:
 
     def _stop_processes(self) -> None:
         """Stop all processes, each where it can go on."""
-        for child in self._children.values():
-            with suppress(ProcessLookupError):
-                child.process.send_signal(signal.SIGTERM)
+        for _, process in self._processes.values():
+            process.terminate()
         until = time.monotonic() + GRACE
-        for child in self._children.values():
-            try:
-                child.process.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.process.wait()
-        for child in self._children.values():
-            child.kill()
-            child.close()
+        for _, process in self._processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+            _end_process(process)
+        for row, _ in self._processes.values():
             with suppress(AllonymError):  # then the next start notices it
-                if not self._collect_ending(child.row):
-                    self._queue.set_state(child.row.id, WAITING)
-        self._children.clear()
+                if not self._collect_ending(row):
+                    self._queue.set_state(row.id, WAITING)
+        self._processes.clear()
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its children at once, and close the pipe; the files that they have written are complete."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def _measure_progress(folder: Folder) -> float:

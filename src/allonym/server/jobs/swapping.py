@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from allonym import __version__
-from allonym.files.output import Lines, PartFile
+from allonym.files.output import PartFile, write_file
 from allonym.files.state import State
-from allonym.server.jobs.task import Outcome, Task, write_bytes
+from allonym.server.jobs.task import Outcome, Task, write_lines
 from allonym.server.policies import load_policy
+from allonym.server.wire import jobs as wire
 
 if TYPE_CHECKING:
+    from allonym.document import Document
     from allonym.plan import Plan
     from allonym.swap import Made, Releases, Run
     from allonym.swap.settings import Settings
@@ -30,7 +32,7 @@ SUMMARY, RELEASES = "whole", "releases"
 """Names in the state: the summary, once the search and its outputs are complete; the releases as they are shown."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_NUMBERS = ("changed", "share", "utility", "uniques", "cosine", "distance_per_chunk")
+_NUMBERS = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
 _SETTINGS = {
     "read.section": "section",
     "read.min_size": "min_size",
@@ -55,13 +57,12 @@ def swap(task: Task) -> Outcome:
     for folder in (task.folder.out, task.folder.made):
         folder.mkdir(mode=0o700, exist_ok=True)
     advance = task.make_stages_tracker({**STAGES, "release": "writing"})
-    corpus = None
-    if not _get_pickle_path(task, "releases").exists():
-        corpus = _load_pickle_or_make(_get_pickle_path(task, "corpus"), lambda: run.load(advance=advance))
-    releases: Releases = _load_pickle_or_make(
-        _get_pickle_path(task, "releases"),
-        lambda: run.search(task.folder.state, advance, label=task.options["label"], corpus=corpus),
-    )
+
+    def search() -> Releases:
+        corpus = _load_pickle_or_make(task, "corpus", lambda: run.load(advance=advance))
+        return run.search(task.folder.state, advance, label=task.options["label"], corpus=corpus)
+
+    releases = _load_pickle_or_make(task, "releases", search)
     summary = state.load_value(SUMMARY)
     if summary is None:
         summary = _write_outputs(task, run, releases, state, advance)
@@ -115,18 +116,17 @@ def _make_run(task: Task) -> Run:
     )
 
 
-def _get_pickle_path(task: Task, name: str) -> Path:
-    """Return the path of a pickled value. Unpickling is safe: nobody else may write into the folder."""
-    return task.folder.state / f"{name}-{__version__}.pickle"
+def _load_pickle_or_make(task: Task, name: str, make: Callable[[], T]) -> T:
+    """Return a pickled value of the state; where there is none, make it and write it there.
 
-
-def _load_pickle_or_make(path: Path, make: Callable[[], T]) -> T:
-    """Return the pickled value at a path; where there is none, make it and write it there."""
+    Unpickling is safe: nobody else may write into the folder.
+    """
+    path = task.folder.state / f"{name}-{__version__}.pickle"
     if path.exists():
         with path.open("rb") as stream:
             return pickle.load(stream)  # type: ignore[no-any-return]
     value = make()
-    write_bytes(path, pickle.dumps(value))
+    write_file(path, pickle.dumps(value))
     return value
 
 
@@ -169,24 +169,14 @@ def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
     """Return the releases as the plot and the list show them, without the choice."""
     from allonym.serial import to_plain
 
-    def describe_number(estimate: Any) -> dict[str, Any]:
-        values = to_plain(estimate)
-        return {name: values[name] for name in ("value", "low", "high")}
-
     frontier = {release.index for release in releases.frontier}
-    rows = [
-        {
-            "id": release.index,
-            "categories": list(release.categories),
-            "swaps": release.swaps,
-            "risk": describe_number(releases.risk(release)),
-            **{name: describe_number(getattr(release, name)) for name in _NUMBERS},
-            "moves": releases.places[release.index].moves,
-            "flags": list(release.flags),
-            "on_frontier": release.index in frontier,
-        }
-        for release in releases.releases
-    ]
+    rows = []
+    for release in releases.releases:
+        values = {**to_plain(release), "risk": to_plain(releases.risk(release))}
+        row = {name: {part: values[name][part] for part in ("value", "low", "high")} for name in _NUMBERS}
+        row |= {name: values[name] for name in ("categories", "swaps", "flags")}
+        moves = releases.places[release.index].moves
+        rows.append({**row, "id": release.index, "moves": moves, "on_frontier": release.index in frontier})
     sizes = list(releases.settings.search.population)
     return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": why}
 
@@ -240,38 +230,28 @@ def _write_text_pairs(task: Task, releases: Releases, corpus: Made) -> None:
     if path.exists():
         return
     names = task.map_stored_names()
-    lines = Lines(path, private=True)
-    try:
-        for document, plan, after in zip(releases.corpus.documents, corpus.plans, corpus.texts, strict=True):
-            before_spans, spans = _describe_spans(plan)
-            row = {
-                "id": names.get(document.id, document.id),
-                "before": document.text,
-                "after": after,
-                "before_spans": before_spans,
-                "spans": spans,
-            }
-            lines.write(json.dumps(row, ensure_ascii=True))
-        lines.finish()
-    finally:
-        lines.close(remove=True)
+    documents = zip(releases.corpus.documents, corpus.texts, corpus.plans, strict=True)
+    write_lines(path, (json.dumps(_describe_pair(*document, names)) for document in documents))
 
 
-def _describe_spans(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the spans of a plan's edits, in the original and in the released text."""
-    before, after, moved = [], [], 0
+def _describe_pair(document: Document, after: str, plan: Plan, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a document before and after, with the spans of its plan's edits in both."""
+    before_spans, spans, moved = [], [], 0
     for edit in plan.edits:
         start = edit.start + moved
         kind = edit.operator.partition("@")[0]
-        before.append({"start": edit.start, "end": edit.end, "label": edit.label})
-        after.append({"start": start, "end": start + len(edit.replacement), "label": edit.label, "kind": kind})
+        before_spans.append({"start": edit.start, "end": edit.end, "label": edit.label})
+        spans.append({"start": start, "end": start + len(edit.replacement), "label": edit.label, "kind": kind})
         moved += len(edit.replacement) - (edit.end - edit.start)
-    return before, after
+    texts = {"id": names.get(document.id, document.id), "before": document.text, "after": after}
+    return {**texts, "before_spans": before_spans, "spans": spans}
 
 
-def read_release_documents(path: Path, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Return a page of the documents of a release, and how many there are."""
+def read_release_documents(path: Path, offset: int, limit: int) -> wire.Documents:
+    """Return a page of the documents of a release, which may not exist yet."""
+    if not path.exists():
+        return wire.Documents(documents=[], total=0, ready=False)
     with path.open(encoding="ascii") as lines:
         skipped = sum(1 for _ in islice(lines, offset))
-        page = [json.loads(line) for line in islice(lines, limit)]
-        return page, skipped + len(page) + sum(1 for _ in lines)
+        page = [wire.Beside.model_validate(json.loads(line)) for line in islice(lines, limit)]
+        return wire.Documents(documents=page, total=skipped + len(page) + sum(1 for _ in lines), ready=True)

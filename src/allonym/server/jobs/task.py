@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError
 from allonym.files import read_documents
-from allonym.files.output import write_file
+from allonym.files.output import Lines, write_file
 from allonym.server.jobs.names import get_media_type
 from allonym.vault import Vault
 
@@ -35,13 +35,14 @@ class Folder:
 
     Attributes:
         path: of the folder.
+        arriving: the folder that an upload is written into.
         out: the folder of results.
         state: the folder that an interrupted job continues from.
         made: the folder of a swap's releases, a file each.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.arriving = path, path / "arriving"
         self.out, self.state, self.made = path / "out", path / "state", path / "made"
 
     def __repr__(self) -> str:
@@ -67,17 +68,8 @@ class Folder:
         Raises:
             InUse: another process holds it for longer than ``wait`` seconds.
         """
-        handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = open_locked_file(self.path / _LOCK, wait)
         try:
-            until = time.monotonic() + wait
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError:
-                    if time.monotonic() >= until:
-                        raise InUse("another process works on this job") from None
-                    time.sleep(0.05)
             yield
         finally:
             os.close(handle)
@@ -88,7 +80,9 @@ class Folder:
 
     def write_progress(self, stage: str, done: int, of: int, number: int) -> None:
         """Store the progress: the stage with its number, the steps that are done in it, and their total."""
-        write_json(self.path / _PROGRESS, {"stage": stage, "done": done, "of": of, "number": number}, durable=False)
+        part = self.path / f".{_PROGRESS}.part"
+        part.write_text(json.dumps({"stage": stage, "done": done, "of": of, "number": number}), encoding="ascii")
+        os.replace(part, self.path / _PROGRESS)  # no wait for the disk: what a crash loses is no work
 
     def read_ending(self) -> dict[str, Any] | None:
         """Return what :meth:`write_ending` wrote; None while the work is not done."""
@@ -96,7 +90,7 @@ class Folder:
 
     def write_ending(self, ending: Mapping[str, Any]) -> None:
         """Store how the work ended; from here on it is not done again."""
-        write_json(self.path / _ENDED, ending)
+        write_text(self.path / _ENDED, json.dumps(ending, ensure_ascii=False))
 
     def remove_files_except(self, needed: Collection[str]) -> None:
         """Remove all files but those that are needed.
@@ -121,16 +115,39 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> None:
-    """Write JSON so that a reader sees all of it or what was there before; ``durable``: wait for the disk."""
-    part = path.with_name(f".{path.name}.part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
-        json.dump(value, stream, ensure_ascii=False)
-        stream.flush()
-        if durable:
-            os.fsync(stream.fileno())
-    os.replace(part, path)
+def open_locked_file(path: Path, wait: float = 0.0) -> int:
+    """Return the descriptor of a file that only this process has locked, until it is closed.
+
+    Raises:
+        InUse: another process holds it for longer than ``wait`` seconds.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except OSError:
+            if time.monotonic() >= until:
+                os.close(handle)
+                raise InUse("another process works on this job") from None
+            time.sleep(0.05)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file of the owner's alone, atomically."""
+    write_file(path, text.encode("utf-8", "backslashreplace"), private=True)
+
+
+def write_lines(path: Path, texts: Iterable[str]) -> None:
+    """Write the lines of a file of the owner's alone, atomically."""
+    lines = Lines(path, private=True)
+    try:
+        for text in texts:
+            lines.write(text)
+        lines.finish()
+    finally:
+        lines.close(remove=True)
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
@@ -152,7 +169,7 @@ NAME_COLUMNS = ("id", "doc_id", "document", "file", "filename", "file_name", "pa
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """An uploaded file: its role, the name that is shown, the name on the disk, and its size in bytes."""
+    """An uploaded file: its role, the name that is shown (at first as it was sent), the name on the disk, its size."""
 
     role: str
     shown: str = field(repr=False)
@@ -266,26 +283,22 @@ class Task:
         write_text(target, "".join(lines))
         return target
 
-    def make_stage_tracker(self, stage: str, number: int = 0) -> Callable[[int, int | None], None]:
-        """Return a function that notes how many steps of a stage are done, and their total."""
-
-        def note_progress(count: int, total: int | None) -> None:
-            moment = time.monotonic()
-            if moment - self._noted >= PROGRESS_SECONDS or count == total:
-                self._noted = moment
-                self.folder.write_progress(stage, count, total or 0, number)
-
-        return note_progress
+    def note_progress(self, stage: str, count: int, total: int | None, number: int = 0) -> None:
+        """Store how many steps of a stage are done, their total, and the number of the stage."""
+        moment = time.monotonic()
+        if moment - self._noted >= PROGRESS_SECONDS or count == total:
+            self._noted = moment
+            self.folder.write_progress(stage, count, total or 0, number)
 
     def make_stages_tracker(self, names: Mapping[str, str]) -> Callable[[str, int, int], None]:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
         order = list(names)
 
-        def note_progress(stage: str, count: int, total: int) -> None:
+        def note_stage(stage: str, count: int, total: int) -> None:
             number = order.index(stage) if stage in order else len(order)
-            self.make_stage_tracker(names.get(stage, stage), number)(count, total)
+            self.note_progress(names.get(stage, stage), count, total, number)
 
-        return note_progress
+        return note_stage
 
     def clean_message(self, message: str) -> str:
         """Return a message with the names that are shown, and without any path of the server."""
@@ -302,17 +315,6 @@ class Task:
     def make_result(self, name: str, path: Path) -> ResultFile:
         """Describe a file of the job's folder as a result."""
         return ResultFile(name, path.relative_to(self.folder.path).as_posix(), get_media_type(name))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(path, data)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 Outcome = tuple[dict[str, Any], list[ResultFile]]

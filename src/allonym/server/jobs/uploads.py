@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from allonym.errors import RequestError, UnknownNameError
+from allonym.server.jobs.task import InputFile
 
 MOST_FILES = 5_000
 MOST_HEADERS = 8 << 10
@@ -21,26 +21,10 @@ MOST_TEXT = 1 << 20
 """Bytes of a field that is no file."""
 
 
-@dataclass(frozen=True, slots=True)
-class UploadedFile:
-    """A file that was uploaded: the field, the name that was sent, its path, and its size."""
-
-    role: str
-    name: str = field(repr=False)
-    path: Path
-    size: int
-
-
-@dataclass(slots=True)
-class UploadForm:
-    """The fields of an upload: texts by their names, and files in their order."""
-
-    texts: dict[str, str] = field(default_factory=dict, repr=False)
-    files: list[UploadedFile] = field(default_factory=list)
-
-
-async def receive_upload(request: Request, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]) -> UploadForm:
-    """Receive an upload and write its files into a folder.
+async def receive_upload(
+    request: Request, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]
+) -> tuple[dict[str, str], list[InputFile]]:
+    """Receive an upload, write its files into a folder, and return texts by their fields, and the files in order.
 
     Args:
         request: with a body of ``multipart/form-data``.
@@ -72,20 +56,20 @@ async def receive_upload(request: Request, folder: Path, roles: tuple[str, ...],
         raise RequestError(f"the upload could not be stored: {error.strerror}", 507, "NoSpace") from None
     finally:
         form.close()
-    return form.form
+    return form.texts, form.files
 
 
 class _FormReader:
     """Takes what the parser reads."""
 
-    def __init__(self, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]) -> None:
-        self.form, self.is_complete = UploadForm(), False
-        self._folder, self._roles, self._texts = folder, roles, texts
-        self._header, self._value, self._headers = b"", b"", dict[bytes, bytes]()
-        self._size = 0
+    def __init__(self, folder: Path, roles: tuple[str, ...], text_names: tuple[str, ...]) -> None:
+        self.texts: dict[str, str] = {}
+        self.files: list[InputFile] = []
+        self.is_complete = False
+        self._folder, self._roles, self._text_names = folder, roles, text_names
         self._name = self._file = ""
         self._stream: BinaryIO | None = None
-        self._text = b""
+        self._on_part_begin()
 
     def list_callbacks(self) -> dict[str, object]:
         """Return the methods that the parser calls, by the names of its events."""
@@ -99,7 +83,8 @@ class _FormReader:
             self._stream = None
 
     def _on_part_begin(self) -> None:
-        self._headers, self._header, self._value, self._size, self._text = {}, b"", b"", 0, b""
+        self._headers: dict[bytes, bytes] = {}
+        self._header, self._value, self._text, self._size = b"", b"", b"", 0
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
@@ -125,13 +110,13 @@ class _FormReader:
         if b"filename" in options or b"filename*" in options:
             if self._name not in self._roles:
                 raise UnknownNameError("field with a file", self._name[:64], self._roles, "form")
-            if len(self.form.files) >= MOST_FILES:
+            if len(self.files) >= MOST_FILES:
                 raise RequestError(f"a job has at most {MOST_FILES} files; pack records into one", 413, "TooLarge")
             self._file = options.get(b"filename", b"").decode("utf-8", "replace")
-            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            self._stream = os.fdopen(handle, "wb")
-        elif self._name not in self._texts:
-            raise UnknownNameError("field", self._name[:64], (*self._texts, *self._roles), "form")
+            path = self._folder / f"{len(self.files) + 1}"
+            self._stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        elif self._name not in self._text_names:
+            raise UnknownNameError("field", self._name[:64], (*self._text_names, *self._roles), "form")
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._size += end - start
@@ -144,18 +129,12 @@ class _FormReader:
 
     def _on_part_end(self) -> None:
         if self._stream is None:
-            self.form.texts[self._name] = self._text.decode("utf-8", "replace")
+            self.texts[self._name] = self._text.decode("utf-8", "replace")
             return
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        self._stream.close()
-        self._stream = None
-        self.form.files.append(UploadedFile(self._name, self._file, self._path, self._size))
+        self.close()
+        self.files.append(InputFile(self._name, self._file, f"{len(self.files) + 1}", self._size))
 
     def _on_end(self) -> None:
         self.is_complete = True
-
-    @property
-    def _path(self) -> Path:
-        """The path of the file that is being written."""
-        return self._folder / f"{len(self.form.files) + 1}"

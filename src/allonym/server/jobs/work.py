@@ -6,20 +6,19 @@ The work itself is done by the library; this module decides where files lie and 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from allonym import __version__
 from allonym.errors import DataError
 from allonym.files import anonymize_path
 from allonym.files.journal import journal_path
-from allonym.files.output import Lines
 from allonym.files.state import State
 from allonym.server.jobs import names
 from allonym.server.jobs.swapping import swap
-from allonym.server.jobs.task import Outcome, ResultFile, Task, write_text
+from allonym.server.jobs.task import Outcome, ResultFile, Task, write_lines, write_text
 from allonym.server.policies import load_policy
 
 _COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operators", "offline", "refused", "seconds")
@@ -52,7 +51,7 @@ def anonymize(task: Task) -> Outcome:
             originals=options["originals"],
             report=report_path,
             quarantine=quarantine,
-            progress=task.make_stage_tracker("anonymising"),
+            progress=partial(task.note_progress, "anonymising"),
         )
     report = json.loads(report_path.read_bytes())
     shown = task.map_stored_names()
@@ -65,7 +64,8 @@ def anonymize(task: Task) -> Outcome:
     results = list(_make_results(task, (target / name for name in shown) if several else (target,), "safe"))
     for path in (plans, quarantine):
         if path.exists():
-            results.append(task.make_result(path.name, _copy_with_shown_names(path, out / "named" / path.name, shown)))
+            write_lines(out / "named" / path.name, _show_names(path, shown))
+            results.append(task.make_result(path.name, out / "named" / path.name))
     report["refused"] = refused
     write_text(out / "named" / "report.json", json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     results.append(task.make_result("report.json", out / "named" / "report.json"))
@@ -85,7 +85,7 @@ def restore(task: Task) -> Outcome:
         key=task.key if options["plan"] is None else None,
         scope=options["scope"] or "",
         actor=task.spec.actor,
-        advance=task.make_stage_tracker("restoring"),
+        advance=partial(task.note_progress, "restoring"),
     )
     results = list(_make_results(task, (target for _, target in files), "restored"))
     return {**report.to_dict(), "notes": list(report.notes)}, results
@@ -144,26 +144,16 @@ def _make_results(task: Task, paths: Iterable[Path], mark: str) -> Iterator[Resu
     shown, used = task.map_stored_names(), set[str]()
     for path in paths:
         if path.exists():
-            name = names.make_unique_name(names.append_to_stem(shown[path.name], mark), used)
-            used.add(names.fold_name(name))
-            yield task.make_result(name, path)
+            yield task.make_result(names.add_unique_name(names.append_to_stem(shown[path.name], mark), used), path)
 
 
-def _copy_with_shown_names(source: Path, target: Path, shown: Mapping[str, str]) -> Path:
-    """Copy JSON lines with the shown names in ``file`` and ``id``."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    copy = Lines(target)
-    try:
-        with source.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                row |= {key: shown.get(row[key], row[key]) for key in ("file", "id") if key in row}
-                copy.write(json.dumps(row, ensure_ascii=False))
-        copy.finish()
-    finally:
-        copy.close(remove=True)
-    os.chmod(target, 0o600)
-    return target
+def _show_names(source: Path, shown: Mapping[str, str]) -> Iterator[str]:
+    """Yield JSON lines with the shown names in ``file`` and ``id``."""
+    with source.open(encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            row |= {key: shown.get(row[key], row[key]) for key in ("file", "id") if key in row}
+            yield json.dumps(row, ensure_ascii=False)
 
 
 WORK: Mapping[str, Callable[[Task], Outcome]] = {

@@ -66,12 +66,12 @@ async def make_job(request: Request, caller: JobUser, services: AnyServices) -> 
     are removed when the job has ended (of a swap, with its results)."""
 
     def add_job() -> wire.Job:
-        job = services.jobs.make_job(caller, form, folder)
-        services.accounts.record_action(caller, f"job {job.kind}", {"files": len(form.files)})
+        job = services.jobs.make_job(caller, texts, uploads, folder)
+        services.accounts.record_action(caller, f"job {job.kind}", {"files": len(uploads)})
         return job
 
     with services.jobs.open_upload() as folder:
-        form = await receive_upload(request, folder.path / "arriving", ROLES, ("kind", "options"))
+        texts, uploads = await receive_upload(request, folder.arriving, ROLES, ("kind", "options"))
         return await run_in_threadpool(add_job)
 
 
