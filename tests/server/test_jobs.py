@@ -354,7 +354,7 @@ def test_a_release_that_could_not_be_made_says_why_and_is_made_when_asked_again(
     from allonym.server.jobs.swapping import get_release_documents_path
 
     jobs = site.services.jobs
-    made_already = jobs._runner.get_folder(job["id"]).made
+    made_already = jobs.runner.get_folder(job["id"]).made
     releases = annotator.get(f"/v1/jobs/{job['id']}/releases").json()["releases"]
     last = next(one["id"] for one in releases if not get_release_documents_path(made_already, one["id"]).exists())
     queue = jobs._queue

@@ -51,7 +51,7 @@ def services(folder, **settings):
                 connection.execute(users.insert(), [row])
         yield made
     finally:
-        made.jobs.stop()
+        made.jobs.runner.stop()
         made.vault.close()
         made.database.close()
 
@@ -92,7 +92,7 @@ def output(jobs, id):
 def whole(tmp_path_factory):
     """What an undisturbed job makes."""
     with services(tmp_path_factory.mktemp("whole") / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         id = submit(made.jobs, scope="s")
         assert ended(made.jobs, id).state == "done"
         return output(made.jobs, id)
@@ -100,15 +100,15 @@ def whole(tmp_path_factory):
 
 def test_a_server_that_stops_leaves_its_jobs_to_the_next(tmp_path, whole):
     with services(tmp_path / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         first, second = (submit(made.jobs, scope=s) for s in "sz")
         at_work(made.jobs, first)
-        made.jobs.stop()
+        made.jobs.runner.stop()
         assert not processes()
         assert [made.jobs.get_job(ANN, id).state for id in (first, second)] == ["queued", "queued"]
         assert list((tmp_path / "data" / "jobs" / first / "out").glob(".*journal"))
     with services(tmp_path / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         assert [ended(made.jobs, id).state for id in (first, second)] == ["done", "done"]
         assert output(made.jobs, first) == output(made.jobs, second) == whole
         assert len(made.vault.known("s")) == len(made.vault.known("z"))
@@ -116,7 +116,7 @@ def test_a_server_that_stops_leaves_its_jobs_to_the_next(tmp_path, whole):
 
 def test_a_process_that_dies_is_followed_by_another(tmp_path, whole):
     with services(tmp_path / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         id = submit(made.jobs, scope="s")
         at_work(made.jobs, id)
         (pid,) = processes()
@@ -130,7 +130,7 @@ def test_a_process_that_dies_again_and_again_ends_the_job_with_its_reason(tmp_pa
     monkeypatch.setattr(runner, "MOST_DEATHS", 2)
     monkeypatch.setattr(runner, "_RETRY_SECONDS", (0.0,))
     with services(tmp_path / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         id = submit(made.jobs)
         killed = set()
         for _ in range(2):
@@ -166,7 +166,7 @@ def test_a_job_whose_process_cannot_be_started_begins_later(tmp_path, unable):
     with services(tmp_path / "data") as made:
         id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
         unable(2)
-        made.jobs.start()
+        made.jobs.runner.start()
         assert ended(made.jobs, id).state == "done"
 
 
@@ -174,7 +174,7 @@ def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path
     with services(tmp_path / "data") as made:
         first, second = (submit(made.jobs, b'{"text": "mail ada@example.com"}\n') for _ in range(2))
         unable(runner.MOST_DEATHS * 2)
-        made.jobs.start()
+        made.jobs.runner.start()
         for id in (first, second):
             job = ended(made.jobs, id)
             assert job.state == "failed" and "Resource temporarily unavailable" in job.error
@@ -192,22 +192,22 @@ def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, 
             note(*args)
 
         monkeypatch.setattr(queue, "store_job_ending", end)
-        made.jobs.start()
+        made.jobs.runner.start()
         assert ended(made.jobs, submit(made.jobs, b'{"text": "mail ada@example.com"}\n')).state == "done"
         assert not left[0]
 
 
 def test_work_that_was_done_is_not_done_again(tmp_path):
     with services(tmp_path / "data") as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
         before = ended(made.jobs, id)
-        made.jobs.stop()
+        made.jobs.runner.stop()
         path = tmp_path / "data" / "jobs" / id / "out" / "file-00001.jsonl"
         written = path.stat().st_mtime_ns
         with made.database.open_write_transaction() as connection:  # as if the server had been killed before it knew
             connection.execute(table.update().values(state="running", ended=None, told=None))
-        made.jobs.start()
+        made.jobs.runner.start()
         after = ended(made.jobs, id)
         assert after.model_dump(exclude={"ended", "expires"}) == before.model_dump(exclude={"ended", "expires"})
         assert path.stat().st_mtime_ns == written
@@ -237,13 +237,13 @@ def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, m
 
 def test_of_two_servers_one_runs_the_jobs_and_the_other_takes_over(tmp_path, whole):
     with services(tmp_path / "data") as one, services(tmp_path / "data") as other:
-        one.jobs.start()
-        until(lambda: one.jobs._runner._lock is not None)
-        other.jobs.start()
+        one.jobs.runner.start()
+        until(lambda: one.jobs.runner._lock is not None)
+        other.jobs.runner.start()
         id = submit(other.jobs, scope="s")
         at_work(one.jobs, id)
-        assert other.jobs._runner._lock is None and len(processes()) == 1
-        one.jobs.stop()
+        assert other.jobs.runner._lock is None and len(processes()) == 1
+        one.jobs.runner.stop()
         assert ended(other.jobs, id).state == "done"
         assert output(other.jobs, id) == whole
         again = submit(one.jobs)
@@ -257,7 +257,7 @@ def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch
         with services(tmp_path / "other", database_url=where, vault_url=str(tmp_path / "vault.sqlite")) as other:
             id = submit(other.jobs)
             one.jobs.remove_user_jobs(ANN.id)
-            other.jobs.start()
+            other.jobs.runner.start()
             until(lambda: not (tmp_path / "other" / "jobs" / id).exists())
 
 
@@ -276,7 +276,7 @@ def test_an_upload_of_a_user_who_was_removed_meanwhile_is_no_job(tmp_path):
 def swap_that_is_done(jobs):
     """As far as the routes of releases look at it; its id."""
     id, files = "abcd", (InputFile("files", "a.txt", "file-00001.txt", 1),)
-    folder = jobs._runner.get_folder(id)
+    folder = jobs.runner.get_folder(id)
     folder.made.mkdir(parents=True)
     number = {"value": 0.0, "low": 0.0, "high": 0.0}
     names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
@@ -299,12 +299,12 @@ def test_who_waits_holds_no_thread(tmp_path, what):
         async def beside():
             current_default_thread_limiter().total_tokens = 1
             waiting = asyncio.create_task(getattr(made.jobs, what)(ANN, id, *more))
-            while not made.jobs._runner._wake.is_set():
+            while not made.jobs.runner._wake.is_set():
                 await asyncio.sleep(0.01)
             for _ in range(5):
                 assert await run_in_threadpool(made.jobs._queue.find_job, id) and not waiting.done()
             if what == "list_release_documents":
-                swapping.get_release_documents_path(made.jobs._runner.get_folder(id).made, 0).write_text("")
+                swapping.get_release_documents_path(made.jobs.runner.get_folder(id).made, 0).write_text("")
             elif what == "cancel_job":
                 made.jobs._queue.store_job_ending(id, "cancelled", make_ending("cancelled"))
             else:
@@ -321,7 +321,7 @@ def test_who_waits_holds_no_thread(tmp_path, what):
 def test_files_go_when_their_time_is_over(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_CLEAN_SECONDS", 0.0)
     with services(tmp_path / "data", keep_results_hours=0.0) as made:
-        made.jobs.start()
+        made.jobs.runner.start()
         id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
 
         def gone():
@@ -341,17 +341,17 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
         left = Folder(tmp_path / "data" / "jobs" / "left")
         left.create()
         with made.jobs.open_upload() as coming:
-            made.jobs.start()
+            made.jobs.runner.start()
             until(lambda: not left.exists())
             assert coming.exists()
-            until(lambda: made.jobs._runner._cleaned > 0)
+            until(lambda: made.jobs.runner._cleaned > 0)
             assert coming.exists()
 
 
 @pytest.mark.parametrize("step", ["create", "lock"])
 def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp_path, monkeypatch, step):
     with services(tmp_path / "data") as made:
-        usual, clear = getattr(Folder, step), [made.jobs._runner._remove_expired_jobs]
+        usual, clear = getattr(Folder, step), [made.jobs.runner._remove_expired_jobs]
 
         def before_it_is_locked(folder):
             done = usual(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -20,12 +19,13 @@ pytest.importorskip("fastapi")
 from allonym.server.reviews.readings import (
     SOURCE,
     Reading,
-    ReviewMark,
     apply_reading,
+    get_full_label,
     is_same_reading,
     make_reading,
     to_marked,
 )
+from allonym.server.wire.reviews import DecisionIO, MarkIO
 
 TEXT = "Ada Brook of Larkspur Ltd met Jim Quill in Elmford on Monday."
 FOUND = (Span(0, 3, "PERSON"), Span(30, 39, "PERSON"), Span(43, 50, "CITY"), Span(54, 60, "DATE"))
@@ -40,12 +40,16 @@ def decision(span, verdict, **more):
     return {"start": span.start, "end": span.end, "label": span.label, "verdict": verdict, **more}
 
 
+def read(marks, decisions, text, found):
+    return make_reading([MarkIO(**m) for m in marks], [DecisionIO(**d) for d in decisions], text, found)
+
+
 def shown(reading):
     return [(TEXT[s.start : s.end], s.label) for s in apply_reading(reading, TEXT, FOUND)]
 
 
 def test_what_a_reading_makes_of_the_findings():
-    reading = make_reading(
+    reading = read(
         [mark("Brook", "partial", "PERSON_LASTNAME"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")],
         [
             decision(FOUND[1], "resize", new_start=34, new_end=39),
@@ -61,12 +65,13 @@ def test_what_a_reading_makes_of_the_findings():
         ("Quill", "PERSON"),
         ("Elmford", "LOCATION"),
     ]
-    assert Reading.from_dict(json.loads(json.dumps(asdict(reading)))) == reading
-    assert "Brook" not in repr(reading) + json.dumps(asdict(reading))
+    stored = json.dumps(reading.model_dump(exclude_none=True))
+    assert Reading(**json.loads(stored)) == reading
+    assert "Brook" not in repr(reading) + stored
 
 
 def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_accepted():
-    assert shown(make_reading([mark("Ltd", "partial", "ORGANIZATION")], [], TEXT, FOUND)) == [
+    assert shown(read([mark("Ltd", "partial", "ORGANIZATION")], [], TEXT, FOUND)) == [
         ("Ada", "PERSON"),
         ("Ltd", "ORGANIZATION"),
         ("Jim Quill", "PERSON"),
@@ -76,7 +81,7 @@ def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_a
 
 
 def test_marks_score_as_in_p2():
-    reading = make_reading([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
+    reading = read([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
     scored = score_conversation(to_marked(reading, "one", TEXT))
     assert [item.tag for item in scored.items] == ["PERSON_NAME_PARTIAL", "ORGANIZATION_NAME_SPEAKER"]
     assert scored.score == 3 + 2
@@ -100,12 +105,12 @@ def test_marks_score_as_in_p2():
 )
 def test_what_is_not_sound_is_refused_without_a_word_of_the_text(marks, decisions, error, told):
     with pytest.raises(error, match=told) as caught:
-        make_reading(marks, decisions, TEXT, FOUND)
+        read(marks, decisions, TEXT, FOUND)
     assert not [word for word in ("Ada", "Brook", "Larkspur", "Quill") if word in str(caught.value)]
 
 
 def test_a_mark_may_stand_on_what_was_rejected():
-    reading = make_reading([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
+    reading = read([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
     assert shown(reading)[0] == ("Ada Brook", "PERSON")
 
 
@@ -119,7 +124,7 @@ PLACES = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda p: (p
     st.lists(st.builds(lambda p, *more: Span(*p, *more), PLACES, st.sampled_from(LABELS), st.sampled_from((0.5, 1.0)))),
     st.lists(
         st.builds(
-            lambda p, *more: ReviewMark(*p, *more),
+            lambda p, kind, label: MarkIO(start=p[0], end=p[1], kind=kind, label=label),
             PLACES,
             st.sampled_from(("missed", "partial", "partial")),
             st.sampled_from(LABELS),
@@ -129,11 +134,11 @@ PLACES = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda p: (p
 def test_a_part_joins_what_it_touches(text, found, marks):
     spans = list(found)
     for mark in marks:
-        made = Span(mark.start, mark.end, mark.full_label, 1.0, SOURCE)
+        made = Span(mark.start, mark.end, get_full_label(mark), 1.0, SOURCE)
         if mark.kind == "partial":
             made, spans = joined(made, spans, text)
         spans.append(made)
-    assert apply_reading(Reading(tuple(marks)), text, found) == tuple(select_outermost_spans(spans))
+    assert apply_reading(Reading(marks=marks), text, found) == tuple(select_outermost_spans(spans))
 
 
 def joined(part, spans, text):
@@ -155,13 +160,13 @@ def test_many_marks():
     text = "a-" * 30_000
     found = tuple(Span(i, i + 1, "CITY") for i in range(1, 40_000, 2))
     marks = [{"start": i, "end": i + 1, "kind": "partial", "label": "PERSON"} for i in range(0, 20_000, 2)]
-    reading = make_reading(marks, [], text, found)
+    reading = read(marks, [], text, found)
     assert apply_reading(reading, text, found)[0] == Span(0, 19_999, "PERSON", 1.0, SOURCE)
 
 
 def test_two_agree_where_the_same_stretches_and_marks_come_out():
-    accepted = make_reading([], [decision(s, "accept") for s in FOUND], TEXT, FOUND)
+    accepted = read([], [decision(s, "accept") for s in FOUND], TEXT, FOUND)
     assert is_same_reading(accepted, Reading(), TEXT, FOUND)
-    assert not is_same_reading(make_reading([mark("Brook")], [], TEXT, FOUND), Reading(), TEXT, FOUND)
-    other = make_reading([], [decision(FOUND[2], "relabel", new_label="LOCATION")], TEXT, FOUND)
+    assert not is_same_reading(read([mark("Brook")], [], TEXT, FOUND), Reading(), TEXT, FOUND)
+    other = read([], [decision(FOUND[2], "relabel", new_label="LOCATION")], TEXT, FOUND)
     assert not is_same_reading(other, Reading(), TEXT, FOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -54,6 +54,7 @@ class Caller:
         role: one of ``ROLES``.
         permissions: those of the role; for an API key, those that it was given.
         key: the API key's name; None in a session.
+        csrf: the token that unsafe requests of a session need; empty with an API key.
     """
 
     id: int
@@ -61,6 +62,7 @@ class Caller:
     role: str
     permissions: frozenset[str]
     key: str | None = None
+    csrf: str = field(default="", repr=False)
 
     @property
     def actor(self) -> str:
@@ -119,17 +121,12 @@ def identify_caller(request: Request, session: str | None, key: str | None) -> C
     Raises:
         RequestError: nobody (401), or a session without the token that only our own pages have (403).
     """
-    accounts = get_services(request).accounts
-    if key:
-        caller = accounts.find_caller_by_key(key)
-        if caller is None:
-            raise RequestError("this API key is not known, or has expired", 401, "NotSignedIn")
-        return caller
-    match = accounts.find_session(session) if session else None
-    if match is None:
-        raise RequestError(_SIGN_IN, 401, "NotSignedIn")
-    caller, csrf = match
-    if request.method not in SAFE and not hmac.compare_digest(request.headers.get(CSRF, "").encode(), csrf.encode()):
+    token = key or session
+    caller = get_services(request).accounts.find_caller(token, key=bool(key)) if token else None
+    if caller is None:
+        raise RequestError("this API key is not known, or has expired" if key else _SIGN_IN, 401, "NotSignedIn")
+    csrf = request.headers.get(CSRF, "").encode()
+    if not key and request.method not in SAFE and not hmac.compare_digest(csrf, caller.csrf.encode()):
         raise RequestError("the header X-CSRF-Token is missing or wrong; see GET /v1/session", 403, "WrongToken")
     return caller
 
@@ -140,16 +137,12 @@ def authorize_socket(socket: WebSocket, *permissions: str) -> Caller:
     Raises:
         RequestError: nobody, from another origin, or without a permission.
     """
-    accounts = get_services(socket).accounts
     scheme, _, key = socket.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and key:
-        caller = accounts.find_caller_by_key(key.strip())
-    else:
-        token = socket.cookies.get(COOKIE)
-        if token and urlsplit(socket.headers.get("origin", "")).netloc != socket.headers.get("host"):
-            raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
-        match = accounts.find_session(token) if token else None
-        caller = match[0] if match else None
+    is_key = scheme.lower() == "bearer" and bool(key)
+    token = key.strip() if is_key else socket.cookies.get(COOKIE)
+    if not is_key and token and urlsplit(socket.headers.get("origin", "")).netloc != socket.headers.get("host"):
+        raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
+    caller = get_services(socket).accounts.find_caller(token, key=is_key) if token else None
     if caller is None:
         raise RequestError(_SIGN_IN, 401, "NotSignedIn")
     caller.check_permissions(*permissions)

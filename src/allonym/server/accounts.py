@@ -12,6 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -55,18 +56,15 @@ class Accounts:
         self._unused_hash = self._hasher.hash(secrets.token_hex())
         self._hashing = threading.BoundedSemaphore(_HASHES)
         self._lock = threading.Lock()
-        self._cache: dict[str, tuple[float, tuple[Caller, str] | None]] = {}
+        self._cache: dict[str, tuple[float, Caller]] = {}
         self._changes = 0
         self._known_tokens: dict[str, None] = {}
-
-    def __repr__(self) -> str:
-        return "Accounts()"
 
     # Links: for the first admin, and for whoever is invited
 
     def has_no_users(self) -> bool:
         """Whether there is no user yet."""
-        return bool(self._database.fetch_value(sa.select(sa.func.count()).select_from(db.users)) == 0)
+        return self._database.fetch_row(sa.select(db.users.c.id).limit(1)) is None
 
     def make_account_link(self, role: str, hours: float = LINK_HOURS) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
@@ -203,23 +201,6 @@ class Accounts:
         self._database.write_rows(sa.delete(db.sessions).where(db.sessions.c.digest == hash_token(token)))
         self._clear_cache()
 
-    def find_session(self, token: str) -> tuple[Caller, str] | None:
-        """Return who a session belongs to and its CSRF token; None where there is no such session."""
-        cached = self.get_cached_caller(token, key=False)
-        if cached is not None:
-            return cached
-        moment, changes = get_unix_time(), self._changes
-        query = sa.select(db.sessions, db.users.c.name, db.users.c.role).join(
-            db.users, db.users.c.id == db.sessions.c.user
-        )
-        row = self._database.fetch_row(query.where(db.sessions.c.digest == hash_token(token), db.users.c.active))
-        if row is None or row.expires <= moment or row.seen <= moment - self._idle_seconds:
-            return None
-        self._record_last_use(db.sessions, "seen", row)
-        session = Caller(row.user, row.name, row.role, frozenset(ROLES[row.role])), row.csrf
-        self._cache_token(row.digest, session, changes)
-        return session
-
     # Keys
 
     def make_key(
@@ -252,14 +233,10 @@ class Accounts:
             "created": get_unix_time(),
             "expires": expires,
         }
-        owner = sa.select(db.users.c.id).where(db.users.c.id == caller.id, db.users.c.active)
         with self._database.open_unique_write_transaction(f"you have a key {name!r} already") as connection:
-            if connection.execute(owner.with_for_update()).first() is None:
-                raise RequestError("there is no such user any more", 401, "NotSignedIn")
+            db.check_active_user(connection, caller.id)
             connection.execute(sa.insert(db.keys), [row])
-        return token, wire.KeyOut(
-            name=name, owner=caller.name, permissions=chosen, created=get_unix_time(), expires=expires, used=None
-        )
+        return token, wire.KeyOut.from_values({**row, "owner": caller.name, "permissions": chosen, "used": None})
 
     def list_keys(self, caller: Caller) -> list[wire.KeyOut]:
         """Return the caller's own keys; all keys for an admin."""
@@ -285,33 +262,40 @@ class Accounts:
                 raise RequestError(f"there is no key {name!r}", 404, "NotFound")
         self._clear_cache()
 
-    def find_caller_by_key(self, token: str) -> Caller | None:
-        """Return who calls with an API key; None where there is no such key."""
-        cached = self.get_cached_caller(token, key=True)
-        if cached is not None:
-            return cached[0]
-        moment, changes = get_unix_time(), self._changes
-        query = sa.select(db.keys, db.users.c.name.label("owner"), db.users.c.role).join(
-            db.users, db.users.c.id == db.keys.c.user
-        )
-        row = self._database.fetch_row(query.where(db.keys.c.digest == hash_token(token), db.users.c.active))
-        if row is None or (row.expires is not None and row.expires <= moment):
-            return None
-        self._record_last_use(db.keys, "used", row)
-        allowed = frozenset(row.permissions.split()) & frozenset(ROLES[row.role])
-        caller = Caller(row.user, row.owner, row.role, allowed, row.name)
-        self._cache_token(row.digest, (caller, ""), changes)
-        return caller
-
     # Sessions and keys
 
-    def get_cached_caller(self, token: str, *, key: bool) -> tuple[Caller, str] | None:
-        """Return who a key or session belongs to, and a session's CSRF token, if that was read seconds ago."""
+    def find_caller(self, token: str, *, key: bool) -> Caller | None:
+        """Return who an API key (``key``) or a session belongs to; None where there is no such one."""
+        caller = self.get_cached_caller(token, key=key)
+        if caller is not None:
+            return caller
+        moment, changes = get_unix_time(), self._changes
+        table, used = (db.keys, "used") if key else (db.sessions, "seen")
+        users = (db.users.c.name.label("owner"), db.users.c.role)
+        query = sa.select(table, *users).join(db.users, db.users.c.id == table.c.user)
+        row = self._database.fetch_row(query.where(table.c.digest == hash_token(token), db.users.c.active))
+        if row is None or (row.expires is not None and row.expires <= moment):
+            return None
+        caller = Caller(row.user, row.owner, row.role, frozenset(ROLES[row.role]))
+        if key:
+            allowed = caller.permissions & frozenset(row.permissions.split())
+            caller = replace(caller, permissions=allowed, key=row.name)
+        elif row.seen > moment - self._idle_seconds:
+            caller = replace(caller, csrf=row.csrf)
+        else:
+            return None
+        last = getattr(row, used)
+        if last is None or moment - last >= _NOTE_SECONDS:
+            self._database.write_rows(sa.update(table).where(table.c.digest == row.digest).values({used: moment}))
+        self._cache_token(row.digest, caller, changes)
+        return caller
+
+    def get_cached_caller(self, token: str, *, key: bool) -> Caller | None:
+        """Return who an API key (``key``) or a session belongs to, if that was read seconds ago."""
         with self._lock:
-            until, entry = self._cache.get(hash_token(token), (0.0, None))
-        if entry is not None and (entry[0].key is not None) is not key:
-            return None  # a key in the place of a session, or the other way round
-        return entry if until > time.monotonic() else None
+            until, caller = self._cache.get(hash_token(token), (0.0, None))
+        is_wanted = caller is not None and (caller.key is not None) is key
+        return caller if is_wanted and until > time.monotonic() else None
 
     def is_recent_token(self, token: str) -> bool:
         """Whether the token was a valid key or session when this server last looked it up. It may have ended since."""
@@ -319,7 +303,7 @@ class Accounts:
 
     def is_valid_token(self, token: str) -> bool:
         """Whether the token is a valid key or session now."""
-        return (self.find_caller_by_key(token) if token.startswith(KEY_MARK) else self.find_session(token)) is not None
+        return self.find_caller(token, key=token.startswith(KEY_MARK)) is not None
 
     # The audit log
 
@@ -360,21 +344,15 @@ class Accounts:
         if list(connection.execute(admins).scalars()) == [user]:
             raise RequestError("the last admin must stay one", 409, "LastAdmin")
 
-    def _record_last_use(self, table: sa.Table, column: str, row: Any) -> None:
-        """Store that a session or key is used now, unless that was stored just before."""
-        moment, last = get_unix_time(), getattr(row, column)
-        if last is None or moment - last >= _NOTE_SECONDS:
-            self._database.write_rows(sa.update(table).where(table.c.digest == row.digest).values({column: moment}))
-
-    def _cache_token(self, code: str, entry: tuple[Caller, str], changes: int) -> None:
+    def _cache_token(self, digest: str, caller: Caller, changes: int) -> None:
         with self._lock:
             if changes != self._changes:  # somebody was shut out since it was read
                 return
             for memory in (self._cache, self._known_tokens):
                 if len(memory) >= _CACHE_SIZE:
                     memory.clear()
-            self._cache[code] = (time.monotonic() + _CACHE_SECONDS, entry)
-            self._known_tokens[code] = None
+            self._cache[digest] = (time.monotonic() + _CACHE_SECONDS, caller)
+            self._known_tokens[digest] = None
 
     def _clear_cache(self) -> None:
         with self._lock:

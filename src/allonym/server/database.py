@@ -200,6 +200,17 @@ class Database(Store):
                 self.migrate_step(connection, 0)
 
 
+def check_active_user(connection: sa.Connection, user: int) -> None:
+    """Check that a user was not removed meanwhile, and lock the row.
+
+    Raises:
+        RequestError: the user was (401).
+    """
+    row = sa.select(users.c.id).where(users.c.id == user, users.c.active).with_for_update()
+    if connection.execute(row).first() is None:
+        raise RequestError("there is no such user any more", 401, "NotSignedIn")
+
+
 def get_unix_time() -> int:
     """Return the seconds since 1970."""
     return int(time.time())
@@ -220,9 +231,6 @@ class Sealing:
             secret = stretch_passphrase(secret, _PURPOSE, 2**16)
         self._key = expand_key(_PURPOSE, secret)
         self._cipher = Cipher(self._key)
-
-    def __repr__(self) -> str:
-        return "Sealing()"
 
     def seal(self, text: str, purpose: str = "") -> bytes:
         """Encrypt a text with AES-256-GCM and a random nonce, bound to its purpose."""

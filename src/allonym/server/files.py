@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from allonym.batch import RECORD_ERRORS
-from allonym.document import Document, Interval
+from allonym.document import Document
 from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
@@ -52,7 +52,7 @@ def read_texts(data: bytes, name: str, most: int) -> wire.FileTexts:
     """
     with limit_resources():
         kind, chunks = _parse_chunks(data, name)
-        documents = [piece.document for _, drafts in chunks for piece in drafts]
+        documents = _list_documents(chunks)
     if len(documents) > MOST_DOCUMENTS or sum(len(d.text) for d in documents) > most:
         raise RequestError(
             f"a file has at most {most} characters and {MOST_DOCUMENTS} records here; send a larger one as a job",
@@ -72,12 +72,11 @@ def read_texts(data: bytes, name: str, most: int) -> wire.FileTexts:
 
 
 def _describe_text(id: str, document: Document) -> wire.FileText:
-    turns = [{"start": t.start, "end": t.end, "speaker": _describe_place(t.speaker)} for t in document.turns]
-    return wire.FileText.from_values({"id": id, "text": document.text, "turns": turns or None})
-
-
-def _describe_place(place: Interval | None) -> Place | None:
-    return None if place is None else Place(start=place[0], end=place[1])
+    turns = []
+    for turn in document.turns:
+        speaker = Place(start=turn.speaker[0], end=turn.speaker[1]) if turn.speaker else None
+        turns.append(wire.FileTurn(start=turn.start, end=turn.end, speaker=speaker))
+    return wire.FileText(id=id, text=document.text, turns=turns or None)
 
 
 def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
@@ -96,12 +95,12 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         if get_format_name(name) == "pdf":
             raise RefusedContent("a PDF is read, not written; save its text as TXT")
         _, chunks = _parse_chunks(data, name)
-        ids = _list_ids([piece.document for _, drafts in chunks for piece in drafts])
+        ids = _list_ids(_list_documents(chunks))
         missing = sum(id not in plans for id in ids)
         if missing or len(plans) > len(ids):
             raise PlanMismatch(f"the file has {len(ids)} documents, and {len(ids) - missing} of {len(plans)} plans fit")
         remaining = iter(ids)
-        return b"".join(_apply_plans_to_chunk(parsed, remaining, plans) for parsed, _ in chunks)
+        return b"".join(_apply_plans_to_chunk(parsed, remaining, plans) for parsed in chunks)
 
 
 def get_format_name(name: str) -> str:
@@ -118,24 +117,22 @@ def get_format_name(name: str) -> str:
     return kind.name
 
 
-def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[Draft]]]]:
-    """The file's format, and its chunks with the drafts in each."""
+def _parse_chunks(data: bytes, name: str) -> tuple[str, list[Parsed]]:
+    """Return the name of the file's format, and its chunks."""
     kind, _ = format_of(f"file.{get_format_name(name)}")
     job = Job(Policy.load("default"))
-    parsed_chunks: list[tuple[Parsed, list[Draft]]] = []
+    parsed_chunks: list[Parsed] = []
     line = 0
     try:
         if kind.name == "pdf":
             _check_page_count(data)
         single = [Chunk(data, end=len(data))]
-        chunks = single if kind.chunks is None else kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0)
-        for chunk in chunks:
+        for chunk in kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0) if kind.chunks else single:
             parsed = kind.parse(chunk, job)
             for piece in parsed.pieces:
                 if isinstance(piece, Failure):
                     raise DataError(f"{kind.unit} {line + piece.line}: {piece.reason}")
-            drafts = [piece for piece in parsed.pieces if isinstance(piece, Draft) and piece.counted]
-            parsed_chunks.append((parsed, drafts))
+            parsed_chunks.append(parsed)
             line += parsed.lines
     except (DataError, MissingExtra, RequestError):
         raise
@@ -154,6 +151,11 @@ def _check_page_count(data: bytes) -> None:
             )
 
 
+def _list_documents(chunks: list[Parsed]) -> list[Document]:
+    pieces = (piece for parsed in chunks for piece in parsed.pieces)
+    return [piece.document for piece in pieces if isinstance(piece, Draft) and piece.counted]
+
+
 def _list_ids(documents: list[Document]) -> list[str]:
     """The documents' own ids where all have one and no two the same; else their numbers, from 1."""
     ids = [document.id for document in documents]
@@ -163,16 +165,14 @@ def _list_ids(documents: list[Document]) -> list[str]:
 def _apply_plans_to_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
     written: list[bytes | None] = []
     for piece in parsed.pieces:
-        if isinstance(piece, Draft):
-            document = piece.document
-            if piece.counted:
-                plan = plans[next(ids)]
-                written.append(render_draft(piece, apply_parts(document, plan), plan.covered_intervals))
-            else:
-                written.append(piece.render(document.part_texts()))
-        elif isinstance(piece, bytes):
+        if isinstance(piece, bytes):
             written.append(piece)
-    return parsed.join(written) if parsed.join else b"".join(piece for piece in written if piece is not None)
+        elif isinstance(piece, Draft) and piece.counted:
+            plan = plans[next(ids)]
+            written.append(render_draft(piece, apply_parts(piece.document, plan), plan.covered_intervals))
+        elif isinstance(piece, Draft):
+            written.append(piece.render(piece.document.part_texts()))
+    return parsed.join_pieces(written)
 
 
 @contextmanager

@@ -10,16 +10,16 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from hashlib import blake2b
 from ipaddress import IPv6Address
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from allonym.errors import RequestError
 from allonym.server.access import COOKIE, SAFE
@@ -27,12 +27,6 @@ from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
 from allonym.server.problems import CHALLENGE, describe_error
 from allonym.server.settings import MB, Settings
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("allonym.access")
 
@@ -75,7 +69,7 @@ class Guard:
         accounts: know keys and sessions.
     """
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
         self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
         names = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
         secure = {"strict-transport-security": "max-age=31536000"} if settings.secure else {}
@@ -89,21 +83,21 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await self._handle_socket(scope, receive, send)
-        else:
-            await self._handle_request(scope, receive, send)
+            return
+        start, state = time.perf_counter(), {"status": 0, "bytes": 0}
+        handle = self._handle_socket if scope["type"] == "websocket" else self._handle_request
+        try:
+            await handle(scope, receive, send, state)
+        finally:
+            self._log_request(scope, state, time.perf_counter() - start)
 
-    async def _handle_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = time.perf_counter()
-        state = {"status": 0, "bytes": 0}
-
+    async def _handle_socket(self, scope: Scope, receive: Receive, send: Send, state: dict[str, int]) -> None:
         async def send_message(message: Message) -> None:
             if message["type"] == "websocket.accept":
                 state["status"] = 101
             elif message["type"] == "websocket.http.response.start":
                 state["status"] = message["status"]
-                if message["status"] == 401 and _get_credential(dict(scope["headers"])):
+                if message["status"] == 401 and _get_credential(scope):
                     self._tries.acquire_token(_get_address(scope))
             elif message["type"] == "websocket.close" and not state["status"]:
                 state["status"] = 403  # as the server says it
@@ -121,12 +115,8 @@ class Guard:
             describe_error(error)
             with suppress(RuntimeError):  # it may be closed already
                 await send_message({"type": "websocket.close", "code": 1011})
-        finally:
-            self._log_request(scope, state, time.perf_counter() - start)
 
-    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start = time.perf_counter()
-        state = {"status": 0, "bytes": 0}
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send, state: dict[str, int]) -> None:
         refused: list[RequestError] = []
         address = _get_address(scope)
         is_counted = False
@@ -160,32 +150,31 @@ class Guard:
                 raise RequestError("this took longer than the server allows", 503, "TookTooLong") from None
         except asyncio.CancelledError:
             if state["status"] == 0:
-                await send_error(RequestError("the server ends; try again", 503, "Ending"), send_message)
+                ending = RequestError("the server ends; try again", 503, "Ending")
+                await _send_error(ending, scope, receive, send_message)
             raise
         except Exception as error:  # its message may quote the request, so only its type is shown
             if state["status"] == 0:
-                await send_error(refused[0] if refused else error, send_message)
+                await _send_error(refused[0] if refused else error, scope, receive, send_message)
             else:
                 describe_error(error)
         finally:
             wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
                 self._tries.return_token(address)
-            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_credential(dict(scope["headers"]))):
+            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_credential(scope)):
                 self._tries.acquire_token(address)
-            self._log_request(scope, state, time.perf_counter() - start)
 
     def _check_request(self, scope: Scope) -> None:
         head = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if head + len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > HEAD_BYTES:
             raise RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
-        headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1").lower()
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
         if _parse_host(host) not in self._hosts:
             raise RequestError("this server is not called by that host name; see the setting hosts", 421, "WrongHost")
-        if b"transfer-encoding" in headers and b"content-length" in headers:  # two readers could end it in two places
+        if "transfer-encoding" in headers and "content-length" in headers:  # two readers could end it in two places
             raise RequestError("a body has a length or comes in chunks, not both", 400, "InvalidRequest")
-        origin = headers.get(b"origin", b"").decode("latin-1").lower()
         unsafe = scope.get("method", "GET") not in SAFE
         try:
             ours = urlsplit(origin).netloc in (host, *self._origins)
@@ -193,30 +182,28 @@ class Guard:
             unsafe, ours = True, False
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
-        address, token = _get_address(scope), _get_credential(headers)
+        address, token = _get_address(scope), _get_credential(scope)
         is_known = token is not None and self._accounts.is_recent_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.acquire_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        doubtful = _is_access_attempt(scope) or (token is not None and not is_known)
-        if doubtful and not self._tries.acquire_token(
-            address, take=_is_sign_in(scope)
-        ):  # so that none escapes the count
+        doubtful, take = _is_access_attempt(scope) or (token is not None and not is_known), _is_sign_in(scope)
+        if doubtful and not self._tries.acquire_token(address, take=take):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
     def _limit_body(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
         most = int((self._settings.max_upload_mb if upload else self._settings.max_body_mb) * MB)
-        headers = dict(scope["headers"])
-        if headers.get(b"content-encoding", b"identity").lower() not in (b"", b"identity"):
+        headers = Headers(scope=scope)
+        if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             raise RequestError("send the body as it is: compressed bodies are not read", 415, "NotSupported")
-        length = headers.get(b"content-length", b"0")
+        length = headers.get("content-length", "0")
         too_large = RequestError(f"a body has at most {most / MB:g} MB here", 413, "TooLarge")
         stranger = RequestError("a body of this size needs a session or an API key", 401, "NotSignedIn")
-        if not length.isdigit():
+        if not (length.isascii() and length.isdigit()):
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
         if len(length) > 15 or int(length) > most:
             raise too_large
-        token = _get_credential(headers)
+        token = _get_credential(scope)
         size, start, is_complete, is_known = 0, time.monotonic(), False, self._settings.presidio_open
 
         async def receive_limited() -> Message:
@@ -256,19 +243,13 @@ class Guard:
             log.info("%s", line)
 
 
-async def send_error(error: Exception, send: Send) -> None:
+async def _send_error(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with an error in the one shape."""
     status, body = describe_error(error)
-    content = json.dumps(body).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", CHALLENGE.encode()))
+    headers = {401: {"www-authenticate": CHALLENGE}, 429: {"retry-after": "1"}}.get(status, {})
     if status in (400, 401, 408, 413, 431):
-        headers.append((b"connection", b"close"))
-    if status == 429:
-        headers.append((b"retry-after", b"1"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
+        headers["connection"] = "close"
+    await Response(json.dumps(body), status, headers, "application/json")(scope, receive, send)
 
 
 class Rate:
@@ -321,12 +302,11 @@ def _is_access_attempt(scope: Scope) -> bool:
     return _is_sign_in(scope) or scope["path"].startswith("/v1/study/")
 
 
-def _get_credential(headers: dict[bytes, bytes]) -> str | None:
+def _get_credential(scope: Scope) -> str | None:
     """Return the key or session token of a request."""
-    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    if scheme.lower() == "bearer" and key.strip():
-        return key.strip()
-    return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+    connection = HTTPConnection(scope)
+    scheme, _, key = connection.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" and key.strip() else connection.cookies.get(COOKIE)
 
 
 def _parse_host(header: str) -> str:

@@ -68,11 +68,11 @@ class Services:
     def start(self) -> None:
         """Start the processes and jobs that run beside the requests."""
         self.kernel.start()
-        self.jobs.start()
+        self.jobs.runner.start()
 
     def close(self) -> None:
         """Stop them, and close the vault and the database."""
-        self.jobs.stop()
+        self.jobs.runner.stop()
         self.kernel.close()
         self.vault.close()
         self.database.close()

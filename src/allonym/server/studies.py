@@ -36,9 +36,6 @@ class Studies:
     def __init__(self, database: Database, sealing: Sealing) -> None:
         self._database, self._sealing = database, sealing
 
-    def __repr__(self) -> str:
-        return "Studies()"
-
     def make_study(self, body: wire.NewStudy, owner: str) -> wire.StudyOut:
         """Deal texts to pages, one for each person, as :func:`allonym.evaluate.sheets.make_judging_sheets` does.
 
@@ -67,18 +64,18 @@ class Studies:
             "texts": {token: entry.text for token, entry in dealt.entries.items()},
             **body.model_dump(include={"guesses", "consent", "aliases"}),
         }
-        row: dict[str, Any] = {
-            "name": body.name,
-            "sealed": self._sealing.seal_json(content, f"study {body.name}"),
-            "texts": len(body.texts),
-            "pages": len(dealt.pages),
-            "owner": owner,
-            "created": get_unix_time(),
-        }
+        insert = sa.insert(db.studies).values(
+            name=body.name,
+            sealed=self._sealing.seal_json(content, f"study {body.name}"),
+            texts=len(body.texts),
+            pages=len(dealt.pages),
+            owner=owner,
+            created=get_unix_time(),
+        )
         with self._database.open_unique_write_transaction(f"there is a study {body.name!r} already") as connection:
-            number = connection.execute(sa.insert(db.studies).values(**row)).inserted_primary_key
-        del row["sealed"]
-        return wire.StudyOut(id=int(number[0]) if number else 0, invited=0, begun=0, finished=0, **row)
+            connection.execute(insert)
+            number = connection.execute(sa.select(db.studies.c.number).where(db.studies.c.name == body.name)).scalar()
+        return self.list_studies(number)[0]
 
     def list_studies(self, number: int | None = None) -> list[wire.StudyOut]:
         """Return all studies, the newest first, or only the one with this number.
@@ -124,28 +121,17 @@ class Studies:
             pages = connection.execute(query.with_for_update()).scalar()
             if pages is None:
                 raise _make_not_found_error(number)
-            unopened = (
-                invitations.study == number,
-                invitations.opened.is_(None),
-                invitations.expires <= get_unix_time(),
-            )
-            connection.execute(sa.delete(db.invitations).where(*unopened))
-            dealt = set(connection.execute(sa.select(invitations.page).where(invitations.study == number)).scalars())
+            here = invitations.study == number
+            unopened = (invitations.opened.is_(None), invitations.expires <= get_unix_time())
+            connection.execute(sa.delete(db.invitations).where(here, *unopened))
+            dealt = set(connection.execute(sa.select(invitations.page).where(here)).scalars())
             free = [page for page in range(1, int(pages) + 1) if page not in dealt][:count]
             if len(free) < count:
                 message = f"this study needs {pages} people, and {len(dealt)} are invited; {count} more cannot be"
                 raise RequestError(message, 409, "Full")
             links = [(secrets.token_urlsafe(32), page, expires) for page in free]
-            rows = [
-                {
-                    "digest": hash_token(token),
-                    "study": number,
-                    "page": page,
-                    "expires": expires,
-                    "created": get_unix_time(),
-                }
-                for token, page, _ in links
-            ]
+            row = {"study": number, "expires": expires, "created": get_unix_time()}
+            rows = [{"digest": hash_token(token), "page": page, **row} for token, page, _ in links]
             connection.execute(sa.insert(db.invitations), rows)
         return links
 
@@ -171,16 +157,13 @@ class Studies:
             rows = connection.execute(query.order_by(db.invitations.c.page)).all()
             counts = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == number)
             answered = {page: int(count) for page, count in connection.execute(counts.group_by(db.answers.c.page))}
-        return [
-            wire.Invited(
-                page=row.page,
-                state=_get_invitation_state(row),
-                answered=answered.get(row.page, 0),
-                of=sizes[row.page - 1],
-                expires=row.expires,
+        invited = []
+        for row in rows:
+            progress = {"answered": answered.get(row.page, 0), "of": sizes[row.page - 1]}
+            invited.append(
+                wire.Invited(page=row.page, state=_get_invitation_state(row), expires=row.expires, **progress)
             )
-            for row in rows
-        ]
+        return invited
 
     # The invited person
 
@@ -278,7 +261,11 @@ class Studies:
         for right, word in ((True, "right"), (False, "wrong")):
             values = confidences[right]
             results[f"confidence_{word}"] = (average(values) if values else none(f"no guess was {word}")).to_dict()
-        return _describe_results(results)
+        table, terms = results["results"], results["terms"]
+        results |= {"ranks": table["ranks"], "rows": table["rows"], "overall": wire.StudyRate.from_values(table["all"])}
+        results |= {key: [wire.StudyRate.from_values(row) for row in table[key]] for key in ("groups", "subjects")}
+        results |= {"revealed": terms["revealed_all"], "kept": terms["kept_all"]}
+        return wire.StudyResults.from_values(results)
 
     def _get_study_content(self, connection: sa.Connection, number: int) -> dict[str, Any]:
         """Return the name of a study and what is sealed of it."""
@@ -315,20 +302,6 @@ def _get_invitation_state(row: Any) -> Literal["invited", "begun", "finished", "
     if row.expires <= get_unix_time():
         return "expired"
     return "begun" if row.opened else "invited"
-
-
-def _describe_results(results: dict[str, Any]) -> wire.StudyResults:
-    table, terms = results["results"], results["terms"]
-    tables = {
-        "overall": wire.StudyRate.from_values(table["all"]),
-        "groups": [wire.StudyRate.from_values(row) for row in table["groups"]],
-        "subjects": [wire.StudyRate.from_values(row) for row in table["subjects"]],
-        "ranks": table["ranks"],
-        "rows": table["rows"],
-        "revealed": terms["revealed_all"],
-        "kept": terms["kept_all"],
-    }
-    return wire.StudyResults.from_values({**results, **tables})
 
 
 def _make_not_found_error(number: int) -> RequestError:

@@ -64,6 +64,9 @@ class Jobs:
         policies: that jobs choose from.
         vault: open.
         metrics: count jobs.
+
+    Attributes:
+        runner: runs the jobs, those first that an earlier server left.
     """
 
     def __init__(
@@ -78,27 +81,9 @@ class Jobs:
         folder = settings.data.absolute() / "jobs"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-        self._policies, self._keep = policies, settings.keep_results_hours * 3600
+        self._policies = policies
         self._queue = JobQueue(database, sealing, _get_or_make_folder_name(folder))
-        self._runner = Runner(
-            folder,
-            self._queue,
-            vault,
-            workers=settings.job_workers,
-            keep=self._keep,
-            report_counts=metrics.set_job_counts,
-        )
-
-    def __repr__(self) -> str:
-        return "Jobs()"
-
-    def start(self) -> None:
-        """Start to run jobs, those first that an earlier server left."""
-        self._runner.start()
-
-    def stop(self) -> None:
-        """Stop all processes where they can go on; their jobs continue at the next start."""
-        self._runner.stop()
+        self.runner = Runner(folder, self._queue, settings, vault, metrics)
 
     # Making
 
@@ -115,7 +100,7 @@ class Jobs:
 
     def _create_folder(self, locks: ExitStack) -> Folder:
         while True:
-            folder = self._runner.get_folder(secrets.token_hex(12))
+            folder = self.runner.get_folder(secrets.token_hex(12))
             # until it is locked, the runner may take it for an upload that broke off, and remove it
             with suppress(InUse, FileNotFoundError):
                 folder.create()
@@ -160,7 +145,7 @@ class Jobs:
         )
         id = folder.path.name
         self._queue.add_job(id, caller.id, caller.name, spec)
-        self._runner.wake()
+        self.runner.wake()
         return self.get_job(caller, id)
 
     # Showing
@@ -194,7 +179,7 @@ class Jobs:
 
     def _list_results(self, row: JobRow) -> Iterator[tuple[Path, dict[str, Any]]]:
         for result in row.ending.get("results", ()):
-            path = self._runner.get_folder(row.id).path / result["path"]
+            path = self.runner.get_folder(row.id).path / result["path"]
             if path.is_file():
                 yield path, result
 
@@ -222,13 +207,13 @@ class Jobs:
     def remove_user_jobs(self, user: int) -> None:
         """Remove all jobs of a removed user."""
         self._queue.request_user_jobs_removal(user)
-        self._runner.wake()
+        self.runner.wake()
 
     def _set_wish(self, caller: Caller, id: str, wish: str) -> None:
         row = self._get_row(caller, id)
         if not self._queue.set_wish(row.id, wish) and wish == CANCEL:
             raise RequestError(f"this job is {row.state} already", 409, "Ended")
-        self._runner.wake()
+        self.runner.wake()
 
     # Releases of a swap
 
@@ -241,7 +226,7 @@ class Jobs:
         return self._read_releases(self._get_finished_swap(caller, id))
 
     def _read_releases(self, row: JobRow) -> wire.Releases:
-        stored = State(self._runner.get_folder(row.id).state).load_value(swapping.RELEASES)
+        stored = State(self.runner.get_folder(row.id).state).load_value(swapping.RELEASES)
         if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
         chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
@@ -264,7 +249,7 @@ class Jobs:
     def _request_texts(self, caller: Caller, id: str, release: int, again: bool) -> Path:
         """Return the path of the documents of a release, after requesting them where they are missing."""
         row = self._get_finished_swap(caller, id, release)
-        path = swapping.get_release_documents_path(self._runner.get_folder(row.id).made, release)
+        path = swapping.get_release_documents_path(self.runner.get_folder(row.id).made, release)
         if not path.exists():
             is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release]
             failure = row.ending.get("error") if is_last else None
@@ -288,7 +273,7 @@ class Jobs:
             return
         if not self._queue.request_release(row.id, what, release):
             raise RequestError("there is no such job", 404, "NotFound")
-        self._runner.wake()
+        self.runner.wake()
 
     def _get_finished_swap(self, caller: Caller, id: str, release: int | None = None) -> JobRow:
         """Return a swap that is done, and that has this release."""
@@ -308,7 +293,7 @@ class Jobs:
         return row
 
     def _describe_job(self, row: JobRow) -> wire.Job:
-        progress = self._runner.get_folder(row.id).read_progress() if row.state in OPEN else {}
+        progress = self.runner.get_folder(row.id).read_progress() if row.state in OPEN else {}
         if row.state == DONE:
             progress = {"done": 1, "of": 1, "stage": "done"}
         results = [
@@ -321,7 +306,7 @@ class Jobs:
             name=row.spec.name,
             progress=wire.Progress.from_values(progress),
             options=dict(row.spec.shown),
-            expires=None if row.ended is None else row.ended + int(self._keep),
+            expires=None if row.ended is None else row.ended + self.runner.keep_seconds,
             error=row.ending.get("error"),
             results=results,
             summary=row.ending.get("summary", {}),

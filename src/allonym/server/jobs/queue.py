@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.errors import DatabaseError, RequestError
-from allonym.server.database import Database, Sealing, get_unix_time, jobs, users
+from allonym.errors import DatabaseError
+from allonym.server.database import Database, Sealing, check_active_user, get_unix_time, jobs
 from allonym.server.jobs.task import Spec
 
 log = logging.getLogger("allonym.server")
@@ -88,10 +88,8 @@ class JobQueue:
             "wanted": "{}",
             "spec": self._sealing.seal_json(asdict(spec), f"job {id}"),
         }
-        owners = sa.select(users.c.id).where(users.c.id == user, users.c.active)
         with self._database.open_write_transaction() as connection:
-            if connection.execute(owners.with_for_update()).first() is None:  # removed during the upload
-                raise RequestError("there is no such user any more", 401, "NotSignedIn")
+            check_active_user(connection, user)  # who may have been removed during the upload
             connection.execute(sa.insert(jobs), [row])
 
     def find_job(self, id: str) -> JobRow | None:

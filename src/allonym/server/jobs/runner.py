@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ from allonym.errors import AllonymError
 from allonym.server.database import get_unix_time
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
 from allonym.server.jobs.task import Folder, InUse, Task, make_ending, open_locked_file
+from allonym.server.metrics import Metrics
+from allonym.server.settings import Settings
 from allonym.vault import Vault
 
 log = logging.getLogger("allonym.server")
@@ -44,24 +45,17 @@ class Runner:
     Args:
         folder: where the jobs' folders lie.
         queue: their rows.
+        settings: number of jobs at the same time, how long their results are kept.
         vault: open; each process gets it through its pipe.
-        workers: jobs at the same time.
-        keep: seconds for which the files of an ended job stay.
-        report_counts: called with the number of jobs in each state.
+        metrics: count jobs.
+
+    Attributes:
+        keep_seconds: for which the files of an ended job stay.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        queue: JobQueue,
-        vault: Vault,
-        *,
-        workers: int,
-        keep: float,
-        report_counts: Callable[[dict[str, int]], None],
-    ) -> None:
-        self._folder, self._queue, self._vault = folder, queue, vault
-        self._workers, self._keep, self._report_counts = workers, keep, report_counts
+    def __init__(self, folder: Path, queue: JobQueue, settings: Settings, vault: Vault, metrics: Metrics) -> None:
+        self._folder, self._queue, self._vault, self._metrics = folder, queue, vault, metrics
+        self._workers, self.keep_seconds = settings.job_workers, int(settings.keep_results_hours * 3600)
         self._processes: dict[str, tuple[JobRow, subprocess.Popen[bytes]]] = {}
         self._not_before: dict[str, float] = {}
         self._wake = threading.Event()
@@ -124,7 +118,7 @@ class Runner:
         if time.monotonic() - self._cleaned > _CLEAN_SECONDS:
             self._cleaned = time.monotonic()
             self._remove_expired_jobs()
-        self._report_counts(self._queue.count_jobs_by_state())
+        self._metrics.set_job_counts(self._queue.count_jobs_by_state())
 
     def _recover_jobs(self) -> None:
         """Queue the jobs again that another server had started, unless they are done."""
@@ -240,7 +234,7 @@ class Runner:
 
     def _remove_expired_jobs(self) -> None:
         """Remove jobs whose time is over, and folders of uploads that broke off."""
-        for id in self._queue.list_job_ids(ended_before=get_unix_time() - int(self._keep)):
+        for id in self._queue.list_job_ids(ended_before=get_unix_time() - self.keep_seconds):
             self._remove_job(id)
         folders = [Folder(path) for path in self._folder.iterdir() if path.is_dir()]
         ids = self._queue.list_job_ids()

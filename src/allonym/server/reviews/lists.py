@@ -6,9 +6,8 @@ holds. Terms are sealed; each process keeps them in memory until they change.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -47,23 +46,16 @@ class TermLists:
 
     def __init__(self, database: Database, sealing: Sealing) -> None:
         self._database, self._sealing = database, sealing
-        self._lock = threading.Lock()
         self._cache: tuple[Version, dict[str | None, tuple[Lists, Lists]]] | None = None
-
-    def __repr__(self) -> str:
-        return "TermLists()"
 
     def group_terms(self, project: str | None = None) -> tuple[Lists, Lists]:
         """Return terms to find by label, and exclusions by label or ``*``: those for all projects and this one's."""
         with self._database.open_read_transaction() as connection:
             count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(db.terms.c.number))).one()
             version = (int(count), int(last or 0))
-            with self._lock:
-                cache = self._cache
+            cache = self._cache
             if cache is None or cache[0] != version:
-                cache = (version, _group_by_project(self._read_terms(connection)))
-                with self._lock:
-                    self._cache = cache
+                self._cache = cache = (version, _group_by_project(self._read_terms(connection)))
         return cache[1].get(project) or cache[1].get(None) or ({}, {})
 
     def list_terms(self, project: str | None = None) -> list[TermOut]:
@@ -97,7 +89,8 @@ class TermLists:
         number = ALL_PROJECTS if project is None else get_project_number(connection, project)
         same_project = db.terms.c.project == number
         digest = self._sealing.digest(_PURPOSE, term.casefold())
-        row = connection.execute(sa.select(db.terms).where(same_project, db.terms.c.digest == digest)).first()
+        query = sa.select(db.terms).where(same_project, db.terms.c.digest == digest)
+        row = connection.execute(query).first()
         if row is not None:
             stored = self._unseal_term(row, project)
             if (stored.kind, stored.label, stored.term) == (kind, label, term):
@@ -105,24 +98,30 @@ class TermLists:
             connection.execute(sa.delete(db.terms).where(db.terms.c.number == row.number))
         elif (connection.execute(sa.select(sa.func.count()).where(same_project)).scalar() or 0) >= MOST:
             raise RequestError(f"a list has at most {MOST} terms", 409, "Full")
-        values = {"kind": kind, "owner": owner, "created": get_unix_time()}
         sealed = self._sealing.seal_json([label, term], _PURPOSE)
-        insert = sa.insert(db.terms).values(project=number, digest=digest, sealed=sealed, **values)
-        key = connection.execute(insert).inserted_primary_key
-        return _make_term(int(key[0]) if key else 0, kind, label, term, project, owner, values["created"])
+        values = {"project": number, "kind": kind, "digest": digest, "sealed": sealed, "owner": owner}
+        connection.execute(sa.insert(db.terms).values(**values, created=get_unix_time()))
+        return self._unseal_term(connection.execute(query).one(), project)
 
-    def remove_term(self, number: int) -> TermOut:
-        """Remove a term and return it.
+    def get_term(self, number: int) -> TermOut:
+        """Return a term.
 
         Raises:
             RequestError: there is none of this number (404).
         """
-        with self._database.open_write_transaction() as connection:
-            term = next((t for t in self._read_terms(connection) if t.id == number), None)
-            if term is None:
-                raise RequestError(f"there is no term {number}", 404, "NotFound")
-            connection.execute(sa.delete(db.terms).where(db.terms.c.number == number))
+        term = next((t for t in self.list_terms() if t.id == number), None)
+        if term is None:
+            raise RequestError(f"there is no term {number}", 404, "NotFound")
         return term
+
+    def remove_term(self, number: int) -> None:
+        """Remove a term.
+
+        Raises:
+            RequestError: there is none of this number (404).
+        """
+        self.get_term(number)
+        self._database.write_rows(sa.delete(db.terms).where(db.terms.c.number == number))
 
     def _read_terms(self, connection: sa.Connection) -> list[TermOut]:
         query = sa.select(db.terms, db.projects.c.name.label("name")).outerjoin(
@@ -132,11 +131,8 @@ class TermLists:
 
     def _unseal_term(self, row: Any, project: str | None) -> TermOut:
         label, term = self._sealing.unseal_json(row.sealed, _PURPOSE)
-        return _make_term(row.number, row.kind, label, term, project, row.owner, row.created)
-
-
-def _make_term(number: int, kind: Any, label: str, term: str, project: str | None, owner: str, created: Any) -> TermOut:
-    return TermOut(id=number, kind=kind, label=label, term=term, project=project, by=owner, created=created)
+        values = {"id": row.number, "label": label, "term": term, "project": project, "by": row.owner}
+        return TermOut(**values, kind=row.kind, created=row.created)
 
 
 def _normalise_term(kind: str, label: str, term: str) -> str:
@@ -186,17 +182,15 @@ def get_project_number(connection: sa.Connection, project: str) -> int:
 
 def _group_by_project(terms: Sequence[TermOut]) -> dict[str | None, tuple[Lists, Lists]]:
     """Return the two lists of each project, and of None for all projects. A project's own terms win over those."""
-    general = [term for term in terms if term.project is None]
+    general = {term.term.casefold(): term for term in terms if term.project is None}
     lists: dict[str | None, tuple[Lists, Lists]] = {}
-    for project in (None, *dict.fromkeys(term.project for term in terms if term.project is not None)):
-        specific = [term for term in terms if project is not None and term.project == project]
-        overridden = {term.term.casefold() for term in specific}
-        chosen = [*specific, *(term for term in general if term.term.casefold() not in overridden)]
-        lists[project] = (_group_by_label(chosen, DICTIONARY), _group_by_label(chosen, EXCLUSION))
+    for project in {None, *(term.project for term in terms)}:
+        chosen = general | {term.term.casefold(): term for term in terms if term.project == project}
+        lists[project] = (_group_by_label(chosen.values(), DICTIONARY), _group_by_label(chosen.values(), EXCLUSION))
     return lists
 
 
-def _group_by_label(terms: Sequence[TermOut], kind: str) -> Lists:
+def _group_by_label(terms: Iterable[TermOut], kind: str) -> Lists:
     groups = defaultdict[str, list[str]](list)
     for term in terms:
         if term.kind == kind:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -84,9 +84,6 @@ class ReviewQueue:
     def __init__(self, database: Database, sealing: Sealing, lists: TermLists) -> None:
         self._database, self._sealing, self.lists = database, sealing, lists
 
-    def __repr__(self) -> str:
-        return "ReviewQueue()"
-
     # Projects
 
     def make_project(self, name: str, policy: Any, owner: str) -> ProjectOut:
@@ -97,10 +94,10 @@ class ReviewQueue:
         """
         if not is_valid_name(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
-        sealed, created = self._sealing.seal_json(policy, f"project {name}"), get_unix_time()
+        row = {"name": name, "sealed": self._sealing.seal_json(policy, f"project {name}"), "owner": owner}
         with self._database.open_unique_write_transaction(f"there is a project {name!r} already") as connection:
-            connection.execute(sa.insert(db.projects).values(name=name, sealed=sealed, owner=owner, created=created))
-        return _make_project(name, policy, owner, created, {})
+            connection.execute(sa.insert(db.projects).values(**row, created=get_unix_time()))
+        return self.list_projects(name)[0]
 
     def list_projects(self, name: str | None = None) -> list[ProjectOut]:
         """Return all projects by name, or only the one with this name.
@@ -114,15 +111,15 @@ class ReviewQueue:
                 query = query.where(db.projects.c.number == get_project_number(connection, name))
             rows = connection.execute(query).all()
             columns = (db.documents.c.project, db.documents.c.state)
-            states = defaultdict[int, dict[str, int]](dict)
-            for project, state, count in connection.execute(sa.select(*columns, sa.func.count()).group_by(*columns)):
-                states[project][state] = count
-        return [
-            _make_project(
-                r.name, self._sealing.unseal_json(r.sealed, f"project {r.name}"), r.owner, r.created, states[r.number]
-            )
-            for r in rows
-        ]
+            counted = connection.execute(sa.select(*columns, sa.func.count()).group_by(*columns)).all()
+        counts = {(project, state): count for project, state, count in counted}
+        projects = []
+        for row in rows:
+            policy = self._sealing.unseal_json(row.sealed, f"project {row.name}")
+            states: dict[Any, int] = {state: counts.get((row.number, state), 0) for state in STATES}
+            values = {"policy": policy, "documents": sum(states.values()), "states": states}
+            projects.append(ProjectOut(name=row.name, owner=row.owner, created=row.created, **values))
+        return projects
 
     def remove_project(self, name: str) -> int:
         """Remove a project with its documents, readings and terms, and return how many documents it had.
@@ -152,7 +149,7 @@ class ReviewQueue:
             number = get_project_number(connection, project)
             for index, (id, text) in enumerate(zip(ids, texts, strict=True)):
                 row = self._find_document_row(connection, number, project, id)
-                if row is not None and self._unseal_head(row)["digest"] != digest(text):
+                if row is not None and self._sealing.unseal_json(row.head, "head")["digest"] != digest(text):
                     raise RequestError(f"documents[{index}]: its id is another document's", 409, "Taken")
                 stored.append(row is not None)
         return stored
@@ -227,15 +224,6 @@ class ReviewQueue:
                 seats[seat.document].append(seat)
         return [self._make_document_line(row, seats[row.number], user) for row in rows], int(total or 0)
 
-    def get_item(self, project: str, id: str) -> Item:
-        """Return a document with its texts.
-
-        Raises:
-            RequestError: there is no such project or document (404).
-        """
-        with self._database.open_read_transaction() as connection:
-            return self._unseal_item(self._get_document_row(connection, project, id))
-
     def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
         """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
         with self._database.open_read_transaction() as connection:
@@ -256,26 +244,21 @@ class ReviewQueue:
 
     # Readings
 
-    def get_reading(self, project: str, id: str, caller: Caller) -> Seat:
-        """Return the caller's own reading of a document; version 0 where there is none yet."""
-        with self._database.open_read_transaction() as connection:
-            seats = self._read_seats(connection, self._get_document_row(connection, project, id).number)
-        seat = _find_seat(seats, caller.id)
-        return Seat(0, caller.id, caller.name, 0, False, Reading()) if seat is None else seats[seat]
+    def get_item_and_seats(self, project: str, id: str, caller: Caller) -> tuple[Item, Seat, dict[int, Seat]]:
+        """Return a document, the caller's own reading of it (version 0: none yet), and all readings by seat.
 
-    def get_item_and_seats(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
-        """Return a document with the readings of both reviewers, and the verdict where there is one.
+        Until both reviewers are done they stay blind to each other, and there are none by seat.
 
         Raises:
-            RequestError: not both are done, so they stay blind to each other (409).
+            RequestError: there is no such project or document (404).
         """
         with self._database.open_read_transaction() as connection:
             row = self._get_document_row(connection, project, id)
             seats = self._read_seats(connection, row.number)
             item = self._unseal_item(row)
-        if not _are_both_readings_done(seats):
-            raise RequestError("both reviewers must be done first: until then neither is shown", 409, "NotYet")
-        return item, seats
+        number = _find_seat(seats, caller.id)
+        own = Seat(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
+        return item, own, seats if _are_both_readings_done(seats) else {}
 
     def save_reading(
         self,
@@ -287,8 +270,8 @@ class ReviewQueue:
         read: Callable[[Item], tuple[Reading, Iterable[ListedTerm]]],
         *,
         verdict: bool = False,
-    ) -> tuple[Seat, str]:
-        """Store a reading, and return it with the document's state.
+    ) -> tuple[Seat, Item]:
+        """Store a reading, and return it with the document in its new state.
 
         Args:
             project, id: of the document.
@@ -310,7 +293,7 @@ class ReviewQueue:
             reading, terms = read(item)
             stored = before.version if before else 0
             if before and stored == version + 1 and (before.reading, before.done) == (reading, done):
-                return before, row.state  # the answer to the first try got lost
+                return before, item  # the answer to the first try got lost
             _check_may_save(row.state, seats, verdict)
             if stored != version:
                 raise RequestError(
@@ -318,22 +301,17 @@ class ReviewQueue:
                     409,
                     "Stale",
                 )
-            values = {
-                "user": caller.id,
-                "reader": caller.name,
-                "version": stored + 1,
-                "done": done,
-                "sealed": self._sealing.seal_json(asdict(reading), f"reading {row.number} {number}"),
-                "changed": get_unix_time(),
-            }
+            seat = seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
+            sealed = self._sealing.seal_json(reading.model_dump(exclude_none=True), f"reading {row.number} {number}")
+            values = {name: getattr(seat, name) for name in ("user", "reader", "version", "done")}
+            values |= {"sealed": sealed, "changed": get_unix_time()}
             self._database.upsert_row(connection, db.readings, {"document": row.number, "seat": number}, values)
-            seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
-            state = _decide_state(item, seats)
+            item = replace(item, state=_decide_state(item, seats))
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
-            connection.execute(update.values(state=state, changed=get_unix_time()))
+            connection.execute(update.values(state=item.state, changed=get_unix_time()))
             for kind, label, term, place in terms:
                 self.lists.insert_term(connection, kind, label, term, caller.name, place)
-        return seats[number], state
+        return seat, item
 
     def free_user_seats(self, user: int) -> None:
         """Free the seats of a removed user whose readings are not done; finished readings stay."""
@@ -358,12 +336,8 @@ class ReviewQueue:
             raise RequestError(f"there is no such document in the project {project!r}", 404, "NotFound")
         return row
 
-    def _unseal_head(self, row: Any) -> dict[str, Any]:
-        head: dict[str, Any] = self._sealing.unseal_json(row.head, "head")
-        return head
-
     def _unseal_item(self, row: Any) -> Item:
-        id, body = self._unseal_head(row)["id"], self._sealing.unseal_json(row.body, "body")
+        id, body = self._sealing.unseal_json(row.head, "head")["id"], self._sealing.unseal_json(row.body, "body")
         with self._database.report_damaged_values():
             turns = tuple(Turn(start, end, tuple(name) if name else None) for start, end, name in body["turns"])
             parts = tuple((start, end) for start, end in body["parts"])
@@ -388,20 +362,14 @@ class ReviewQueue:
             "mine": "none" if mine is None else "done" if mine.done else "open",
             "adjudicated": any(s.seat == VERDICT_SEAT and s.done for s in seats),
         }
-        return DocumentLine.from_values({**self._unseal_head(row), **columns, **counts})
+        return DocumentLine.from_values({**self._sealing.unseal_json(row.head, "head"), **columns, **counts})
 
     def _read_seats(self, connection: sa.Connection, number: int) -> dict[int, Seat]:
         seats = {}
         for row in connection.execute(sa.select(db.readings).where(db.readings.c.document == number)).all():
-            reading = Reading.from_dict(self._sealing.unseal_json(row.sealed, f"reading {number} {row.seat}"))
+            reading = Reading(**self._sealing.unseal_json(row.sealed, f"reading {number} {row.seat}"))
             seats[row.seat] = Seat(row.seat, row.user, row.reader, row.version, row.done, reading)
         return seats
-
-
-def _make_project(name: str, policy: Any, owner: str, created: int, states: Mapping[str, int]) -> ProjectOut:
-    counts: dict[Any, int] = {state: states.get(state, 0) for state in STATES}
-    documents = sum(counts.values())
-    return ProjectOut(name=name, policy=policy, owner=owner, created=created, documents=documents, states=counts)
 
 
 def _find_seat(seats: Mapping[int, Seat], user: int) -> int | None:

@@ -10,10 +10,10 @@ confirmed. Without the extra ``evaluate`` there are no reviews, rather than an i
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+
+from pydantic import Field
 
 from allonym.document import Document, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError
@@ -22,7 +22,7 @@ from allonym.labels import TAXONOMY
 from allonym.plan import Edit
 from allonym.server.policies import load_policy
 from allonym.server.wire.base import Wire
-from allonym.server.wire.reviews import ProposalOut, ReasonOut
+from allonym.server.wire.reviews import DecisionIO, MarkIO, ProposalOut, ReasonOut
 from allonym.train.records import select_outermost_spans
 
 SOURCE = "review"
@@ -30,68 +30,33 @@ _SPEAKER = "_SPEAKER"
 _LARGEST_GAP = 2  # characters between a part that was missed and the part that was found, at most
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ReviewMark:
-    """A stretch that should not have stayed: its kind (``missed``, ``partial`` or ``speaker``) and a label."""
-
-    start: int
-    end: int
-    kind: str
-    label: str
-
-    @property
-    def full_label(self) -> str:
-        """The label of the stretch: of a speaker's organisation ``ORGANIZATION_SPEAKER``."""
-        speaks = self.kind == "speaker" and not self.label.endswith(_SPEAKER)
-        return self.label + _SPEAKER if speaks else self.label
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Decision:
-    """A reviewer's decision on a finding, which ``start``, ``end`` and ``label`` identify.
-
-    Attributes:
-        verdict: ``accept``, ``reject``, ``relabel`` or ``resize``.
-        new_label: of a finding with another label; also with ``resize``.
-        new_start, new_end: of a finding with other borders.
-    """
-
-    start: int
-    end: int
-    label: str
-    verdict: str
-    new_label: str | None = None
-    new_start: int | None = None
-    new_end: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Wire):
     """All marks and decisions of one reviewer on a document. Findings without a decision count as accepted."""
 
-    marks: tuple[ReviewMark, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    marks: list[MarkIO] = Field(default=[])
+    decisions: list[DecisionIO] = Field(default=[])
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Reading:
-        """Make a reading of what :func:`dataclasses.asdict` gave."""
-        marks, decisions = values["marks"], values["decisions"]
-        return cls(tuple(ReviewMark(**mark) for mark in marks), tuple(Decision(**each) for each in decisions))
+
+def get_full_label(mark: MarkIO) -> str:
+    """Return the label of a marked stretch: of a speaker's organisation ``ORGANIZATION_SPEAKER``."""
+    speaks = mark.kind == "speaker" and not mark.label.endswith(_SPEAKER)
+    return mark.label + _SPEAKER if speaks else mark.label
 
 
 def make_reading(
-    marks: Iterable[Mapping[str, Any]], decisions: Iterable[Mapping[str, Any]], text: str, findings: Sequence[Span]
+    marks: Iterable[MarkIO], decisions: Iterable[DecisionIO], text: str, findings: Sequence[Span]
 ) -> Reading:
-    """Make a sorted reading and check that it is sound for its text.
+    """Make a sorted reading, without the lists that its terms go on, and check that it is sound for its text.
 
     Raises:
         DataError: offsets outside of the text, marks that overlap or hold only what is replaced already, a decision on
             what is no finding, or two on one finding.
         UnknownNameError: a label that the taxonomy does not have.
     """
+    off_lists = {"list": None}
     reading = Reading(
-        tuple(sorted(ReviewMark(**mark) for mark in marks)),
-        tuple(sorted((Decision(**each) for each in decisions), key=lambda d: (d.start, d.end, d.label))),
+        marks=sorted((m.model_copy(update=off_lists) for m in marks), key=lambda m: (m.start, m.end, m.kind, m.label)),
+        decisions=sorted((d.model_copy(update=off_lists) for d in decisions), key=lambda d: (d.start, d.end, d.label)),
     )
     _check_decisions(reading.decisions, text, findings)
     for mark, following in pairwise(reading.marks):
@@ -105,7 +70,7 @@ def make_reading(
         where = f"marks[{number}]"
         _check_offsets(text, mark.start, mark.end, where)
         TAXONOMY.get(mark.label, where)
-        if mark.full_label not in TAXONOMY:
+        if get_full_label(mark) not in TAXONOMY:
             speakers = [label.name.removesuffix(_SPEAKER) for label in TAXONOMY if label.name.endswith(_SPEAKER)]
             raise UnknownNameError("label of what tells a speaker", mark.label, speakers, where)
         near = covered[bisect_right(ends, mark.start) : bisect_left(starts, mark.end)]
@@ -114,7 +79,7 @@ def make_reading(
     return reading
 
 
-def _check_decisions(decisions: Sequence[Decision], text: str, findings: Sequence[Span]) -> None:
+def _check_decisions(decisions: Sequence[DecisionIO], text: str, findings: Sequence[Span]) -> None:
     keys = {(s.start, s.end, s.label) for s in findings}
     for number, decision in enumerate(decisions):
         where = f"decisions[{number}]"
@@ -134,7 +99,7 @@ def _check_decisions(decisions: Sequence[Decision], text: str, findings: Sequenc
 def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tuple[Span, ...]:
     """Return the spans that identify by a reading: disjoint, sorted. A missed part joins the part that was found."""
     spans = _apply_decisions(reading.decisions, findings)
-    marks = [(m.kind == "partial", Span(m.start, m.end, m.full_label, 1.0, SOURCE)) for m in reading.marks]
+    marks = [(m.kind == "partial", Span(m.start, m.end, get_full_label(m), 1.0, SOURCE)) for m in reading.marks]
     last = max((i for i, (partial, _) in enumerate(marks, 1) if partial), default=0)
     if last:
         families: dict[str, _Family] = {}
@@ -153,7 +118,8 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
 def to_marked(reading: Reading, id: str, text: str) -> Marked:
     """Return the marks in the form that P2's scores are computed from."""
     marks = [
-        Mark(m.start, m.end, m.full_label, m.kind == "partial", confirmed=True, source=SOURCE) for m in reading.marks
+        Mark(m.start, m.end, get_full_label(m), m.kind == "partial", confirmed=True, source=SOURCE)
+        for m in reading.marks
     ]
     return Marked(id, text, tuple(sorted(marks)))
 
@@ -171,7 +137,7 @@ def is_same_reading(first: Reading, second: Reading, text: str, findings: Sequen
     return first.marks == second.marks and spans[0] == spans[1]
 
 
-def _apply_decisions(decisions: Sequence[Decision], findings: Sequence[Span]) -> list[Span]:
+def _apply_decisions(decisions: Sequence[DecisionIO], findings: Sequence[Span]) -> list[Span]:
     by_finding = {(d.start, d.end, d.label): d for d in decisions}
     spans = []
     for span in findings:

@@ -35,17 +35,16 @@ def sign_in(body: wire.SignIn, response: Response, services: AnyServices) -> wir
         samesite="strict",
         secure=services.settings.secure,
     )
-    session = services.accounts.find_session(token)
-    assert session is not None
-    services.accounts.record_action(session[0], "signed in")
-    return _describe_session(*session)
+    caller = services.accounts.find_caller(token, key=False)
+    assert caller is not None
+    services.accounts.record_action(caller, "signed in")
+    return _describe_session(caller)
 
 
 @router.get("/session", summary="Caller is signed in")
-def get_session(caller: SignedIn, services: AnyServices, token: Token = None) -> wire.Session:
+def get_session(caller: SignedIn) -> wire.Session:
     """The caller, their permissions, and the token that unsafe requests of a session need."""
-    session = services.accounts.find_session(token) if token and caller.key is None else None
-    return _describe_session(caller, session[1] if session else None)
+    return _describe_session(caller)
 
 
 @router.delete("/session", status_code=204, summary="Sign out")
@@ -132,5 +131,6 @@ def list_actions(
     return wire.Audit(entries=services.accounts.list_actions(before, limit))
 
 
-def _describe_session(caller: Caller, csrf: str | None) -> wire.Session:
-    return wire.Session(name=caller.name, role=caller.role, permissions=sorted(caller.permissions), csrf=csrf)
+def _describe_session(caller: Caller) -> wire.Session:
+    permissions = sorted(caller.permissions)
+    return wire.Session(name=caller.name, role=caller.role, permissions=permissions, csrf=caller.csrf or None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -119,10 +118,7 @@ def list_documents(
 def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) -> wire.DocumentOut:
     """The original, the anonymised text, and the caller's own reading. Reviewers are blind to each other until both are
     done. `proposals` are stretches that a second reading would look at; many of them are no mistakes."""
-    item, seat = services.queue.get_item(name, id), services.queue.get_reading(name, id, caller)
-    seats: Mapping[int, Seat] = {}
-    if item.state in ("disagreement", "done"):
-        item, seats = services.queue.get_item_and_seats(name, id)
+    item, seat, seats = services.queue.get_item_and_seats(name, id, caller)
     spans, _ = _make_task(name, services, item.document).number_entities(item.spans)
     verdict = seats.get(VERDICT_SEAT)
     values = {
@@ -137,7 +133,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
         "risk": item.risk.expected,
         "version": seat.version,
         "done": seat.done,
-        **asdict(seat.reading),
+        **dict(seat.reading),
         "others": [_describe_seat(seats[n]) for n in SEATS if n in seats],
         "settled": _describe_seat(verdict) if verdict else None,
     }
@@ -212,9 +208,7 @@ def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wir
 @router.delete("/lists/{id}", status_code=204, summary="Remove a term")
 def remove_term(id: Number, caller: Reviewer, services: AnyServices) -> None:
     """In force at once."""
-    term = next((t for t in services.lists.list_terms() if t.id == id), None)
-    if term is None:
-        raise RequestError(f"there is no term {id}", 404, "NotFound")
+    term = services.lists.get_term(id)
     _check_list_permission(caller, term.project is None)
     services.lists.remove_term(id)
     services.accounts.record_action(caller, f"term removed: {term.kind}", {"all": int(term.project is None)})
@@ -228,24 +222,22 @@ async def _save_reading(
 
     def read(item: Item) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
-        marks = [m.model_dump(exclude={"list"}) for m in body.marks]
-        decisions = [d.model_dump(exclude={"list"}) for d in body.decisions]
-        return make_reading(marks, decisions, text, item.spans), _collect_terms(body, text, name)
+        return make_reading(body.marks, body.decisions, text, item.spans), _collect_terms(body, text, name)
 
-    seat, state = await run_in_threadpool(
-        lambda: services.queue.save_reading(name, id, caller, body.version, body.done, read, verdict=verdict)
-    )
-    if verdict and body.done:
-        await run_in_threadpool(services.accounts.record_action, caller, "document settled", {"documents": 1})
-    item = await run_in_threadpool(services.queue.get_item, name, id)
-    holding = await run_in_threadpool(apply_reading, seat.reading, item.document.text, item.spans)
-    task = replace(await run_in_threadpool(_make_task, name, services, item.document), spans=holding)
+    def save() -> tuple[Seat, Item, TextTask]:
+        seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, verdict=verdict)
+        if verdict and body.done:
+            services.accounts.record_action(caller, "document settled", {"documents": 1})
+        holding = apply_reading(seat.reading, item.document.text, item.spans)
+        return seat, item, replace(_make_task(name, services, item.document), spans=holding)
+
+    seat, item, task = await run_in_threadpool(save)
     result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
     score = await services.kernel.run(score_residual_risk, seat.reading, item.id, item.document.text)
     values = {
         "version": seat.version,
         "done": seat.done,
-        "state": state,
+        "state": item.state,
         "score": score,
         "anonymised": result.text,
         "edits": [wire.EditOut.from_object(edit) for edit in result.plan.edits],
@@ -296,4 +288,4 @@ def _find_tagged_labels(policy: Policy) -> tuple[str, ...]:
 
 
 def _describe_seat(seat: Seat) -> wire.ReadingOut:
-    return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **asdict(seat.reading))
+    return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **dict(seat.reading))
