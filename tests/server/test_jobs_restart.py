@@ -28,7 +28,6 @@ from allonym.server.jobs import runner, swapping  # noqa: E402
 from allonym.server.jobs.task import (  # noqa: E402
     Folder,
     InputFile,
-    ResultFile,
     Spec,
     make_ending,
 )
@@ -232,7 +231,7 @@ def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, m
 
     monkeypatch.setattr(work, "anonymize_path", again)
     assert work.anonymize(task) == first
-    assert [m.name for m in first[1]] == ["a-safe.txt", "b-safe.txt", "plans.jsonl", "report.json"]
+    assert [m["name"] for m in first[1]] == ["a-safe.txt", "b-safe.txt", "plans.jsonl", "report.json"]
 
 
 def test_of_two_servers_one_runs_the_jobs_and_the_other_takes_over(tmp_path, whole):
@@ -284,7 +283,7 @@ def swap_that_is_done(jobs):
     shown = {"releases": [{**release, "on_frontier": True}], "population": 1.0, "populations": [1.0], "why": ""}
     State(folder.state).store_value(swapping.RELEASES, shown)
     jobs._queue.add_job(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
-    results = [ResultFile("a.txt", "out/a.txt", "text/plain")]
+    results = [{"name": "a.txt", "path": "out/a.txt"}]
     jobs._queue.store_job_ending(id, "done", make_ending("done", None, {"chosen": 0}, results))
     return id
 

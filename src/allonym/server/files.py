@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import resource
 import signal
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -177,14 +176,11 @@ def _apply_plans_to_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str
 
 @contextmanager
 def limit_resources(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
-    """Stop a block that takes longer, or more memory; effective in the main thread of a worker.
+    """Stop a block that takes longer, or more memory. It runs in the main thread of a worker.
 
     Raises:
         DataError: the block was stopped.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     most = used + memory

@@ -50,15 +50,8 @@ class Studies:
             from allonym.evaluate import sheets
         except ImportError as error:
             raise MissingExtra("an intruder study", "evaluate") from error
-        dealt = sheets.make_judging_sheets(
-            [t.id for t in body.texts],
-            [t.text for t in body.texts],
-            [t.subject for t in body.texts],
-            [t.group for t in body.texts],
-            judgements=body.judgements,
-            per_page=body.per_page,
-            seed=body.seed,
-        )
+        columns = ([getattr(text, name) for text in body.texts] for name in ("id", "text", "subject", "group"))
+        dealt = sheets.make_judging_sheets(*columns, **body.model_dump(include={"judgements", "per_page", "seed"}))
         content = {
             "key": json.loads(dealt.to_key()),
             "texts": {token: entry.text for token, entry in dealt.entries.items()},

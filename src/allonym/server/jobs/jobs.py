@@ -173,15 +173,16 @@ class Jobs:
         row = self._get_row(caller, id)
         caller.check_permissions(KINDS[row.kind].permission)
         for path, result in self._list_results(row):
-            if result["name"] == name:
-                return path, result["media_type"]
+            if result == name:
+                return path, names.get_media_type(name)
         raise RequestError("this job has no result of that name", 404, "NotFound")
 
-    def _list_results(self, row: JobRow) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def _list_results(self, row: JobRow) -> Iterator[tuple[Path, str]]:
+        """Yield the path and the name of each result."""
         for result in row.ending.get("results", ()):
             path = self.runner.get_folder(row.id).path / result["path"]
             if path.is_file():
-                yield path, result
+                yield path, result["name"]
 
     # Wishes
 
@@ -297,8 +298,8 @@ class Jobs:
         if row.state == DONE:
             progress = {"done": 1, "of": 1, "stage": "done"}
         results = [
-            wire.ResultOut(name=result["name"], size=path.stat().st_size, media_type=result["media_type"])
-            for path, result in self._list_results(row)
+            wire.ResultOut(name=name, size=path.stat().st_size, media_type=names.get_media_type(name))
+            for path, name in self._list_results(row)
         ]
         columns = ("id", "kind", "owner", "state", "created", "started", "ended")
         return wire.Job(
@@ -355,7 +356,7 @@ def _store_files(kind: str, files: list[InputFile], options: dict[str, Any], fol
     for number, file in enumerate(files, 1):
         shown = names.add_unique_name(names.clean_name(file.shown, number), used[file.role])
         if file.role == "gold":
-            name = f"file-{number:05}{names.check_suffix(shown, _ANNOTATED)}"
+            name = f"file-{number:05}{names.get_allowed_suffix(shown, _ANNOTATED)}"
         else:
             name = names.make_stored_name(shown, number, options.get("format") if file.role == "files" else None)
         if kind == "restore" and name.partition(".")[2] not in PLAIN:

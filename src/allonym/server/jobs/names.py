@@ -98,7 +98,7 @@ def make_stored_name(name: str, number: int, format: str | None = None) -> str:
     return f"file-{number:05}.{kind.name}{'.gz' if packed else ''}"
 
 
-def check_suffix(name: str, allowed: Container[str]) -> str:
+def get_allowed_suffix(name: str, allowed: Container[str]) -> str:
     """Return the suffix of a file that no format of ours reads, such as annotated text.
 
     Raises:

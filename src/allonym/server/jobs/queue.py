@@ -26,7 +26,6 @@ class JobRow:
     """A job as the database has it.
 
     Attributes:
-        number: in the order in which jobs were made.
         id: its name in the API.
         user, owner: number and name of the user who made it.
         kind, state: see the module.
@@ -38,7 +37,6 @@ class JobRow:
         ending: how it ended, see :func:`allonym.server.jobs.task.make_ending`; empty before.
     """
 
-    number: int
     id: str
     user: int
     owner: str

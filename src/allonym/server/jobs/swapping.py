@@ -72,7 +72,7 @@ def swap(task: Task) -> Outcome:
         advance("release", count, len(numbers))
         _write_release(task, run, releases, number, write=number in chosen)
     files = [*(_make_release_file_name(task, number) for number in chosen), "report.html", "numbers.json"]
-    return {**summary, "chosen": chosen[-1]}, [task.make_result(name, task.folder.out / name) for name in files]
+    return {**summary, "chosen": chosen[-1]}, [task.describe_result(name, task.folder.out / name) for name in files]
 
 
 def make_settings(options: Mapping[str, Any]) -> Settings:

@@ -13,14 +13,13 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
 from allonym.errors import AllonymError, DataError
 from allonym.files import read_documents
 from allonym.files.output import Lines, write_file
-from allonym.server.jobs.names import get_media_type
 from allonym.vault import Vault
 
 _LOCK, _PROGRESS, _ENDED = "lock", "progress.json", "ended.json"
@@ -178,15 +177,6 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultFile:
-    """A result: its name, its path in the folder, and its media type."""
-
-    name: str = field(repr=False)
-    path: str
-    media_type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Spec:
     """What a job is to do, as it was requested; it never changes.
 
@@ -312,17 +302,20 @@ class Task:
                 message = message.replace(stored, shown)
         return message
 
-    def make_result(self, name: str, path: Path) -> ResultFile:
-        """Describe a file of the job's folder as a result."""
-        return ResultFile(name, path.relative_to(self.folder.path).as_posix(), get_media_type(name))
+    def describe_result(self, name: str, path: Path) -> dict[str, str]:
+        """Return a result: its name, and its path in the job's folder."""
+        return {"name": name, "path": path.relative_to(self.folder.path).as_posix()}
 
 
-Outcome = tuple[dict[str, Any], list[ResultFile]]
+Outcome = tuple[dict[str, Any], list[dict[str, str]]]
 """A summary and the results."""
 
 
 def make_ending(
-    state: str, error: str | None = None, summary: Mapping[str, Any] | None = None, results: Sequence[ResultFile] = ()
+    state: str,
+    error: str | None = None,
+    summary: Mapping[str, Any] | None = None,
+    results: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Return how a job ended, as plain values."""
-    return {"state": state, "error": error, "summary": dict(summary or {}), "results": [asdict(r) for r in results]}
+    return {"state": state, "error": error, "summary": dict(summary or {}), "results": list(results)}

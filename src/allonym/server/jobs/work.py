@@ -18,7 +18,7 @@ from allonym.files.journal import journal_path
 from allonym.files.state import State
 from allonym.server.jobs import names
 from allonym.server.jobs.swapping import swap
-from allonym.server.jobs.task import Outcome, ResultFile, Task, write_lines, write_text
+from allonym.server.jobs.task import Outcome, Task, write_lines, write_text
 from allonym.server.policies import load_policy
 
 _COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operators", "offline", "refused", "seconds")
@@ -65,10 +65,10 @@ def anonymize(task: Task) -> Outcome:
     for path in (plans, quarantine):
         if path.exists():
             write_lines(out / "named" / path.name, _show_names(path, shown))
-            results.append(task.make_result(path.name, out / "named" / path.name))
+            results.append(task.describe_result(path.name, out / "named" / path.name))
     report["refused"] = refused
     write_text(out / "named" / "report.json", json.dumps(report, ensure_ascii=False, indent=2) + "\n")
-    results.append(task.make_result("report.json", out / "named" / "report.json"))
+    results.append(task.describe_result("report.json", out / "named" / "report.json"))
     return {name: report[name] for name in _COUNTS}, results
 
 
@@ -135,16 +135,16 @@ def evaluate(task: Task) -> Outcome:
     content = json.dumps({"allonym": __version__, **numbers}, ensure_ascii=False, indent=1, allow_nan=False)
     write_text(out / "report.json", content + "\n")
     write_text(out / "report.html", report.render(report.evaluation_page(numbers, texts=options["texts"]), "html"))
-    files = [task.make_result(name, out / name) for name in ("report.html", "report.json")]
+    files = [task.describe_result(name, out / name) for name in ("report.html", "report.json")]
     return {name: numbers[name] for name in ("texts", "headlines", "skipped")}, files
 
 
-def _make_results(task: Task, paths: Iterable[Path], mark: str) -> Iterator[ResultFile]:
+def _make_results(task: Task, paths: Iterable[Path], mark: str) -> Iterator[dict[str, str]]:
     """Yield the results that are files of the user's, under their own names with a mark."""
     shown, used = task.map_stored_names(), set[str]()
     for path in paths:
         if path.exists():
-            yield task.make_result(names.add_unique_name(names.append_to_stem(shown[path.name], mark), used), path)
+            yield task.describe_result(names.add_unique_name(names.append_to_stem(shown[path.name], mark), used), path)
 
 
 def _show_names(source: Path, shown: Mapping[str, str]) -> Iterator[str]:

@@ -41,7 +41,9 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed], seed: int = 0) -> A
         {str(n): [Mention(m.start, m.end, f"{m.kind} {m.label}") for m in seats[n].reading.marks] for n in SEATS}
         for _, seats in finished
     ]
-    marked = [to_marked(reading, item.id, item.document.text) for item, reading, _ in list_settled_readings(reviewed)]
+    marked = [
+        to_marked(reading, item.id, item.document.text) for item, _, reading, _ in list_settled_readings(reviewed)
+    ]
     risk = residual_risk(marked, seed=seed).to_dict() if marked else None
     agreements = [measure_agreement(texts, annotations, seed=seed) for annotations in (spans, marks)]
     on_spans, on_marks = (AgreementOut.model_validate(each.to_dict()) if each else None for each in agreements)
@@ -58,15 +60,15 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed], seed: int = 0) -> A
     )
 
 
-def list_settled_readings(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Reading, str]]:
-    """Yield the settled documents with the reading that holds: the adjudicator's, else the one that both agree on."""
+def list_settled_readings(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Mapping[int, Seat], Reading, str]]:
+    """Yield the settled documents with all readings, and the one that holds: the adjudicator's, else that of both."""
     for item, seats in reviewed:
         if item.state == DONE:
             verdict = seats.get(VERDICT_SEAT)
             if verdict is not None and verdict.done:
-                yield item, verdict.reading, "adjudicated"
+                yield item, seats, verdict.reading, "adjudicated"
             else:
-                yield item, seats[SEATS[0]].reading, "agreed"
+                yield item, seats, seats[SEATS[0]].reading, "agreed"
 
 
 def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:
@@ -75,9 +77,7 @@ def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterato
     ``meta.labels`` are the labels that were looked for: only for them is an unmarked stretch evidence. ``annotations``
     hold the two readings, so that ``allonym evaluate detection`` can count with both.
     """
-    seats_of = {item.number: seats for item, seats in reviewed}
-    for item, reading, how in list_settled_readings(reviewed):
-        seats = seats_of[item.number]
+    for item, seats, reading, how in list_settled_readings(reviewed):
         record = {
             "id": item.id,
             "doc_id": item.id,

@@ -45,7 +45,6 @@ class Item:
         spans: the findings.
         labels: the tagger's labels that were looked for.
         risk: by the second reading.
-        number: identifies it in the database.
         state: one of ``STATES``.
     """
 
@@ -56,7 +55,6 @@ class Item:
     spans: tuple[Span, ...]
     labels: tuple[str, ...]
     risk: Risk
-    number: int = 0
     state: str = NEW
 
 
@@ -213,7 +211,7 @@ class ReviewQueue:
         risk, gain = db.documents.c.risk.desc(), db.documents.c.gain.desc()
         columns = {"risk": (risk, gain), "gain": (gain, risk)}
         with self._database.open_read_transaction() as connection:
-            where = self._select_documents(connection, project, state)
+            where = self._make_document_conditions(connection, project, state)
             total = connection.execute(sa.select(sa.func.count()).select_from(db.documents).where(*where)).scalar()
             query = sa.select(*[c for c in db.documents.c if c.name != "body"]).where(*where)
             query = query.order_by(*columns.get(order, ()), db.documents.c.number)
@@ -227,7 +225,7 @@ class ReviewQueue:
     def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
         """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
         with self._database.open_read_transaction() as connection:
-            where = self._select_documents(connection, project, state)
+            where = self._make_document_conditions(connection, project, state)
             rows = connection.execute(sa.select(db.documents).where(*where).order_by(db.documents.c.number)).all()
             return [(self._unseal_item(row), self._read_seats(connection, row.number)) for row in rows]
 
@@ -318,7 +316,7 @@ class ReviewQueue:
         unfinished = (db.readings.c.user == user) & ~db.readings.c.done
         self._database.write_rows(sa.delete(db.readings).where(unfinished))
 
-    def _select_documents(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
+    def _make_document_conditions(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
         """Return the conditions for the documents of a project, or those in a state."""
         where = [db.documents.c.project == get_project_number(connection, project)]
         return [*where, db.documents.c.state == state] if state else where
@@ -349,7 +347,6 @@ class ReviewQueue:
                 tuple(Span(*span) for span in body["spans"]),
                 tuple(body["labels"]),
                 Risk(**body["risk"]),
-                row.number,
                 row.state,
             )
 

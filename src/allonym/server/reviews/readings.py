@@ -102,15 +102,15 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
     marks = [(m.kind == "partial", Span(m.start, m.end, get_full_label(m), 1.0, SOURCE)) for m in reading.marks]
     last = max((i for i, (partial, _) in enumerate(marks, 1) if partial), default=0)
     if last:
-        families: dict[str, _Family] = {}
+        families: dict[str, _RelatedFindings] = {}
         for span in sorted(spans):
-            families.setdefault(TAXONOMY.get_family(span.label), _Family()).add(span)
+            families.setdefault(TAXONOMY.get_family(span.label), _RelatedFindings()).add_finding(span)
         for partial, mark in marks[:last]:
-            family = families.setdefault(TAXONOMY.get_family(mark.label), _Family())
+            family = families.setdefault(TAXONOMY.get_family(mark.label), _RelatedFindings())
             if partial:
-                family.join(mark, text)
+                family.join_part(mark, text)
             else:
-                family.add(mark)
+                family.add_finding(mark)
         spans = sorted(span for family in families.values() for span in family.spans)
     return tuple(select_outermost_spans([*spans, *(mark for _, mark in marks[last:])]))
 
@@ -152,14 +152,14 @@ def _apply_decisions(decisions: Sequence[DecisionIO], findings: Sequence[Span]) 
     return spans
 
 
-class _Family:
+class _RelatedFindings:
     """Findings with related labels, sorted, and for each the furthest end of those up to it."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._reach: list[int] = []
 
-    def add(self, span: Span) -> None:
+    def add_finding(self, span: Span) -> None:
         """Insert a finding."""
         index = bisect_right(self.spans, span)
         self.spans.insert(index, span)
@@ -169,7 +169,7 @@ class _Family:
                 break
             self._reach[later] = span.end
 
-    def join(self, part: Span, text: str) -> None:
+    def join_part(self, part: Span, text: str) -> None:
         """Insert a part, as one with the findings that it touches."""
         before = text[max(0, part.start - _LARGEST_GAP) : part.start][::-1]
         first = last = bisect_left(self._reach, part.start - _count_joinable_characters(before))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
@@ -19,7 +18,7 @@ from allonym.plan import Plan
 from allonym.server import files
 from allonym.server.jobs.names import append_to_stem, clean_name, get_media_type
 from allonym.server.processing import parse_plan
-from allonym.server.routes.jobs import format_disposition
+from allonym.server.routes.jobs import describe_form, format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
@@ -31,13 +30,15 @@ MOST_PLANS = 64 << 20
 _PLANS: TypeAdapter[list[wire.FilePlan]] = TypeAdapter(list[wire.FilePlan])
 
 
-def _describe_upload_form(**fields: Any) -> dict[str, Any]:
-    file = {"type": "string", "format": "binary", "description": f"one of {', '.join(files.FORMATS)}"}
-    schema = {"type": "object", "required": ["file", *fields], "properties": {"file": file, **fields}}
-    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+_FILE = {"type": "string", "format": "binary", "description": f"one of {', '.join(files.FORMATS)}"}
+_PLANS_FIELD = {
+    "type": "string",
+    "contentMediaType": "application/json",
+    "description": "JSON list of {id, plan}",
+}
 
 
-@router.post("/text", summary="Read a file", openapi_extra=_describe_upload_form())
+@router.post("/text", summary="Read a file", openapi_extra=describe_form(["file"], {"file": _FILE}))
 async def read_file(request: Request, caller: Detecting, services: AnyServices) -> wire.FileTexts:
     """The texts of a file, with the turns of conversations. Plans for these texts fit `/v1/files/apply`. Nothing is
     stored. Of a PDF, only the text is read; a scanned or encrypted one is refused."""
@@ -51,9 +52,7 @@ async def read_file(request: Request, caller: Detecting, services: AnyServices) 
     summary="Apply plans to a file",
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
-    openapi_extra=_describe_upload_form(
-        plans={"type": "string", "contentMediaType": "application/json", "description": "JSON list of {id, plan}"}
-    ),
+    openapi_extra=describe_form(["file", "plans"], {"file": _FILE, "plans": _PLANS_FIELD}),
 )
 async def apply_plans(request: Request, caller: Anonymizing, services: AnyServices) -> Response:
     """The file with the plan of each of its documents applied: formatting stays, properties that name people are

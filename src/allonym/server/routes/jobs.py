@@ -35,26 +35,28 @@ _DESCRIPTIONS = {
     "metadata": "swap, evaluate: a table with a row for each document",
 }
 _OPTIONS = "; ".join(f"{name}: {', '.join(kind.options.model_fields)}" for name, kind in KINDS.items())
-_FORM: dict[str, Any] = {
-    "type": "object",
-    "required": ["kind", "files"],
-    "properties": {
-        "kind": {"type": "string", "enum": list(KINDS)},
-        "options": {
-            "type": "string",
-            "contentMediaType": "application/json",
-            "description": f"JSON object; its keys depend on the kind: {_OPTIONS}",
-        },
-        **{role: {**_FILES, "description": _DESCRIPTIONS[role]} for role in ROLES},
+_FIELDS: dict[str, Any] = {
+    "kind": {"type": "string", "enum": list(KINDS)},
+    "options": {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "description": f"JSON object; its keys depend on the kind: {_OPTIONS}",
     },
+    **{role: {**_FILES, "description": _DESCRIPTIONS[role]} for role in ROLES},
 }
+
+
+def describe_form(required: list[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a request whose body is a form with files."""
+    schema = {"type": "object", "required": required, "properties": fields}
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
 @router.post(
     "/jobs",
     status_code=202,
     summary="Make a job of files",
-    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
+    openapi_extra=describe_form(["kind", "files"], _FIELDS),
     responses={
         415: {"model": Failure, "description": "The body is no multipart/form-data"},
         507: {"model": Failure, "description": "The disk is full"},
