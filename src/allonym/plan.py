@@ -259,15 +259,22 @@ def apply_edits_to_parts(text: str, parts: Sequence[tuple[int, int]], edits: Seq
     return out
 
 
+def locate_replacements(edits: Sequence[Edit]) -> list[tuple[int, int, Edit]]:
+    """Return the start and end of each edit's replacement in the text that sorted edits make."""
+    out: list[tuple[int, int, Edit]] = []
+    shift = 0
+    for edit in edits:
+        start = edit.start + shift
+        shift += len(edit.replacement) - (edit.end - edit.start)
+        out.append((start, edit.end + shift, edit))
+    return out
+
+
 def invert_plan(text: str, plan: Plan) -> str | None:
     """The original text, where ``text`` is exactly what the plan made and the plan holds the originals; else None."""
     if any(e.original is None for e in plan.edits) or digest(text) != plan.result:
         return None
-    shift = 0
-    inverse: list[Edit] = []
-    for e in plan.edits:
-        start = e.start + shift
-        inverse.append(Edit(start, start + len(e.replacement), e.original or "", e.label))
-        shift += len(e.replacement) - (e.end - e.start)
+    replacements = locate_replacements(plan.edits)
+    inverse = [Edit(start, end, edit.original or "", edit.label) for start, end, edit in replacements]
     original = apply_edits(text, inverse)
     return original if digest(original) == plan.digest else None

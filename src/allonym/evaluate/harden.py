@@ -29,7 +29,6 @@ from allonym.evaluate.rewording import (
     GENERALISE,
     chain_plans,
     list_replacements,
-    locate_replacements,
     make_edits,
     soften_placeholders,
     split_words,
@@ -39,7 +38,7 @@ from allonym.evaluate.surface import list_words
 from allonym.intruder import Item, Target
 from allonym.intruder.linkage import Linkage, LinkageJudge
 from allonym.intruder.study import assign_folds
-from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.plan import Edit, Plan, apply_edits, digest, locate_replacements
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.samples import average, share

@@ -22,7 +22,7 @@ from typing import Any
 
 from allonym.errors import PlanMismatch
 from allonym.models.pos import parts_of_speech
-from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.plan import Edit, Plan, apply_edits, digest, locate_replacements
 from allonym.replace.wording import change_article, find_article, widen_removal
 from allonym.text.placeholders import find_placeholders
 
@@ -440,14 +440,3 @@ def chain_plans(text: str, first: Plan, second: Plan) -> Plan:
     return Plan(
         first.digest, tuple(out), tuple(dict.fromkeys((*first.notes, *second.notes))), digest(apply_edits(text, out))
     )
-
-
-def locate_replacements(edits: Sequence[Edit]) -> list[tuple[int, int, Edit]]:
-    """Return the start and end of each edit's replacement in the text that sorted edits make."""
-    out: list[tuple[int, int, Edit]] = []
-    shift = 0
-    for edit in edits:
-        start = edit.start + shift
-        shift += len(edit.replacement) - (edit.end - edit.start)
-        out.append((start, edit.end + shift, edit))
-    return out

@@ -12,6 +12,7 @@ from allonym.detect.adapters.labels import LabelMap
 from allonym.document import Span
 from allonym.errors import DataError, MissingExtra
 from allonym.pipeline import Anonymized, AnyPolicy
+from allonym.plan import locate_replacements
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
@@ -110,11 +111,8 @@ def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineR
     """
     entities = _import_module("presidio_anonymizer.entities")
     loaded = Policy.load(policy)
-    items, shift = [], 0
-    for edit in made.plan.edits:
-        start = edit.start + shift
-        end = start + len(edit.replacement)
-        shift += len(edit.replacement) - (edit.end - edit.start)
+    items = []
+    for start, end, edit in locate_replacements(made.plan.edits):
         name = edit.operator.partition("@")[0]
         if name != "article":
             kind = entity_type(edit.label, loaded)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from allonym import __version__
 from allonym.files.output import PartFile, write_file
 from allonym.files.state import State
+from allonym.plan import locate_replacements
 from allonym.server.jobs.task import Outcome, Task, write_lines
 from allonym.server.policies import load_policy
 from allonym.server.wire import jobs as wire
@@ -236,13 +237,11 @@ def _write_text_pairs(task: Task, releases: Releases, corpus: Made) -> None:
 
 def _describe_pair(document: Document, after: str, plan: Plan, names: Mapping[str, str]) -> dict[str, Any]:
     """Return a document before and after, with the spans of its plan's edits in both."""
-    before_spans, spans, moved = [], [], 0
-    for edit in plan.edits:
-        start = edit.start + moved
+    before_spans, spans = [], []
+    for start, end, edit in locate_replacements(plan.edits):
         kind = edit.operator.partition("@")[0]
         before_spans.append({"start": edit.start, "end": edit.end, "label": edit.label})
-        spans.append({"start": start, "end": start + len(edit.replacement), "label": edit.label, "kind": kind})
-        moved += len(edit.replacement) - (edit.end - edit.start)
+        spans.append({"start": start, "end": end, "label": edit.label, "kind": kind})
     texts = {"id": names.get(document.id, document.id), "before": document.text, "after": after}
     return {**texts, "before_spans": before_spans, "spans": spans}
 
