@@ -297,7 +297,7 @@ class Accounts:
         is_wanted = caller is not None and (caller.key is not None) is key
         return caller if is_wanted and until > time.monotonic() else None
 
-    def is_recent_token(self, token: str) -> bool:
+    def is_known_token(self, token: str) -> bool:
         """Whether the token was a valid key or session when this server last looked it up. It may have ended since."""
         return hash_token(token) in self._known_tokens
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,8 +20,6 @@ from allonym.errors import AllonymError, DatabaseError, RequestError
 from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
 from allonym.vault.keys import Secret
 from allonym.vault.store import Store, define_table
-
-_Step = Callable[[sa.Connection], None]
 
 # Schema 1: who may do what
 
@@ -120,7 +118,7 @@ jobs = define_table(
     reuse_ids=False,
 )
 
-STEPS: tuple[_Step, ...] = (account_tables.create_all, review_tables.create_all, job_tables.create_all)
+STEPS = tuple(tables.create_all for tables in (account_tables, review_tables, job_tables))
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 
@@ -157,11 +155,6 @@ class Database(Store):
         """Return the first row of one query; None where there is none."""
         with self.open_read_transaction() as connection:
             return connection.execute(query).first()
-
-    def fetch_value(self, query: sa.Select[Any]) -> Any:
-        """Return the first column of the first row of one query; None where there is no row."""
-        with self.open_read_transaction() as connection:
-            return connection.execute(query).scalar()
 
     def write_rows(self, *statements: sa.Insert | sa.Update | sa.Delete) -> int:
         """Execute statements in one transaction and return how many rows the last one changed."""

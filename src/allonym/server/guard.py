@@ -183,7 +183,7 @@ class Guard:
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
         address, token = _get_address(scope), _get_credential(scope)
-        is_known = token is not None and self._accounts.is_recent_token(token)
+        is_known = token is not None and self._accounts.is_known_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.acquire_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")

@@ -60,10 +60,10 @@ class Policies:
         """
         if name in presets():
             return None
-        sealed = self._database.fetch_value(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
-        if sealed is None:
+        row = self._database.fetch_row(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
+        if row is None:
             raise UnknownNameError("policy", name, self.list_names())
-        return self._sealing.unseal(sealed, _PURPOSE + name)
+        return self._sealing.unseal(row.sealed, _PURPOSE + name)
 
     def store_policy(self, name: str, toml: str) -> Policy:
         """Store a policy under a name that is no preset's.

@@ -74,14 +74,8 @@ class Folder:
             os.close(handle)
 
     def read_progress(self) -> dict[str, Any]:
-        """Return what :meth:`write_progress` wrote last; empty where it wrote nothing."""
+        """Return what :meth:`Task.note_progress` wrote last; empty where it wrote nothing."""
         return _read_json(self.path / _PROGRESS) or {}
-
-    def write_progress(self, stage: str, done: int, of: int, number: int) -> None:
-        """Store the progress: the stage with its number, the steps that are done in it, and their total."""
-        part = self.path / f".{_PROGRESS}.part"
-        part.write_text(json.dumps({"stage": stage, "done": done, "of": of, "number": number}), encoding="ascii")
-        os.replace(part, self.path / _PROGRESS)  # no wait for the disk: what a crash loses is no work
 
     def read_ending(self) -> dict[str, Any] | None:
         """Return what :meth:`write_ending` wrote; None while the work is not done."""
@@ -278,7 +272,10 @@ class Task:
         moment = time.monotonic()
         if moment - self._noted >= PROGRESS_SECONDS or count == total:
             self._noted = moment
-            self.folder.write_progress(stage, count, total or 0, number)
+            part = self.folder.path / f".{_PROGRESS}.part"
+            values = {"stage": stage, "done": count, "of": total or 0, "number": number}
+            part.write_text(json.dumps(values), encoding="ascii")
+            os.replace(part, self.folder.path / _PROGRESS)  # no wait for the disk: what a crash loses is no work
 
     def make_stages_tracker(self, names: Mapping[str, str]) -> Callable[[str, int, int], None]:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
