@@ -66,10 +66,10 @@ class Accounts:
         """Whether there is no user yet."""
         return self._database.fetch_row(sa.select(db.users.c.id).limit(1)) is None
 
-    def make_account_link(self, role: str, hours: float = LINK_HOURS) -> tuple[str, int]:
+    def make_account_link(self, role: str) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
         _check_role(role)
-        token, expires = secrets.token_urlsafe(32), get_unix_time() + int(hours * 3600)
+        token, expires = secrets.token_urlsafe(32), get_unix_time() + LINK_HOURS * 3600
         row = {"digest": hash_token(token), "role": role, "created": get_unix_time(), "expires": expires}
         expired = sa.delete(db.links).where(db.links.c.expires <= get_unix_time())
         self._database.write_rows(expired, sa.insert(db.links).values(**row))

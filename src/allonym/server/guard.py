@@ -266,26 +266,22 @@ class Rate:
 
     def acquire_token(self, client: str, *, take: bool = True) -> bool:
         """Whether there is a token; ``take``: and remove it."""
-        if not self._each:
-            return True
-        tokens = self._count_tokens(client)
-        self._set_tokens(client, tokens - 1 if take and tokens >= 1 else tokens)
-        return tokens >= 1
+        return not self._each or self._change_tokens(client, -1 if take else 0)
 
     def return_token(self, client: str) -> None:
         """Return a token to a client."""
         if self._each:
-            self._set_tokens(client, min(self._most, self._count_tokens(client) + 1))
+            self._change_tokens(client, 1)
 
-    def _count_tokens(self, client: str) -> float:
+    def _change_tokens(self, client: str, change: int) -> bool:
+        """Add tokens, or remove them where there are as many; return whether there was one before."""
         moment = time.monotonic()
         tokens, since = self._buckets.pop(client, (self._most, moment))
-        return min(self._most, tokens + (moment - since) * self._each)
-
-    def _set_tokens(self, client: str, tokens: float) -> None:
-        self._buckets[client] = (tokens, time.monotonic())
+        tokens = min(self._most, tokens + (moment - since) * self._each)
+        self._buckets[client] = (min(self._most, tokens + change) if tokens + change >= 0 else tokens, moment)
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
+        return tokens >= 1
 
 
 def _get_address(scope: Scope) -> str:

@@ -217,7 +217,7 @@ class Studies:
 
     # Results
 
-    def compute_results(self, number: int, seed: int = 0) -> wire.StudyResults | None:
+    def compute_results(self, number: int) -> wire.StudyResults | None:
         """Return what :func:`allonym.evaluate.people_study` makes of the answers; None while there is none.
 
         It adds how confident people were of right and wrong guesses (0 to 100). It holds names and what people wrote.
@@ -250,7 +250,7 @@ class Studies:
                 if names:
                     true_names = (entry["subject"], *content["aliases"].get(entry["subject"], ()))
                     confidences[measure_best_likeness(names[0], true_names) >= CUT].append(float(reply["confidence"]))
-        results = people_study(truths, judgements, aliases=content["aliases"], seed=seed).to_dict(texts=True)
+        results = people_study(truths, judgements, aliases=content["aliases"]).to_dict(texts=True)
         for right, word in ((True, "right"), (False, "wrong")):
             values = confidences[right]
             results[f"confidence_{word}"] = (average(values) if values else none(f"no guess was {word}")).to_dict()

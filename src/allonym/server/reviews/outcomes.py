@@ -15,14 +15,13 @@ from allonym.server.wire.reviews import Agreed, AgreementOut, ByLabel
 Reviewed = tuple[Item, Mapping[int, Seat]]
 
 
-def measure_agreement_and_risk(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
+def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
     """Return the agreement and the residual risk of a project, as numbers and tags only.
 
     Agreement on ``marks`` is the harder test: the findings, which both reviewers were shown, do not help.
 
     Args:
         reviewed: documents with their readings.
-        seed: of the draws behind the intervals.
 
     Raises:
         MissingExtra: the extra ``evaluate`` is not installed.
@@ -44,8 +43,8 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed], seed: int = 0) -> A
     marked = [
         to_marked(reading, item.id, item.document.text) for item, _, reading, _ in list_settled_readings(reviewed)
     ]
-    risk = residual_risk(marked, seed=seed).to_dict() if marked else None
-    agreements = [measure_agreement(texts, annotations, seed=seed) for annotations in (spans, marks)]
+    risk = residual_risk(marked).to_dict() if marked else None
+    agreements = [measure_agreement(texts, annotations) for annotations in (spans, marks)]
     on_spans, on_marks = (AgreementOut.model_validate(each.to_dict()) if each else None for each in agreements)
     return Agreed(
         documents=len(finished),
