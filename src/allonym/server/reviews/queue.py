@@ -255,8 +255,8 @@ class ReviewQueue:
             seats = self._read_seats(connection, row.number)
             item = self._unseal_item(row)
         number = _find_seat(seats, caller.id)
-        own = Seat(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
-        return item, own, seats if _are_both_readings_done(seats) else {}
+        own_seat = Seat(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
+        return item, own_seat, seats if _are_both_readings_done(seats) else {}
 
     def save_reading(
         self,
