@@ -101,9 +101,8 @@ def check_type(default: Any, value: Any, where: str) -> Any:
     if isinstance(default, (int, float)):
         number = _convert_number(default, value)
         if number is None:
-            raise UsageError(
-                f"{where} must be {'an integer' if isinstance(default, int) else 'a number'}, got {value!r}"
-            )
+            form = "an integer" if isinstance(default, int) else "a number"
+            raise UsageError(f"{where} must be {form}, got {value!r}")
         return number
     if isinstance(default, tuple):
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):

@@ -89,7 +89,7 @@ class Policies:
         if not self._database.write_rows(sa.delete(db.policies).where(db.policies.c.name == name)):
             raise RequestError(f"there is no stored policy {name!r}", 404, "NotFound")
 
-    def describe_choice(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
+    def make_source(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
         """Return a request's choice as JSON, from which :func:`load_policy` makes the policy, here or in a worker.
 
         Args:
@@ -125,7 +125,7 @@ def _merge_term_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=64)
 def load_policy(source: str) -> Policy:
-    """Return the policy that :meth:`Policies.describe_choice` describes, the same object for the same source."""
+    """Return the policy that :meth:`Policies.make_source` describes, the same object for the same source."""
     choice = json.loads(source)
     toml, name = choice["toml"], choice["name"]
     base = Policy.load(name) if toml is None else _load_stored_policy(toml, name)

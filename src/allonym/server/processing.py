@@ -44,7 +44,7 @@ class TextTask:
 
     Attributes:
         document: the text.
-        source: describes the policy, see :meth:`allonym.server.policies.Policies.describe_choice`.
+        source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
         key, scope: as for :func:`allonym.pipeline.replace_found`.
         spans: disjoint findings; None: the policy's detectors find them.
         numbers: of the entities of mentions, as a person corrected them.
@@ -216,7 +216,7 @@ def _make_task(body: wire.Text, services: Services) -> TextTask:
     check_surrogate_pairs(body)
     document = make_document(body)
     check_text_length(document.text, services.settings.max_characters)
-    return TextTask(document, services.policies.describe_choice(dump_choice(body.policy)), services.vault.operator_key)
+    return TextTask(document, services.policies.make_source(dump_choice(body.policy)), services.vault.operator_key)
 
 
 async def detect_text(body: wire.Detect, services: Services) -> wire.Detected:

@@ -107,7 +107,7 @@ def open_services(settings: Settings) -> Services:
         accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
         vault=vault,
         policies=policies,
-        kernel=Kernel(settings.workers, policies.describe_choice(None)),
+        kernel=Kernel(settings.workers, policies.make_source(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, metrics),
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,

@@ -48,9 +48,9 @@ class EventParser:
         if self._size > LARGEST:
             raise Unanswered(f"the upstream sent an event of more than {LARGEST >> 20} MiB")
         waiting = self._waiting + data
-        held = b"\r" if waiting.endswith(b"\r") else b""  # a line feed that belongs to it may follow
-        *lines, rest = _LINE.split(waiting.removesuffix(held))
-        self._waiting = rest + held
+        return_at_end = b"\r" if waiting.endswith(b"\r") else b""  # a line feed that belongs to it may follow
+        *lines, rest = _LINE.split(waiting.removesuffix(return_at_end))
+        self._waiting = rest + return_at_end
         return [event for line in lines for event in self._read_line(line)]
 
     def _read_line(self, line: bytes) -> Iterator[Event]:
@@ -124,7 +124,7 @@ def parse_answer(data: bytes, status: int) -> dict[str, Any]:
     return describe_error(failure)
 
 
-async def stream_answer(
+async def restore_events(
     request: Prepared,
     blocks: AsyncIterator[bytes],
     describe_failure: Callable[[Exception], Unanswered],

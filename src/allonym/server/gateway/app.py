@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from allonym.server.gateway.answering import dump_json, parse_answer, restore_answer, stream_answer
+from allonym.server.gateway.answering import dump_json, parse_answer, restore_answer, restore_events
 from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Prepared, Preparer
 from allonym.server.gateway.reading import MODEL
 from allonym.server.gateway.refusal import (
@@ -107,7 +107,7 @@ class Gateway:
             line.client = client.name if client is not None else ""
             if endpoint is None:
                 return await self._list_models(request, client, line)
-            return await self._answer_text(endpoint, request, client, line)
+            return await self._answer_text_request(endpoint, request, client, line)
         except Exception as error:  # such as a mistake of ours
             line.write(get_status(error), error)
             return make_error_response(error)
@@ -125,7 +125,7 @@ class Gateway:
         content = dump_json(parse_answer(data, status))
         return Response(content, status, get_returned_headers(answer), "application/json")
 
-    async def _answer_text(
+    async def _answer_text_request(
         self, endpoint: Endpoint, request: Request, client: Client | None, line: LogLine
     ) -> Response:
         policy = self._preparer.policies[self._choose_policy(request, client)]
@@ -164,7 +164,7 @@ class Gateway:
     ) -> AsyncIterator[bytes]:
         line.error = ClientDisconnect()  # until the answer has ended
         try:
-            async for piece in stream_answer(prepared, answer.aiter_bytes(), self._upstream.describe_failure, line):
+            async for piece in restore_events(prepared, answer.aiter_bytes(), self._upstream.describe_failure, line):
                 yield piece
         finally:
             with CancelScope(shield=True):  # also where the client has gone away

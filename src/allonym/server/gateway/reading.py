@@ -283,12 +283,12 @@ def read_user(field: Field) -> None:
     field.put(field.request.digest(field.get_string()))
 
 
-def make_refusing_reader(why: str) -> Kind:
+def make_refusing_reader(reason: str) -> Kind:
     """Make a reader of a field that cannot be protected; only false passes."""
 
     def refuse_field(field: Field) -> None:
         if field.value is not False:
-            raise field.make_refusal(why, "unsupported_parameter")
+            raise field.make_refusal(reason, "unsupported_parameter")
 
     return refuse_field
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from allonym.restore import Restorer
-from allonym.restore.bring import Arriving
 from allonym.server.gateway.pieces import quote_json
 
 _RUN = re.compile(r'[^"\\]+')
@@ -40,7 +39,6 @@ class Restoring:
         self.json = json
         self.restored = 0
         self.unknown = 0
-        self._is_repeating = False
 
     def start_text(self, *, json: bool = False) -> TextStream | JsonStream:
         """Start a text, or the text of some JSON, that arrives in pieces."""
@@ -67,17 +65,10 @@ class Restoring:
 
     def restore_repeated_json(self, value: Any) -> Any:
         """Restore what repeats an earlier part of the answer, as :meth:`restore_json`, without counting it again."""
-        self._is_repeating = True
-        try:
-            return self.restore_json(value)
-        finally:
-            self._is_repeating = False
-
-    def count_placeholders(self, arriving: Arriving) -> None:
-        """Count the placeholders of a text that has ended."""
-        if not self._is_repeating:
-            self.restored += arriving.restored
-            self.unknown += arriving.unknown
+        counts = self.restored, self.unknown
+        result = self.restore_json(value)
+        self.restored, self.unknown = counts
+        return result
 
 
 class TextStream:
@@ -94,7 +85,8 @@ class TextStream:
     def end(self) -> str:
         """Return the rest."""
         rest = self._arriving.end()
-        self._restoring.count_placeholders(self._arriving)
+        self._restoring.restored += self._arriving.restored
+        self._restoring.unknown += self._arriving.unknown
         self._arriving = self._restoring.restorer.arriving()
         return rest
 
@@ -103,8 +95,7 @@ class JsonStream:
     """The text of some JSON that arrives in pieces; originals in its strings are escaped."""
 
     def __init__(self, restoring: Restoring) -> None:
-        self._outside = TextStream(restoring)
-        self._inside = TextStream(restoring)
+        self._text = TextStream(restoring)  # of the string that has begun, or of what stands between two strings
         self._in_string = False
         self._waiting = ""
 
@@ -114,8 +105,8 @@ class JsonStream:
 
     def end(self) -> str:
         """Return the rest."""
-        text = self._restore_piece("", final=True)
-        return text + (_escape_json_text(self._inside.end()) if self._in_string else self._outside.end())
+        text, rest = self._restore_piece("", final=True), self._text.end()
+        return text + (_escape_json_text(rest) if self._in_string else rest)
 
     def _restore_piece(self, piece: str, *, final: bool) -> str:
         text = self._waiting + piece
@@ -127,13 +118,13 @@ class JsonStream:
             if not self._in_string:
                 mark = text.find('"', position)
                 end = len(text) if mark < 0 else mark
-                parts.append(self._outside.feed(text[position:end]))
+                parts.append(self._text.feed(text[position:end]))
                 if mark >= 0:
-                    parts += (self._outside.end(), '"')
+                    parts += (self._text.end(), '"')
                     self._in_string = True
                 position = end + 1
             elif text[position] == '"':
-                parts += (_escape_json_text(self._inside.feed("".join(content)) + self._inside.end()), '"')
+                parts += (_escape_json_text(self._text.feed("".join(content)) + self._text.end()), '"')
                 content = []
                 self._in_string = False
                 position += 1
@@ -148,7 +139,7 @@ class JsonStream:
                 content.append(_decode_json_escape(text[position:end]))
                 position = end
         if content:
-            parts.append(_escape_json_text(self._inside.feed("".join(content))))
+            parts.append(_escape_json_text(self._text.feed("".join(content))))
         return "".join(parts)
 
 

@@ -88,7 +88,12 @@ class Settings:
         for name, choices in CHOICES.items():
             check_names("value", [getattr(self, name)], choices, f"setting {name}")
         check_names("value", self.media, MEDIA, "setting media")
-        _check_upstream(self.upstream)
+        if not self.upstream:
+            raise UsageError(
+                "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the settings file"
+            )
+        if wrong := describe_wrong_address(self.upstream, "upstream", "upstream_key_env"):
+            raise UsageError(wrong)
         if len({client.key_sha256 for client in self.clients}) < len(self.clients):
             raise UsageError("two clients have the same key")
         if not self.loopback and not self.clients:
@@ -135,12 +140,3 @@ def _read_clients(value: object, where: str) -> tuple[Client, ...]:
         values = {key: check_type(defaults[key], value, f"{where}.{name}.{key}") for key, value in table.items()}
         clients.append(Client(name=name, **values))
     return tuple(clients)
-
-
-def _check_upstream(url: str) -> None:
-    if not url:
-        raise UsageError(
-            "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the settings file"
-        )
-    if wrong := describe_wrong_address(url, "upstream", "upstream_key_env"):
-        raise UsageError(wrong)

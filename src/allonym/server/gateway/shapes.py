@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from allonym.server.gateway import reading
-from allonym.server.gateway.pieces import Piece
 from allonym.server.gateway.reading import (
     Field,
     Table,
@@ -194,16 +193,11 @@ RESPONSES: Table = {
 
 
 def _read_embedding_input(field: Field) -> None:
-    value = field.value
-    if isinstance(value, str):
-        field.request.add_text(value, field.put)
-        return
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        message = "must be a text or a list of texts; tokens cannot be protected"
-        raise field.make_refusal(message, "unsupported_content")
-    for item in field.list_items():
-        if item.value:
-            field.request.passages.append([Piece(item.value, item.put)])
+    for item in field.list_items() if isinstance(field.value, list) else [field]:
+        if not isinstance(item.value, str):
+            message = "must be a text or a list of texts; tokens cannot be protected"
+            raise field.make_refusal(message, "unsupported_content")
+        field.request.add_text(item.value, item.put)
 
 
 EMBEDDINGS: Table = {**_define_table(_USER, _WORDS, model="model", number="dimensions"), "input": _read_embedding_input}

@@ -126,7 +126,7 @@ class Jobs:
             raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
         caller.check_permissions(KINDS[kind].permission)
         options = _parse_options(kind, texts.get("options") or "{}")
-        policy = self._policies.describe_choice(options.pop("policy")) if "policy" in options else ""
+        policy = self._policies.make_source(options.pop("policy")) if "policy" in options else ""
         files = _store_files(kind, uploads, options, folder)
         if kind == "swap":
             swapping.make_settings(options)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 
 import re2
 
@@ -27,7 +28,7 @@ BOOST, LEAST_BOOSTED = 0.35, 0.4
 """How much a context word adds to a score, and the least resulting score, as in Presidio."""
 
 NEAR = 5
-"""Words before a match that may be context."""
+"""Words before a match that may be context, besides the word at its start."""
 
 MAX_PROGRAM = 5_000
 """RE2 instructions that one pattern may compile to."""
@@ -123,22 +124,24 @@ def find_matches(text: str, recognizers: Sequence[PatternRecognizer], context: S
     """
     if count_instructions(recognizers) * len(text) > MAX_WORK:
         raise make_refusal(f"these patterns are too much for a text of {len(text)} characters")
-    until = time.monotonic() + SECONDS
+    deadline = time.monotonic() + SECONDS
     ascii_text = to_ascii(text)
     texts = [text] if ascii_text == text else [text, ascii_text]
     lower = _lower_keeping_length(text) if any(recognizer.deny_list for recognizer in recognizers) else ""
-    preceding = _PrecedingWords(text)
+    words = _list_content_words(text) if any(recognizer.context for recognizer in recognizers) else []
     matches: list[Match] = []
     for recognizer in recognizers:
         helpful = [word.lower() for word in recognizer.context or ()]
-        places = chain(_match_patterns(texts, recognizer, until), _match_words(text, lower, recognizer, until))
+        places = chain(_match_patterns(texts, recognizer, deadline), _match_words(text, lower, recognizer, deadline))
         for start, end, pattern in places:
             check_match_count(len(matches) + 1)
             if len(matches) % _CHECK_EVERY == 0:
-                _check_deadline(until)
+                _check_deadline(deadline)
             score, word = pattern.score if pattern else recognizer.deny_list_score, ""
             if helpful:
-                near = [*preceding.list_words(start), *map(str.lower, context)]
+                end_of_near = bisect_right(words, start, key=itemgetter(0))
+                near = [word for _, word in words[max(0, end_of_near - NEAR - 1) : end_of_near]]
+                near += map(str.lower, context)
                 word = next((word for word in helpful if any(word in neighbour for neighbour in near)), "")
             if word:
                 score = min(1.0, max(score + BOOST, LEAST_BOOSTED))
@@ -157,33 +160,33 @@ def make_refusal(message: str, status: int = 400) -> RequestError:
     return RequestError(message, status, "InvalidRequest")
 
 
-def _check_deadline(until: float) -> None:
-    if time.monotonic() > until:
+def _check_deadline(deadline: float) -> None:
+    if time.monotonic() > deadline:
         raise make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
 
 
-def _match_patterns(texts: Sequence[str], recognizer: PatternRecognizer, until: float) -> Iterator[_Place]:
+def _match_patterns(texts: Sequence[str], recognizer: PatternRecognizer, deadline: float) -> Iterator[_Place]:
     for pattern, compiled in _compile_patterns(recognizer):
         yielded: set[tuple[int, int]] = set()
         for text in texts:
             for number, (span, *_) in enumerate(scan.find_matches(compiled, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
                 if number % _CHECK_EVERY == 0:
-                    _check_deadline(until)
+                    _check_deadline(deadline)
                 if span[0] < span[1] and span not in yielded:
                     yielded.add(span)
                     yield (*span, pattern)
 
 
-def _match_words(text: str, lower: str, recognizer: PatternRecognizer, until: float) -> Iterator[_Place]:
+def _match_words(text: str, lower: str, recognizer: PatternRecognizer, deadline: float) -> Iterator[_Place]:
     for word in dict.fromkeys(map(_lower_keeping_length, recognizer.deny_list or ())):
-        _check_deadline(until)
+        _check_deadline(deadline)
         start = lower.find(word) if word else -1
         number = 0
         while start >= 0:
             number += 1
             if number % _CHECK_EVERY == 0:
-                _check_deadline(until)
+                _check_deadline(deadline)
             end = start + len(word)
             if not (start and _is_word_char(text[start - 1])) and not (end < len(text) and _is_word_char(text[end])):
                 yield start, end, None
@@ -214,20 +217,10 @@ def _to_ascii_char(char: str) -> str:
     return " " if char.isspace() else char
 
 
-class _PrecedingWords:
-    """The words of a text without function words, in lower case, to look up those before an offset."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._words: list[tuple[int, str]] | None = None
-
-    def list_words(self, start: int) -> list[str]:
-        """Return the last words before an offset, and the word at the offset."""
-        if self._words is None:
-            pairs = ((m.start(), m[0].lower()) for m in _WORD.finditer(self._text))
-            self._words = [(offset, word) for offset, word in pairs if word not in _FUNCTION_WORDS]
-        end = bisect_right(self._words, start, key=lambda pair: pair[0])
-        return [word for _, word in self._words[max(0, end - NEAR - 1) : end]]
+def _list_content_words(text: str) -> list[tuple[int, str]]:
+    """Return the words of a text without function words, in lower case, each after its offset."""
+    pairs = ((match.start(), match[0].lower()) for match in _WORD.finditer(text))
+    return [(offset, word) for offset, word in pairs if word not in _FUNCTION_WORDS]
 
 
 def _quote_name(name: str) -> str:

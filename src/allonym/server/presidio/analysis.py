@@ -40,7 +40,7 @@ def find_entity_labels(entity: str, policy: Policy) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def list_entity_types(policy: Policy) -> frozenset[str]:
+def list_all_entity_types(policy: Policy) -> frozenset[str]:
     """Return all entity types that a label can have."""
     return frozenset(entity_type(label.name, policy) for label in policy.taxonomy)
 

@@ -232,7 +232,7 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], sour
         document: the original.
         anonymised: the text after the edits.
         edits: that led from one to the other.
-        source: describes the policy, see :meth:`allonym.server.policies.Policies.describe_choice`.
+        source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
     """
     from allonym.evaluate import score_conversation, second_reading
     from allonym.train.uncertain import estimate_review_gain

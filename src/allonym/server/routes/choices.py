@@ -63,7 +63,7 @@ def _can_request_add(detector: str) -> bool:
 def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
     """Presets, then the policies that admins stored."""
     names = services.policies.list_names()
-    rows = [_summarise_policy(name, load_policy(services.policies.describe_choice(name))) for name in names]
+    rows = [_summarise_policy(name, load_policy(services.policies.make_source(name))) for name in names]
     return wire.PoliciesOut(policies=rows)
 
 
@@ -71,7 +71,7 @@ def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
 def get_policy(name: PolicyName, caller: SignedIn, services: AnyServices) -> wire.PolicyDetail:
     """What a policy does with each label."""
     try:
-        policy = load_policy(services.policies.describe_choice(name))
+        policy = load_policy(services.policies.make_source(name))
     except UnknownNameError as error:
         error.status = 404
         raise

@@ -78,7 +78,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
         raise make_refusal("No language provided")
     texts = [body.text] if isinstance(body.text, str) else body.text
     _check_total_length(texts, services)
-    source, query = await run_in_threadpool(_make_query, body, services)
+    source, query = await run_in_threadpool(_prepare_query, body, services)
     count = 0
 
     async def analyze_one(text: str) -> list[dict[str, Any]]:
@@ -92,9 +92,9 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
     results = await process_items(analyze_one, texts)
     if query.ad_hoc_recognizers:
         adhoc.check_match_count(count)
-    known = analysis.list_entity_types(load_policy(source))
+    types_of_labels = analysis.list_all_entity_types(load_policy(source))
     for text, findings in zip(texts, results, strict=True):
-        types = Counter(f["entity_type"] for f in findings if f["entity_type"] in known)
+        types = Counter(f["entity_type"] for f in findings if f["entity_type"] in types_of_labels)
         services.metrics.count_text(len(text), types)
     return _answer_json(results[0] if isinstance(body.text, str) else results)
 
@@ -125,7 +125,7 @@ def _read_findings(body: wire.AnonymizeRequest, services: Services) -> list[tupl
     """Return each text with its findings, the operators, and how conflicts are resolved."""
     if not body.model_fields_set:
         raise make_refusal("Invalid request json")
-    chosen = _check_operators(body.anonymizers)
+    chosen = _require_operator_names(body.anonymizers)
     if any(operator.type == "custom" for operator in chosen.values()):
         raise make_refusal("Custom type anonymizer is not supported")
     conflicts = body.conflict_resolution or operators.MERGE
@@ -140,7 +140,7 @@ def deanonymize_text(body: wire.DeanonymizeRequest, caller: Restoring, services:
     """As Presidio's anonymizer service: undo `encrypt`, of this service or Presidio's, under the same key. Audited."""
     if not body.model_fields_set:
         raise make_refusal("Invalid request json")
-    chosen = _check_operators(body.deanonymizers)
+    chosen = _require_operator_names(body.deanonymizers)
     pairs = _pair_results(body.text, body.anonymizer_results or [], "anonymizer_results", services)
     results = [operators.deanonymize_text(text, _make_findings(rows), chosen) for text, rows in pairs]
     services.accounts.record_action(caller, "deanonymize", {"items": sum(len(items) for _, items in results)})
@@ -165,13 +165,13 @@ def check_health() -> str:
     return "allonym's Presidio-compatible service is up"
 
 
-def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[str, wire.AnalyzeRequest]:
+def _prepare_query(body: wire.AnalyzeRequest, services: Services) -> tuple[str, wire.AnalyzeRequest]:
     """Return what describes the policy, and the request for each text, with those recognizers that count.
 
     Raises:
         RequestError: no detector finds the requested entities, or a pattern is refused.
     """
-    source, language = services.policies.describe_choice(None), body.language or ""
+    source, language = services.policies.make_source(None), body.language or ""
     policy = load_policy(source)
     analysis.check_language(language, policy)
     for number, recognizer in enumerate(body.ad_hoc_recognizers or ()):
@@ -198,13 +198,13 @@ def _check_recognizer(recognizer: wire.PatternRecognizer, number: int) -> None:
 
 
 def _get_policy(services: Services, language: str | None) -> Policy:
-    policy = load_policy(services.policies.describe_choice(None))
+    policy = load_policy(services.policies.make_source(None))
     if language:
         analysis.check_language(language, policy)
     return policy
 
 
-def _check_operators(configs: dict[str, wire.OperatorConfig] | None) -> dict[str, wire.OperatorConfig]:
+def _require_operator_names(configs: dict[str, wire.OperatorConfig] | None) -> dict[str, wire.OperatorConfig]:
     """Return the operators of a request by the types that they are for; each has a name."""
     for config in (configs or {}).values():
         if not config.type:

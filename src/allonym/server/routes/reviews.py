@@ -47,7 +47,7 @@ def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServic
     """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
     check_risk_extra()
     policy = dump_choice(body.policy)
-    services.policies.describe_choice(policy)
+    services.policies.make_source(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
     services.accounts.record_action(caller, "project made")
     return project
@@ -273,7 +273,7 @@ def _check_list_permission(caller: Caller, everywhere: bool) -> None:
 
 def _make_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
     """Return the task of processing a document as its project says."""
-    source = services.policies.describe_choice(services.queue.list_projects(project)[0].policy, project)
+    source = services.policies.make_source(services.queue.list_projects(project)[0].policy, project)
     return TextTask(document, source, services.vault.operator_key, f"review {project}")
 
 

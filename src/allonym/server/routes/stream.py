@@ -167,7 +167,7 @@ async def open_stream(socket: WebSocket) -> None:
         await run_in_threadpool(authorize_socket, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
-        source = await run_in_threadpool(services.policies.describe_choice, dump_choice(opening.policy))
+        source = await run_in_threadpool(services.policies.make_source, dump_choice(opening.policy))
     except AllonymError as error:
         await stream.refuse(error)
         return
