@@ -16,14 +16,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from allonym.document import Document, Span
-from allonym.errors import AllonymError, DataError, UsageError, VaultError, check_names, require_extra
+from allonym.errors import (
+    AllonymError,
+    DataError,
+    UnknownNameError,
+    UsageError,
+    VaultError,
+    check_names,
+    require_extra,
+)
 from allonym.plan import Anonymized
 from allonym.policy import Policy
 
@@ -205,6 +213,71 @@ def anonymize_batch(
     schema = schema.append(arrow.field(error_column, arrow.string()))
     arrays.append(arrow.array(reasons, arrow.string()))
     return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """:func:`anonymize_batch` with its arguments, sent once to each worker."""
+
+    policy: Policy
+    columns: tuple[str, ...]
+    id_column: str | None = None
+    key: Key = field(default=None, repr=False)
+    plan_column: str | None = None
+    error_column: str = "allonym_error"
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Anonymise one record batch.
+
+        Raises:
+            UsageError: see :func:`anonymize_batch`.
+            DataError: Arrow rejects the batch; the message quotes nothing of it.
+        """
+        try:
+            return anonymize_batch(
+                batch,
+                self.policy,
+                columns=self.columns,
+                id_column=self.id_column,
+                key=self.key,
+                plan_column=self.plan_column,
+                error_column=self.error_column,
+            )
+        except AllonymError:
+            raise
+        except (ValueError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's errors quote values
+            raise DataError(f"{type(error).__name__} while a batch was anonymised") from None
+
+    @property
+    def input_columns(self) -> list[str]:
+        """The columns to read."""
+        return [*self.columns, *((self.id_column,) if self.id_column and self.id_column not in self.columns else ())]
+
+    @property
+    def added_columns(self) -> list[str]:
+        """The added columns, all of strings."""
+        return [*((self.plan_column,) if self.plan_column else ()), self.error_column]
+
+    def make_output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the output schema for an input schema; raises as the kernel would."""
+        return self(make_empty_batch(schema)).schema
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise :class:`UsageError` if columns are missing or named twice, or added columns exist."""
+        for name in self.input_columns:
+            if name not in names:
+                raise UnknownNameError("column", name, [str(n) for n in names])
+            if list(names).count(name) > 1:
+                raise UsageError(f"there are several columns {name!r}")
+        for name in self.added_columns:
+            if name in names:
+                raise UsageError(f"column {name!r} exists already; choose another name for the added column")
+
+
+def make_empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a record batch without rows."""
+    arrow = import_arrow()
+    return arrow.RecordBatch.from_arrays([arrow.array([], f.type) for f in schema], schema=schema)
 
 
 def import_arrow() -> Any:

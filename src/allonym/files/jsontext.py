@@ -10,6 +10,7 @@ from typing import Literal
 
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]|[-\d][\w.+-]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FIRST_SIGN = re.compile(r"[^\s,]")
 _LONG_NUMBER = re.compile(r"-?\d{7,}")
 
 Kind = Literal["value", "key", "number"]
@@ -105,24 +106,9 @@ def is_ascii_with_escapes(text: str) -> bool:
 
 
 def find_list_items(text: str) -> Iterator[tuple[int, int]]:
-    """Return the half-open offsets of the items of a JSON list."""
-    depth = 0
-    start = -1
-    last = 0
-    for match in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]|[^\s"{}\[\],]+', text):
-        c = text[match.start()]
-        if c in "}]":
-            depth -= 1
-            if depth == 0:
-                break
-        if depth == 1 and c == ",":
-            yield start, last
-            start = -1
-            continue
-        if depth >= 1 and start < 0:
-            start = match.start()
-        if c in "{[":
-            depth += 1
-        last = match.end()
-    if start >= 0:
-        yield start, last
+    """Return the half-open offsets of the items of a JSON list that :func:`parse_json` accepts."""
+    decoder = json.JSONDecoder(strict=False)
+    end = 1
+    while (match := _FIRST_SIGN.search(text, end)) and match.group() != "]":
+        _, end = decoder.raw_decode(text, match.start())
+        yield match.start(), end

@@ -6,7 +6,6 @@ The folder may contain data of a corpus: it is as sensitive as the corpus, and o
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from allonym import __version__
 from allonym.errors import UsageError
+from allonym.files.output import write_file
 
 FORMAT = 1
 """Version of the files; files of another version are not read."""
@@ -50,14 +50,8 @@ class State:
 
     def store_value(self, name: str, value: Any) -> Any:
         """Store plain values, and return them as they will be read."""
-        path = self._path_of(name)
-        part = path.with_name(f".{path.name}.part")
         data = json.dumps({"value": value}).encode("ascii")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
+        write_file(self._path_of(name), data, private=True)
         return json.loads(data)["value"]
 
     def clear(self) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allonym.batch import Key, anonymize_batch, import_arrow
-from allonym.errors import MissingExtra, UnknownNameError, UsageError
+from allonym.batch import Kernel, Key, import_arrow, make_empty_batch
+from allonym.errors import UsageError, require_extra
 from allonym.pipeline import AnyPolicy
 from allonym.policy import Policy
 
@@ -17,16 +17,11 @@ class Mapper:
     """A function over batches, from :func:`mapper`. Its ``repr`` shows no key."""
 
     # Datasets names its cache after a hash of these, so they are what decides the result and nothing else.
-    policy: Policy
-    columns: tuple[str, ...]
-    id_column: str | None
-    key: Key
-    plan_column: str | None
-    error_column: str
+    kernel: Kernel
     version: str
 
     def __repr__(self) -> str:
-        return f"Mapper({', '.join(self.columns)})"
+        return f"Mapper({', '.join(self.kernel.columns)})"
 
     def __call__(self, batch: Any) -> Any:
         """Anonymise the text columns of a batch.
@@ -43,36 +38,20 @@ class Mapper:
             UsageError: a column to anonymise holds other values than texts, an added column exists already, or the
                 function is called without ``batched=True``.
         """
-        arrow = import_arrow()
+        arrow, kernel = import_arrow(), self.kernel
         if isinstance(batch, arrow.Table):
-            parts = batch.to_batches() or [arrow.RecordBatch.from_pylist([], schema=batch.schema)]
-            return arrow.Table.from_batches([self._anonymize_batch(part) for part in parts])
+            parts = batch.to_batches() or [make_empty_batch(batch.schema)]
+            return arrow.Table.from_batches([kernel(part) for part in parts])
         if not isinstance(batch, Mapping):
             raise UsageError("the mapper takes the batches of datasets.map(..., batched=True)")
-        for name in (*self.columns, *((self.id_column,) if self.id_column else ())):
-            if name not in batch:
-                raise UnknownNameError("column", name, batch)
-        added = [name for name in (self.plan_column, self.error_column) if name is not None]
-        if existing := [name for name in added if name in batch]:
-            raise UsageError(f"column {existing[0]!r} exists already; choose another name for the added column")
-        columns = {name: _make_text_array(arrow, name, batch[name]) for name in self.columns}
-        if self.id_column is not None and self.id_column not in columns:
-            columns[self.id_column] = arrow.array([str(v) for v in batch[self.id_column]], arrow.large_string())
-        values = self._anonymize_batch(arrow.RecordBatch.from_pydict(columns)).to_pydict()
+        kernel.check_columns(list(batch))
+        columns = {name: _make_text_array(arrow, name, batch[name]) for name in kernel.columns}
+        if kernel.id_column is not None and kernel.id_column not in columns:
+            columns[kernel.id_column] = arrow.array([str(v) for v in batch[kernel.id_column]], arrow.large_string())
+        values = kernel(arrow.RecordBatch.from_pydict(columns)).to_pydict()
         # Datasets takes the type of a new column from its first batch: None alone would be no text.
-        texts = {name: [value or "" for value in values[name]] for name in added}
-        return {name: values[name] for name in self.columns} | texts
-
-    def _anonymize_batch(self, batch: Any) -> Any:
-        return anonymize_batch(
-            batch,
-            self.policy,
-            columns=self.columns,
-            id_column=self.id_column,
-            key=self.key,
-            plan_column=self.plan_column,
-            error_column=self.error_column,
-        )
+        texts = {name: [value or "" for value in values[name]] for name in kernel.added_columns}
+        return {name: values[name] for name in kernel.columns} | texts
 
 
 def _make_text_array(arrow: Any, name: str, values: Any) -> Any:
@@ -115,13 +94,11 @@ def mapper(
         PolicyError, UnknownNameError: the policy is not valid or not known.
         UsageError: no column is named.
     """
-    try:
+    with require_extra("a function for datasets.map", "hf-datasets"):
         import datasets  # noqa: F401
-    except ImportError:
-        raise MissingExtra("a function for datasets.map", "hf-datasets") from None
     from allonym import __version__
 
     named = (columns,) if isinstance(columns, str) else tuple(columns)
     if not named:
         raise UsageError("the mapper needs the names of the columns to anonymise")
-    return Mapper(Policy.load(policy), named, id_column, key, plan_column, error_column, __version__)
+    return Mapper(Kernel(Policy.load(policy), named, id_column, key, plan_column, error_column), __version__)

@@ -16,19 +16,18 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from allonym.batch import join_fields
-from allonym.errors import MissingExtra, RefusedContent, RestoreError, UsageError
+from allonym.errors import RefusedContent, RestoreError, UsageError, require_extra
 from allonym.pipeline import AnyPolicy, anonymize
 from allonym.plan import Plan
 from allonym.policy import Policy
 from allonym.restore import Restorer
 
-try:
+with require_extra("the runnables for LangChain", "langchain"):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, message_chunk_to_message
     from langchain_core.messages.base import BaseMessageChunk
     from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
     from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
-except ImportError:
-    raise MissingExtra("the runnables for LangChain", "langchain") from None
+
 
 if TYPE_CHECKING:
     from allonym.vault import Vault

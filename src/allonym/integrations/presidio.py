@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.detect.adapters.labels import LabelMap
 from allonym.document import Span
-from allonym.errors import DataError, MissingExtra
+from allonym.errors import DataError, require_extra
 from allonym.pipeline import Anonymized, AnyPolicy
 from allonym.plan import locate_replacements
 from allonym.policy import Policy
@@ -121,7 +121,5 @@ def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineR
 
 
 def _import_module(name: str) -> Any:
-    try:
+    with require_extra("results for Presidio", "presidio"):
         return import_module(name)
-    except ImportError:
-        raise MissingExtra("results for Presidio", "presidio") from None

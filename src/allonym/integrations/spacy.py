@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.detect.adapters.labels import LabelMap
 from allonym.document import Document, Span
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError, require_extra
 from allonym.pipeline import AnyPolicy
 from allonym.policy import Policy
 
@@ -136,8 +136,6 @@ def _read_span_values(attrs: Any, name: str, count: int) -> list[Any]:
 
 
 def _import_spacy() -> Any:
-    try:
+    with require_extra("spaCy's Doc", "spacy"):
         import spacy
-    except ImportError:
-        raise MissingExtra("spaCy's Doc", "spacy") from None
     return spacy

@@ -7,16 +7,14 @@ Installing allonym is enough: spaCy finds the component by its entry point.
 from collections.abc import Callable
 
 from allonym.document import Document
-from allonym.errors import MissingExtra
+from allonym.errors import require_extra
 from allonym.integrations.spacy import mark_spans
 from allonym.pipeline import detect
 from allonym.policy import Policy
 
-try:
+with require_extra("the component of spaCy's pipelines", "spacy"):
     from spacy.language import Language
     from spacy.tokens import Doc
-except ImportError:
-    raise MissingExtra("the component of spaCy's pipelines", "spacy") from None
 
 
 @Language.factory("allonym", default_config={"policy": "default", "ents": True}, assigns=["doc.ents"])

@@ -22,7 +22,7 @@ from time import monotonic, sleep, time
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from allonym.errors import EndpointError, MissingExtra, PolicyError, UsageError
+from allonym.errors import EndpointError, PolicyError, UsageError, require_extra
 from allonym.llm.answers import parse_answer
 from allonym.llm.cache import Cache
 from allonym.llm.templates import Messages, extend_messages
@@ -368,10 +368,8 @@ class Client:
             return 0, b"", _describe_failure(error), 0.0
 
     def _open_connections(self) -> Any:
-        try:
+        with require_extra("the client of language models", "llm"):
             import httpx
-        except ImportError:
-            raise MissingExtra("the client of language models", "llm") from None
         with self._lock:
             process, http = self._http
             if process != os.getpid():

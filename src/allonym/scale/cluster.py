@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from allonym.errors import AllonymError, MissingExtra, UsageError
+from allonym.errors import AllonymError, UsageError, require_extra
 
 _STORE = 80 << 20  # bytes of Ray's object store; documents are not passed through it
 _ANSWER = 10.0  # seconds
@@ -30,12 +30,9 @@ def import_ray() -> Any:
     if "ray" not in sys.modules and not {"RAY_ADDRESS", "RAY_AUTH_MODE"} & set(os.environ):
         # Ray reads this on import; a caller who imported it before decides.
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import ray
-    except ImportError:
-        raise MissingExtra("Ray", "ray") from None
+    with require_extra("Ray", "ray"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import ray
     return ray
 
 

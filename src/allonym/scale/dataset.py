@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allonym.batch import Key, import_arrow
+from allonym.batch import Kernel, Key, import_arrow
 from allonym.errors import UsageError
 from allonym.policy import Policy
 from allonym.scale.cluster import import_ray
-from allonym.scale.frames import ROWS, Kernel
+from allonym.scale.frames import ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,85 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from allonym.batch import Key, anonymize_batch, import_arrow, run_ordered
-from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
+from allonym.batch import Kernel, Key, import_arrow, make_empty_batch, run_ordered
+from allonym.errors import UsageError
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 ROWS = 1024
 """Greatest number of rows in a batch."""
 
 F = TypeVar("F")
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """:func:`allonym.batch.anonymize_batch` with its arguments, sent once to each worker."""
-
-    policy: Policy
-    columns: tuple[str, ...]
-    id_column: str | None = None
-    key: Key = field(default=None, repr=False)
-    plan_column: str | None = None
-    error_column: str = "allonym_error"
-
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Anonymise one record batch.
-
-        Raises:
-            UsageError: see :func:`allonym.batch.anonymize_batch`.
-            DataError: Arrow rejects the batch; the message quotes nothing of it.
-        """
-        try:
-            return anonymize_batch(
-                batch,
-                self.policy,
-                columns=self.columns,
-                id_column=self.id_column,
-                key=self.key,
-                plan_column=self.plan_column,
-                error_column=self.error_column,
-            )
-        except AllonymError:
-            raise
-        except (ValueError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's errors quote values
-            raise DataError(f"{type(error).__name__} while a batch was anonymised") from None
-
-    @property
-    def input_columns(self) -> list[str]:
-        """The columns to read."""
-        return [*self.columns, *((self.id_column,) if self.id_column and self.id_column not in self.columns else ())]
-
-    @property
-    def added_columns(self) -> list[str]:
-        """The added columns, all of strings."""
-        return [*((self.plan_column,) if self.plan_column else ()), self.error_column]
-
-    def make_output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the output schema for an input schema; raises as the kernel would."""
-        return self(_make_empty_batch(schema)).schema
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise :class:`UsageError` if columns are missing or named twice, or added columns exist."""
-        for name in self.input_columns:
-            if name not in names:
-                raise UnknownNameError("column", name, [str(n) for n in names])
-            if list(names).count(name) > 1:
-                raise UsageError(f"there are several columns {name!r}")
-        for name in self.added_columns:
-            if name in names:
-                raise UsageError(f"column {name!r} exists already; choose another name for the added column")
-
-
-def _make_empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    arrow = import_arrow()
-    return arrow.RecordBatch.from_arrays([arrow.array([], f.type) for f in schema], schema=schema)
 
 
 def anonymize_frame(
@@ -149,7 +84,7 @@ def _anonymize_table(table: Any, kernel: Kernel, workers: int, rows: int, connec
 def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     table = _anonymize_table(import_arrow().Table.from_batches([batch]), kernel, workers, rows, connection)
     batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else _make_empty_batch(table.schema)
+    return batches[0] if batches else make_empty_batch(table.schema)
 
 
 def _anonymize_reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:

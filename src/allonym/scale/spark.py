@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allonym.batch import Key, import_arrow
-from allonym.errors import MissingExtra, UsageError
+from allonym.batch import Kernel, Key, import_arrow
+from allonym.errors import UsageError, require_extra
 from allonym.policy import Policy
-from allonym.scale.frames import Kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,10 +45,8 @@ def anonymize_spark(
         MissingExtra: pyspark or pyarrow is not installed.
     """
     import_arrow()
-    try:
+    with require_extra("Spark", "spark"):
         from pyspark.sql.types import StringType, StructField, StructType
-    except ImportError:
-        raise MissingExtra("Spark", "spark") from None
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
     kernel.check_columns(frame.columns)
     fields = list(frame.schema.fields)
