@@ -16,7 +16,7 @@ from typing import Any
 
 from allonym.batch import RECORD_ERRORS
 from allonym.document import Document
-from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
+from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError, require_extra
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
 from allonym.plan import Plan, apply_parts
@@ -141,8 +141,8 @@ def _parse_chunks(data: bytes, name: str) -> tuple[str, list[Parsed]]:
 
 
 def _check_page_count(data: bytes) -> None:
-    from allonym.files.pdf.objects import open_pdf
-
+    with require_extra("PDF", "pdf"):
+        from allonym.files.pdf.objects import open_pdf
     with open_pdf(data) as pdf:
         if len(pdf.pages) > MOST_PAGES:
             raise RequestError(

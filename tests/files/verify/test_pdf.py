@@ -83,10 +83,10 @@ def test_the_raw_reader_looks_everywhere(place):
 
 
 def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
-    from allonym.files import pdf
+    from allonym.files.pdf import editor
 
-    real = pdf.rewrite_content
-    monkeypatch.setattr(pdf, "rewrite_content", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
+    real = editor.rewrite_content
+    monkeypatch.setattr(editor, "rewrite_content", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
     (tmp_path / "a.pdf").write_bytes(made.letter_page())
     with pytest.raises(RefusedContent, match=r"still contains 4 of 4 covered texts \(page 1") as failed:
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)

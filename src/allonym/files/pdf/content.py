@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pikepdf
+
 from allonym.errors import RefusedContent
 from allonym.files.pdf.fonts import Font, read_font
 from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
@@ -15,26 +17,12 @@ from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 MAX_STEPS = 5_000_000
 """Greatest number of operators and characters of a file, since forms that call forms may grow without end."""
 
-Matrix = tuple[float, float, float, float, float, float]
-IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 SHOWING = frozenset(("Tj", "TJ", "'", '"'))
 _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
 _TEXT_STATE = {"Tc": "char", "Tw": "word", "TL": "leading", "Ts": "rise"}
 """Operators that set one number of the text state."""
 
 _COLOURS = (1, 3, 4)
-
-
-def multiply_matrices(a: Matrix, b: Matrix) -> Matrix:
-    """Return the matrix that applies ``a`` and then ``b``."""
-    return (
-        a[0] * b[0] + a[1] * b[2],
-        a[0] * b[1] + a[1] * b[3],
-        a[2] * b[0] + a[3] * b[2],
-        a[2] * b[1] + a[3] * b[3],
-        a[4] * b[0] + a[5] * b[2] + b[4],
-        a[4] * b[1] + a[5] * b[3] + b[5],
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +90,13 @@ class Picture:
     """An image: it is drawn on the unit square under ``matrix``."""
 
     page: int
-    matrix: Matrix
+    matrix: pikepdf.Matrix
     stream: Any
     op: int
 
     def box(self) -> tuple[float, float, float, float]:
         """Left, bottom, right and top."""
-        a, b, c, d, e, f = self.matrix
+        a, b, c, d, e, f = self.matrix.shorthand
         xs, ys = (e, e + a, e + c, e + a + c), (f, f + b, f + d, f + b + d)
         return min(xs), min(ys), max(xs), max(ys)
 
@@ -124,7 +112,7 @@ class Source:
 
 @dataclass(slots=True)
 class _State:
-    ctm: Matrix = IDENTITY
+    ctm: pikepdf.Matrix = field(default_factory=pikepdf.Matrix)
     font: Font | None = None
     name: str = ""
     size: float = 0.0
@@ -150,9 +138,6 @@ class Content:
     """
 
     def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
-        import pikepdf
-
-        self._pike = pikepdf
         self.pdf = pdf
         self.sources: dict[Any, Source] = {}
         self.glyphs: list[Glyph] = []
@@ -175,13 +160,13 @@ class Content:
         resources = page.obj.get("/Resources")
         if resources is None:
             resources = page.resources
-        self.sources[key] = Source(None, list(self._pike.parse_content_stream(page)), resources)
+        self.sources[key] = Source(None, list(pikepdf.parse_content_stream(page)), resources)
         self._run_stream(key, resources, _State(), "", ())
         self._beside.append((self._page, self._read_undrawn_resources, resources))
 
     def _read_undrawn_resources(self, resources: Any) -> None:
         """Read patterns, masks and forms that no operator names, since they may contain text."""
-        for thing in _list_resource_streams(self._pike, resources):
+        for thing in _list_resource_streams(resources):
             if get_object_key(thing) not in self._drawn:
                 self._draw_form(thing, resources, _State(), "invisible", ())
 
@@ -189,7 +174,7 @@ class Content:
         self._page = number
         try:
             read(argument)
-        except (self._pike.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        except (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             if isinstance(error, RefusedContent):
                 raise
             raise RefusedContent(
@@ -201,11 +186,11 @@ class Content:
     def _run_stream(self, key: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
         stack: list[_State] = []
         marks: list[tuple[str, int]] = []
-        tm = line = IDENTITY
+        tm = line = pikepdf.Matrix()
         span = -1
         for index, instruction in enumerate(self.sources[key].ops):
             self._count_steps(1)
-            if isinstance(instruction, self._pike.ContentStreamInlineImage):
+            if isinstance(instruction, pikepdf.ContentStreamInlineImage):
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
                 continue
             args, op = instruction.operands, str(instruction.operator)
@@ -215,9 +200,9 @@ class Content:
                 if stack:
                     state = stack.pop()
             elif op == "cm":
-                state.ctm = multiply_matrices(_read_matrix(args), state.ctm)
+                state.ctm = _read_matrix(args) @ state.ctm
             elif op == "BT":
-                tm = line = IDENTITY
+                tm = line = pikepdf.Matrix()
             elif op == "Tf":
                 state.name, state.size = str(args[0]), float(args[1])
                 state.font = self._load_font(resources.Font[state.name])
@@ -232,12 +217,12 @@ class Content:
             elif op in ("Td", "TD"):
                 if op == "TD":
                     state.leading = -float(args[1])
-                tm = line = multiply_matrices((1, 0, 0, 1, float(args[0]), float(args[1])), line)
+                tm = line = line.translated(float(args[0]), float(args[1]))
             elif op == "T*":
-                tm = line = multiply_matrices((1, 0, 0, 1, 0, -state.leading), line)
+                tm = line = line.translated(0, -state.leading)
             elif op in SHOWING:
                 if op in ("'", '"'):
-                    tm = line = multiply_matrices((1, 0, 0, 1, 0, -state.leading), line)
+                    tm = line = line.translated(0, -state.leading)
                     if op == '"':
                         state.word, state.char = float(args[0]), float(args[1])
                 tm = self._show_text(args[-1], (key, index), state, tm, plane, span)
@@ -276,7 +261,7 @@ class Content:
     def _check_type3_font(self, spec: Any) -> None:
         for glyph in spec.CharProcs.values():
             data = glyph.read_bytes()
-            operators = self._pike.parse_content_stream(glyph) if b"T" in data or b"Do" in data else ()
+            operators = pikepdf.parse_content_stream(glyph) if b"T" in data or b"Do" in data else ()
             if any(str(o.operator) in (*SHOWING, "Do") for o in operators):
                 raise RefusedContent(
                     f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
@@ -308,11 +293,11 @@ class Content:
             raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
         self._drawn.add(key)
         if key not in self.sources:
-            ops = list(self._pike.parse_content_stream(thing))
+            ops = list(pikepdf.parse_content_stream(thing))
             self.sources[key] = Source(thing, ops, thing.get("/Resources", resources))
         inner = replace(state, name="")
         if "/Matrix" in thing:
-            inner.ctm = multiply_matrices(_read_matrix(thing.Matrix), state.ctm)
+            inner.ctm = _read_matrix(thing.Matrix) @ state.ctm
         self._run_stream(key, thing.get("/Resources", resources), inner, plane, above)
         if "/Resources" in thing:
             self._beside.append((self._page, self._read_undrawn_resources, thing.Resources))
@@ -321,9 +306,9 @@ class Content:
 
     def _begin_marked_content(self, args: Sequence[Any], resources: Any, plane: str, span: int) -> tuple[str, int]:
         properties = args[1]
-        if isinstance(properties, self._pike.Name):
+        if isinstance(properties, pikepdf.Name):
             properties = resources.get("/Properties", {}).get(str(properties))
-        if not isinstance(properties, self._pike.Dictionary):
+        if not isinstance(properties, pikepdf.Dictionary):
             return plane, span
         if str(args[0]) == "/OC":
             return self._find_layer(properties, plane), span
@@ -338,26 +323,26 @@ class Content:
         groups = [group]
         if group.get("/Type") == "/OCMD":
             inside = group.get("/OCGs", [])
-            groups = list(inside) if isinstance(inside, self._pike.Array) else [inside]
+            groups = list(inside) if isinstance(inside, pikepdf.Array) else [inside]
         off = [get_object_key(g) for g in groups if get_object_key(g) in self._hidden]
         return f"layer {off[0][0]}" if off else plane
 
     # Text
 
     def _show_text(
-        self, shown: Any, source: tuple[Any, int], state: _State, tm: Matrix, plane: str, span: int
-    ) -> Matrix:
+        self, shown: Any, source: tuple[Any, int], state: _State, tm: pikepdf.Matrix, plane: str, span: int
+    ) -> pikepdf.Matrix:
         font = state.font
         if font is None:
             raise RefusedContent(f"page {self._page + 1} shows text without a font")
         size, scale = state.size, state.scale
-        items = list(shown) if isinstance(shown, self._pike.Array) else [shown]
+        items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
         setting = None
         if state.name and size > 0 and scale > 0 and not font.vertical:
             setting = Setting(state.name, size, state.char, state.word, scale)
         visible_plane = "invisible" if state.mode in (3, 7) and not plane else plane
         for item, piece in enumerate(items):
-            if not isinstance(piece, self._pike.String):
+            if not isinstance(piece, pikepdf.String):
                 tm = _advance_matrix(tm, -float(piece) / 1000 * size, scale, font.vertical)
                 continue
             signs = font.decode_string(bytes(piece))
@@ -365,14 +350,13 @@ class Content:
             for sign in signs:
                 advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
                 after = _advance_matrix(tm, advance, scale, font.vertical)
-                glyph_matrix = multiply_matrices((1, 0, 0, 1, 0, state.rise), multiply_matrices(tm, state.ctm))
-                here = multiply_matrices((1, 0, 0, 1, 0, state.rise), multiply_matrices(after, state.ctm))
+                here = (tm @ state.ctm).translated(0, state.rise)
+                end = (after @ state.ctm).translated(0, state.rise)
                 self.glyphs.append(
                     Glyph(
                         sign.text, source[0], source[1], item, sign.start, sign.end,
                         -1000 * advance / size if size else 0.0,
-                        glyph_matrix[4], glyph_matrix[5], here[4] - glyph_matrix[4], here[5] - glyph_matrix[5],
-                        glyph_matrix[2] * size, glyph_matrix[3] * size,
+                        here.e, here.f, end.e - here.e, end.f - here.f, here.c * size, here.d * size,
                         self._page, visible_plane, font.style, state.colour, span, setting,
                     )
                 )  # fmt: skip
@@ -380,13 +364,13 @@ class Content:
         return tm
 
 
-def _advance_matrix(tm: Matrix, by: float, scale: float, vertical: bool) -> Matrix:
-    return multiply_matrices((1, 0, 0, 1, 0, by) if vertical else (1, 0, 0, 1, by * scale, 0), tm)
+def _advance_matrix(tm: pikepdf.Matrix, by: float, scale: float, vertical: bool) -> pikepdf.Matrix:
+    return tm.translated(0, by) if vertical else tm.translated(by * scale, 0)
 
 
-def _read_matrix(args: Sequence[Any]) -> Matrix:
+def _read_matrix(args: Sequence[Any]) -> pikepdf.Matrix:
     a, b, c, d, e, f = (float(v) for v in args)
-    return a, b, c, d, e, f
+    return pikepdf.Matrix(a, b, c, d, e, f)
 
 
 def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> None:
@@ -405,12 +389,12 @@ def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> 
     state.colour = numbers if plain and len(numbers) in _COLOURS and len(numbers) == len(args) else None
 
 
-def _list_resource_streams(pike: Any, resources: Any) -> Iterator[Any]:
+def _list_resource_streams(resources: Any) -> Iterator[Any]:
     """Yield the content streams in resources: forms, tiling patterns, masks."""
-    if not isinstance(resources, pike.Dictionary):
+    if not isinstance(resources, pikepdf.Dictionary):
         return
     forms, patterns, states = ((resources.get(k) or {}).values() for k in ("/XObject", "/Pattern", "/ExtGState"))
-    yield from (t for t in forms if isinstance(t, pike.Stream) and t.get("/Subtype") == "/Form")
-    yield from (t for t in patterns if isinstance(t, pike.Stream))
+    yield from (t for t in forms if isinstance(t, pikepdf.Stream) and t.get("/Subtype") == "/Form")
+    yield from (t for t in patterns if isinstance(t, pikepdf.Stream))
     masks = (state.get("/SMask") for state in states)
-    yield from (m.G for m in masks if isinstance(m, pike.Dictionary) and isinstance(m.get("/G"), pike.Stream))
+    yield from (m.G for m in masks if isinstance(m, pikepdf.Dictionary) and isinstance(m.get("/G"), pikepdf.Stream))

@@ -13,6 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pikepdf
+from pdfminer.cmapdb import CMapParser, FileUnicodeMap, IdentityCMap
+from pdfminer.encodingdb import EncodingDB, name2unicode
+from pdfminer.fontmetrics import FONT_METRICS
+from pdfminer.pdffont import CFFFont, PDFCIDFont, Type1FontHeaderParser
+from pdfminer.psparser import PSException
+
 from allonym.files.pdf.objects import convert_to_pdfminer
 
 _LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00, 0xFB07))}
@@ -90,8 +97,6 @@ class CidFont(Font):
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
-        from pdfminer.pdffont import PDFCIDFont
-
         below = convert_to_pdfminer(spec.DescendantFonts[0])
         encoding = convert_to_pdfminer(spec.get("/Encoding"))
         below["Encoding"] = encoding
@@ -100,8 +105,6 @@ class CidFont(Font):
         self._own = hasattr(encoding, "get_data")  # a CMap in the file, which pdfminer does not read
 
     def _split_signs(self, data: bytes) -> list[Sign]:
-        from pdfminer.cmapdb import IdentityCMap
-
         out: list[Sign] = []
         if self._own:
             return [Sign(0, len(data), None, 0.0)] if data else []
@@ -136,8 +139,6 @@ class CidFont(Font):
 
 def read_font(spec: Any) -> Font:
     """Return the font of a dictionary. Raises ValueError, LookupError or TypeError if it is broken."""
-    from pdfminer.psparser import PSException
-
     try:
         return CidFont(spec) if spec.get("/Subtype") == "/Type0" else SimpleFont(spec)
     except PSException:
@@ -145,9 +146,6 @@ def read_font(spec: Any) -> Font:
 
 
 def _read_unicode_map(spec: Any) -> dict[int, str]:
-    import pikepdf
-    from pdfminer.cmapdb import CMapParser, FileUnicodeMap
-
     stream = spec.get("/ToUnicode")
     if not isinstance(stream, pikepdf.Stream):
         return {}
@@ -158,9 +156,6 @@ def _read_unicode_map(spec: Any) -> dict[int, str]:
 
 def _read_encoding(spec: Any) -> dict[int, str]:
     """Return the text of each code, from the encoding, the glyph names or, for a private encoding, the font program."""
-    import pikepdf
-    from pdfminer.encodingdb import EncodingDB
-
     encoding = spec.get("/Encoding")
     descriptor = spec.get("/FontDescriptor") or {}
     named = encoding.get("/BaseEncoding") if isinstance(encoding, pikepdf.Dictionary) else encoding
@@ -182,9 +177,6 @@ def _read_encoding(spec: Any) -> dict[int, str]:
 
 
 def _read_built_in_encoding(spec: Any, descriptor: Any) -> dict[int, str]:
-    from pdfminer.encodingdb import EncodingDB
-    from pdfminer.pdffont import CFFFont, Type1FontHeaderParser
-
     name = str(spec.get("/BaseFont", "/")).rpartition("+")[2].lstrip("/")
     subtype = str(spec.get("/Subtype", ""))
     symbolic = bool(int(descriptor.get("/Flags", 0)) & 4)
@@ -218,8 +210,6 @@ def _decode_name(name: Any) -> str:
 
 def decode_glyph_name(name: str) -> str | None:
     """Return the text of a glyph's name, or None for names without one (``g12``, ``C0_1``, ``.notdef``)."""
-    from pdfminer.encodingdb import name2unicode
-
     if name == ".notdef":
         return None
     try:
@@ -231,8 +221,6 @@ def decode_glyph_name(name: str) -> str | None:
 
 def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
     """Return the advance of each code for size 1, and that of all other codes."""
-    from pdfminer.fontmetrics import FONT_METRICS
-
     scale = 0.001
     if spec.get("/Subtype") == "/Type3":
         scale = abs(float(spec.FontMatrix[0])) or 0.001
@@ -248,8 +236,6 @@ def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float],
 
 def find_standard_font_name(base: str) -> str:
     """Return the standard font for a name such as ``/Arial,Bold``, by default Helvetica."""
-    from pdfminer.fontmetrics import FONT_METRICS
-
     name = base.lstrip("/").rpartition("+")[2]
     if name in FONT_METRICS:
         return name
@@ -264,8 +250,6 @@ def find_standard_font_name(base: str) -> str:
 
 def _choose_standard_font(spec: Any) -> str:
     """Return the upright standard font for painting a replacement."""
-    import pikepdf
-
     below = spec.get("/DescendantFonts")
     inner = below[0] if isinstance(below, pikepdf.Array) and len(below) else spec
     descriptor = inner.get("/FontDescriptor") or {}

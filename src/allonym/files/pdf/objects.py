@@ -9,7 +9,11 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from allonym.errors import DataError, RefusedContent, require_extra
+import pikepdf
+from pdfminer.pdftypes import PDFStream
+from pdfminer.psparser import LIT
+
+from allonym.errors import DataError, RefusedContent
 from allonym.files.record import MAX_WHOLE, check_compression_ratio
 
 MAX_OBJECTS = 2_000_000
@@ -18,15 +22,8 @@ MAX_DEPTH = 20
 """Greatest depth of nested objects and forms."""
 
 
-def import_pikepdf() -> Any:
-    """Import pikepdf; raise :class:`MissingExtra` if a package for PDF is not installed."""
-    with require_extra("PDF", "pdf"):
-        import pdfminer.pdffont  # noqa: F401
-        import pikepdf
-        import pypdfium2  # noqa: F401
-    for name in ("pdfminer", "pikepdf", "pypdfium2"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
-    return pikepdf
+for _name in ("pdfminer", "pikepdf", "pypdfium2"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
 
 
 def open_pdf(data: bytes) -> Any:
@@ -36,7 +33,6 @@ def open_pdf(data: bytes) -> Any:
         RefusedContent: the file needs a password.
         DataError: it is not a PDF, is damaged, or unpacks to too much.
     """
-    pikepdf = import_pikepdf()
     if b"%PDF-" not in data[:1024]:
         raise DataError("not a PDF: it does not begin with %PDF-")
     try:
@@ -58,7 +54,6 @@ def open_pdf(data: bytes) -> Any:
 
 def _check_size(pdf: Any, size: int) -> None:
     """Refuse a file that unpacks to too much, before unpacking."""
-    pikepdf = import_pikepdf()
     total = 0
     for thing in pdf.objects:
         if not isinstance(thing, pikepdf.Stream) or _is_picture(thing):
@@ -158,10 +153,6 @@ def get_object_key(thing: Any) -> tuple[int, int]:
 
 def convert_to_pdfminer(thing: Any, depth: int = 0) -> Any:
     """Convert a pikepdf object to pdfminer's types, with all references resolved."""
-    import pikepdf
-    from pdfminer.pdftypes import PDFStream
-    from pdfminer.psparser import LIT
-
     if depth > 8:
         return None
     if isinstance(thing, pikepdf.Name):

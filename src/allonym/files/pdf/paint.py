@@ -12,6 +12,9 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pikepdf
+from pdfminer.fontmetrics import FONT_METRICS
+
 from allonym.files.pdf.content import Glyph
 from allonym.files.pdf.layout import Unit
 from allonym.files.pdf.redact import Insert, Operation
@@ -174,8 +177,6 @@ class Painter:
         return bool(glyph.plane) and glyph.page not in self._over
 
     def _add_text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
-        import pikepdf
-
         if self._is_hidden(glyph):
             return
         self.fonts["page", glyph.page].add(style)
@@ -213,8 +214,6 @@ def _find_rotation(glyph: Glyph) -> tuple[float, float, float, float]:
 
 def measure_text_width(text: str, style: str) -> float:
     """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
-    from pdfminer.fontmetrics import FONT_METRICS
-
     try:
         text.encode("cp1252")
     except UnicodeEncodeError:
@@ -225,8 +224,6 @@ def measure_text_width(text: str, style: str) -> float:
 
 def make_standard_font(pdf: Any, style: str) -> Any:
     """Return a standard font as an object of the file."""
-    import pikepdf
-
     return pdf.make_indirect(
         pikepdf.Dictionary(
             Type=pikepdf.Name.Font,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import pikepdf
+
 from allonym.files.pdf.content import SHOWING, Glyph, Setting, Source
 
 _KEPT = frozenset(
@@ -58,8 +60,6 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
         inserts: inserts by operator, string and byte.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
     """
-    import pikepdf
-
     out: list[Any] = []
     depth = 0
     marks: list[bool] = []
@@ -99,7 +99,6 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
 
 def write_operations(operations: Iterable[Any]) -> bytes:
     """Return the bytes of operations, which may be those of a parsed stream."""
-    import pikepdf
 
     def to_operand(value: Any) -> Any:
         if isinstance(value, list):
@@ -114,8 +113,6 @@ def write_operations(operations: Iterable[Any]) -> bytes:
 
 
 def _holds_text(args: Sequence[Any]) -> bool:
-    import pikepdf
-
     return any(
         isinstance(a, pikepdf.String | pikepdf.Dictionary)
         or (isinstance(a, pikepdf.Array) and any(isinstance(b, pikepdf.String | pikepdf.Dictionary) for b in a))
@@ -136,8 +133,6 @@ def _remove_glyphs(
     shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert]
 ) -> Iterator[Operation]:
     """Show a string or TJ array with gaps as wide as the removed characters, and with the inserts."""
-    import pikepdf
-
     items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
     out: list[Any] = []
     back = 0.0
@@ -178,8 +173,6 @@ def _remove_glyphs(
 
 def _show_insert(insert: Insert, setting: Setting) -> Iterator[Operation]:
     """Show a replacement and reset the text state."""
-    import pikepdf
-
     state = ((100 * insert.scale, 100 * setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw"))
     changed = [(value, usual, op) for value, usual, op in state if value != usual]
     yield [pikepdf.Name(insert.font), insert.size], "Tf"

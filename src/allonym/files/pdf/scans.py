@@ -16,8 +16,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+import pikepdf
+import pypdfium2
+
 from allonym.errors import DataError, UsageError
-from allonym.files.pdf.content import Content, Glyph, Matrix, multiply_matrices
+from allonym.files.pdf.content import Content, Glyph
 from allonym.files.pdf.layout import Unit
 
 if TYPE_CHECKING:
@@ -84,17 +87,17 @@ def get_page_box(page: Any) -> tuple[float, float, float, float]:
     return min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])
 
 
-def compute_shown_matrix(page: Any) -> tuple[Matrix, float, float]:
+def compute_shown_matrix(page: Any) -> tuple[pikepdf.Matrix, float, float]:
     """Return the matrix from the shown page (from its bottom left corner) to its units, and its width and height."""
     x0, y0, x1, y1 = get_page_box(page)
     turn = int(page.obj.get("/Rotate", page.get("/Rotate", 0)) or 0) % 360
     if turn == 90:
-        return (0, 1, -1, 0, x1, y0), y1 - y0, x1 - x0
+        return pikepdf.Matrix(0, 1, -1, 0, x1, y0), y1 - y0, x1 - x0
     if turn == 180:
-        return (-1, 0, 0, -1, x1, y1), x1 - x0, y1 - y0
+        return pikepdf.Matrix(-1, 0, 0, -1, x1, y1), x1 - x0, y1 - y0
     if turn == 270:
-        return (0, -1, 1, 0, x0, y1), y1 - y0, x1 - x0
-    return (1, 0, 0, 1, x0, y0), x1 - x0, y1 - y0
+        return pikepdf.Matrix(0, -1, 1, 0, x0, y1), y1 - y0, x1 - x0
+    return pikepdf.Matrix(1, 0, 0, 1, x0, y0), x1 - x0, y1 - y0
 
 
 def measure_picture_coverage(pdf: Any, content: Content) -> dict[int, float]:
@@ -125,8 +128,6 @@ def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
 
 def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]]:
     """Yield pages by number as pictures at ``DPI``, as shown."""
-    import pypdfium2
-
     data = io.BytesIO()
     pdf.save(data)
     with closing(cast(Any, pypdfium2.PdfDocument(data.getvalue()))) as file:
@@ -142,6 +143,7 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
     """Return the words that OCR reads on a page, as units with their positions."""
     matrix, width, height = compute_shown_matrix(page)
     sx, sy = width / image.width, height / image.height
+    rotation = pikepdf.Matrix(*matrix.shorthand[:4], 0, 0)
     out: list[Unit] = []
     before: Word | None = None
     for word in reader(image):
@@ -149,9 +151,9 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
             continue
         corner = (word.left * sx, height - (word.bottom - 0.2 * (word.bottom - word.top)) * sy)
         high = (word.bottom - word.top) * sy
-        x, y = _transform_point(matrix, *corner)
-        dx, dy = _transform_direction(matrix, (word.right - word.left) * sx, 0)
-        ux, uy = _transform_direction(matrix, 0, high)
+        x, y = matrix.transform(corner)
+        dx, dy = rotation.transform(((word.right - word.left) * sx, 0))
+        ux, uy = rotation.transform((0, high))
         glyph = Glyph(
             word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, number, "", "Helvetica", (0.0,), -1
         )  # fmt: skip
@@ -166,23 +168,21 @@ def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image
     from PIL import ImageDraw
 
     matrix, width, height = compute_shown_matrix(page)
-    back = _invert_matrix(matrix)
+    back = matrix.inverse()
     sx, sy = image.width / width, image.height / height
     draw = ImageDraw.Draw(image)
     for g in glyphs:
         xs, ys = [], []
         for along, up in ((0.0, -0.3), (1.0, -0.3), (0.0, 1.0), (1.0, 1.0)):
-            x, y = _transform_point(back, g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy)
+            x, y = back.transform((g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy))
             xs.append(x * sx)
             ys.append((height - y) * sy)
         draw.rectangle((min(xs) - 2, min(ys) - 2, max(xs) + 2, max(ys) + 2), fill=(255, 255, 255))
     return image
 
 
-def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
+def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, pikepdf.Matrix]:
     """Return the picture as an image of the file, and the matrix that puts it over the page."""
-    import pikepdf
-
     data = io.BytesIO()
     image.save(data, "JPEG", quality=80)
     stream = pikepdf.Stream(pdf, data.getvalue())
@@ -190,18 +190,4 @@ def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]
     stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
     stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
     matrix, width, height = compute_shown_matrix(page)
-    return stream, multiply_matrices((width, 0, 0, height, 0, 0), matrix)
-
-
-def _transform_point(m: Matrix, x: float, y: float) -> tuple[float, float]:
-    return x * m[0] + y * m[2] + m[4], x * m[1] + y * m[3] + m[5]
-
-
-def _transform_direction(m: Matrix, x: float, y: float) -> tuple[float, float]:
-    return x * m[0] + y * m[2], x * m[1] + y * m[3]
-
-
-def _invert_matrix(m: Matrix) -> Matrix:
-    # The inverse of a rotation and a shift.
-    a, b, c, d, e, f = m
-    return (a, c, b, d, -(a * e + b * f), -(c * e + d * f))
+    return stream, pikepdf.Matrix(width, 0, 0, height, 0, 0) @ matrix

@@ -11,6 +11,14 @@ from urllib.parse import unquote
 
 from allonym.errors import DataError, require_extra
 
+with require_extra("PDF", "pdf"):
+    import pikepdf
+    import pypdfium2
+    from pdfminer.converter import TextConverter
+    from pdfminer.layout import LAParams
+    from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
+    from pdfminer.pdfpage import PDFPage
+
 WORD_GAP = -120
 """Least displacement in a TJ array that separates two words, in thousandths of the font's height."""
 
@@ -25,8 +33,6 @@ def read_pdfium_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: PDFium cannot open the file.
     """
-    with require_extra("PDF", "pdf"):
-        import pypdfium2
     try:
         file = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError:
@@ -52,11 +58,6 @@ def read_pdfminer_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: pdfminer.six cannot read the file.
     """
-    with require_extra("PDF", "pdf"):
-        from pdfminer.converter import TextConverter
-        from pdfminer.layout import LAParams
-        from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
-        from pdfminer.pdfpage import PDFPage
     try:
         resources = PDFResourceManager()
         for number, page in enumerate(PDFPage.get_pages(io.BytesIO(data))):
@@ -76,22 +77,22 @@ def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: the file cannot be opened.
     """
-    with _open_pdf(data) as (pikepdf, pdf):
+    with _open_pdf(data) as pdf:
         pages = {page.obj.Contents.objgen: n for n, page in enumerate(pdf.pages) if "/Contents" in page.obj}
         strings: list[str] = []
         for thing in pdf.objects:
             if not isinstance(thing, pikepdf.Stream):
-                _collect_strings(pikepdf, thing, strings, 0)
+                _collect_strings(thing, strings, 0)
                 continue
-            _collect_strings(pikepdf, thing.stream_dict, strings, 0)
+            _collect_strings(thing.stream_dict, strings, 0)
             if thing.objgen in pages:
-                yield f"content of page {pages[thing.objgen] + 1}", _read_content(pikepdf, thing)
+                yield f"content of page {pages[thing.objgen] + 1}", _read_content(thing)
             elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
-                yield "content of a form", _read_content(pikepdf, thing)
+                yield "content of a form", _read_content(thing)
             elif _may_hold_text(thing):
                 for text in _read_stream(thing):
                     yield "a stream", text
-        _collect_strings(pikepdf, pdf.trailer, strings, 0)
+        _collect_strings(pdf.trailer, strings, 0)
         yield "objects", "\n".join(strings)
 
 
@@ -102,59 +103,57 @@ def read_byte_strings(data: bytes) -> Iterator[tuple[str, str]]:
         DataError: the file cannot be opened.
     """
     strings: list[str] = []
-    with _open_pdf(data) as (pikepdf, pdf):
+    with _open_pdf(data) as pdf:
         for thing in (*pdf.objects, pdf.trailer):
             inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
-            _collect_strings(pikepdf, inner, strings, 0, plain=True)
+            _collect_strings(inner, strings, 0, plain=True)
     yield "objects", "\n".join(strings)
 
 
 @contextmanager
-def _open_pdf(data: bytes) -> Iterator[tuple[Any, Any]]:
-    """Return the module pikepdf and the open file; errors show only their type."""
-    with require_extra("PDF", "pdf"):
-        import pikepdf
+def _open_pdf(data: bytes) -> Iterator[Any]:
+    """Return the open file; errors show only their type."""
     try:
         with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
-            yield pikepdf, pdf
+            yield pdf
     except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
         raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
 
 
-def _read_content(pike: Any, stream: Any) -> str:
+def _read_content(stream: Any) -> str:
     lines: list[str] = []
-    for instruction in pike.parse_content_stream(stream):
+    for instruction in pikepdf.parse_content_stream(stream):
         words: list[str] = []
         for operand in instruction.operands:
-            items = list(operand) if isinstance(operand, pike.Array) else [operand]
+            items = list(operand) if isinstance(operand, pikepdf.Array) else [operand]
             for item in items:
-                if isinstance(item, pike.String):
+                if isinstance(item, pikepdf.String):
                     words.append(bytes(item).decode("latin-1"))
-                elif isinstance(item, pike.Dictionary):
-                    _collect_strings(pike, item, words, 0)
-                elif words and not isinstance(item, pike.Object) and float(item) < WORD_GAP:
+                elif isinstance(item, pikepdf.Dictionary):
+                    _collect_strings(item, words, 0)
+                elif words and not isinstance(item, pikepdf.Object) and float(item) < WORD_GAP:
                     words.append(" ")
         if words:
             lines.append("".join(words))
     return "\n".join(lines)
 
 
-def _collect_strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
+def _collect_strings(thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
     """Collect the strings inside an object and the names of resources, without following references."""
     if depth > 50:
         raise ValueError("objects lie too deep in one another")
-    if isinstance(thing, pike.String):
+    if isinstance(thing, pikepdf.String):
         out.append(bytes(thing).decode("latin-1") if plain else unquote(str(thing)))
-    elif isinstance(thing, pike.Array):
+    elif isinstance(thing, pikepdf.Array):
         for item in thing:
             if not getattr(item, "is_indirect", False):
-                _collect_strings(pike, item, out, depth + 1, plain)
-    elif isinstance(thing, pike.Dictionary):
+                _collect_strings(item, out, depth + 1, plain)
+    elif isinstance(thing, pikepdf.Dictionary):
         for key, value in thing.items():
-            if key in _RESOURCES and isinstance(value, pike.Dictionary):
+            if key in _RESOURCES and isinstance(value, pikepdf.Dictionary):
                 out += [name[1:] for name in value.keys()]  # noqa: SIM118
             if not getattr(value, "is_indirect", False):
-                _collect_strings(pike, value, out, depth + 1, plain)
+                _collect_strings(value, out, depth + 1, plain)
 
 
 def _may_hold_text(stream: Any) -> bool:
