@@ -107,7 +107,7 @@ def test_failure_leaves_the_old_target_alone(tmp_path, policy, failing, monkeypa
 
 def test_programming_errors_leave_nothing_behind(tmp_path, policy, monkeypatch):
     (tmp_path / "a.txt").write_text("x")
-    monkeypatch.setattr(runs, "make_report", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(runs.Run, "make_report", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy)
     assert leftovers(tmp_path) == []

@@ -7,11 +7,13 @@ refused.
 
 from __future__ import annotations
 
+from functools import partial
+
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Part, Slot
-from allonym.files.officeparts import list_all_slots, list_text_parts, parse_office_file, treat_textless_parts
+from allonym.files.office import Package, Part, Slot, parse_office_file
+from allonym.files.officeparts import list_all_slots, list_text_parts, treat_textless_parts
 from allonym.files.officetext import list_part_slots
-from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.record import Format
 
 MAIN = "word/document.xml"
 
@@ -31,7 +33,7 @@ _REFUSED = ((r"word/afchunk.*", "an inserted file"),)
 
 
 def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
-    """The slots of a Word document; see :data:`allonym.files.officeparts.Reader`."""
+    """The slots of a Word document; see :data:`allonym.files.office.Reader`."""
     if MAIN not in package.entries:
         raise RefusedContent(f"not a Word document: it has no part {MAIN}")
     tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
@@ -39,8 +41,4 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     return list_all_slots(package, tasks, part_slots, depth)
 
 
-def _parse_docx(chunk: Chunk, job: Job) -> Parsed:
-    return parse_office_file(chunk, job, list_slots, "docx")
-
-
-DOCX = Format("docx", _parse_docx)
+DOCX = Format("docx", partial(parse_office_file, list_slots=list_slots, format="docx"))

@@ -46,6 +46,12 @@ def is_record_id(path: Path, value: str) -> bool:
     return len(path) == 1 and path[0].lower() in ID_NAMES and _ID_VALUE.fullmatch(value) is not None
 
 
+def find_record_id(fields: Iterable[tuple[str, object]]) -> str:
+    """Return the first record id among top-level fields, given as (name, value), or an empty string."""
+    values = ((name, str(value)) for name, value in fields if isinstance(value, (str, int)))
+    return next((value for name, value in values if is_record_id((name,), value)), "")
+
+
 def is_plain_key(key: str) -> bool:
     """Tell whether an object's key looks like a field's name, and not like data such as an address or a number."""
     return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5

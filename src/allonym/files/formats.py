@@ -49,14 +49,18 @@ def get_format(name: str) -> Format:
     return cast(Format, readers.get(SUFFIXES.get(lower, lower)))
 
 
-def format_of(name: str) -> tuple[Format, bool]:
+def format_of(name: str, format: str | None = None) -> tuple[Format, bool]:
     """Return the format for a file's name, and whether the file is packed with gzip (``.gz``).
+
+    ``format`` overrides the suffix.
 
     Raises:
         DataError: no format has this suffix.
     """
     path = PurePath(name)
     packed = path.suffix.lower() == ".gz"
+    if format:
+        return get_format(format), packed
     suffix = (PurePath(path.stem) if packed else path).suffix.lower().lstrip(".")
     try:
         return get_format(suffix), packed

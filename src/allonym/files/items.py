@@ -49,7 +49,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             raise UsageError(f"source and target are both {path}; the source is never changed")
         if out is not None and out.is_dir():
             out = out / path.name
-        kind, packed = _find_format(path, format)
+        kind, packed = format_of(path.name, format)
         return [Item(path.name, path, out, kind, packed, _is_packed(out), path.stat().st_size)], False
     if out is None:
         raise UsageError("a folder needs a folder to write to, not standard output")
@@ -60,28 +60,19 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     items: list[Item] = []
     for where, folders, names in os.walk(path):
         folders[:] = [f for f in folders if not f.startswith(".")]
-        for name in names:
-            if name.startswith("."):
-                continue
-            file = Path(where, name)
+        links = [name for name in folders if Path(where, name).is_symlink()]
+        for file in (Path(where, name) for name in (*names, *links) if not name.startswith(".")):
             rel = file.relative_to(path)
             try:
+                if file.name in links:
+                    raise DataError("a link to a folder is not followed")
                 if not file.is_file():
                     raise DataError("a broken link" if file.is_symlink() else "not a plain file")
-                kind, packed = _find_format(file, format)
+                kind, packed = format_of(file.name, format)
                 items.append(Item(rel.as_posix(), file, out / rel, kind, packed, packed, file.stat().st_size))
             except DataError as error:
                 items.append(Item(rel.as_posix(), file, out / rel, None, refused=str(error)))
-        for file in (Path(where, name) for name in folders):
-            if file.is_symlink():
-                rel = file.relative_to(path)
-                items.append(Item(rel.as_posix(), file, out / rel, None, refused="a link to a folder is not followed"))
     return sorted(items, key=lambda i: i.name), True
-
-
-def _find_format(path: Path, format: str | None) -> tuple[Format, bool]:
-    """Return the format of a file, and whether the file is packed with gzip."""
-    return (get_format(format), path.suffix.lower() == ".gz") if format else format_of(path.name)
 
 
 def _is_packed(target: Path | None) -> bool:

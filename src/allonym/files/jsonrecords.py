@@ -5,7 +5,7 @@ Only changed strings are rewritten. Key order, number literals, escapes and whit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import BinaryIO, cast
@@ -15,7 +15,14 @@ from allonym.document import Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
-from allonym.files.fields import ID_NAMES, find_named_field, format_path, is_plain_key, is_record_id, read_metadata
+from allonym.files.fields import (
+    find_named_field,
+    find_record_id,
+    format_path,
+    is_plain_key,
+    is_record_id,
+    read_metadata,
+)
 from allonym.files.jsontext import Token
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 from allonym.files.segments import Segment, splice_segments
@@ -38,7 +45,7 @@ def make_record_draft(
     chosen = [token for token in tokens if _select_token(token, job, tally)]
     order, after, turns = _order_parts(chosen)
     parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
-    document = join_fields(find_record_id(record), parts, read_metadata(record) if job.policy.metadata else {})
+    document = join_fields(find_record_id(record.items()), parts, read_metadata(record) if job.policy.metadata else {})
     if turns:
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
@@ -107,18 +114,6 @@ def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[
         order.append(i)
         separators.append("\n")
     return order, separators, [(speaker, text) for text, speaker in sorted(speaker_of.items())]
-
-
-def find_record_id(record: Mapping[str, object]) -> str:
-    """Return the id of a record if it looks like one, else an empty string."""
-    for name in record:
-        if (
-            name.lower() in ID_NAMES
-            and isinstance(value := record[name], (str, int))
-            and is_record_id((name,), str(value))
-        ):
-            return str(value)
-    return ""
 
 
 def _read_line_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:

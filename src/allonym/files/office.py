@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from allonym.document import Document
 from allonym.errors import DataError, RefusedContent
-from allonym.files.record import MAX_WHOLE, Draft, Parsed, Tally, check_compression_ratio
+from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, Parsed, Tally, check_compression_ratio
 
 MAX_PARTS = 10_000
 TYPES = "[Content_Types].xml"
@@ -75,7 +75,7 @@ class Package:
     authors: dict[str, str] = field(default_factory=dict, repr=False)
     last: list[Callable[[], None]] = field(default_factory=list, repr=False)
     serials: list[int] = field(default_factory=list)
-    without: dict[str, int] = field(default_factory=dict)
+    without: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def open(cls, data: bytes) -> Package:
@@ -193,10 +193,6 @@ class Package:
         """Return the replacement for an author, numbered in order of appearance."""
         return self.authors.setdefault(name, f"Author {len(self.authors) + 1}") if name.strip() else name
 
-    def record_content_change(self, what: str, times: int = 1) -> None:
-        """Note that something was left out or replaced."""
-        self.without[what] = self.without.get(what, 0) + times
-
     def to_bytes(self) -> bytes:
         """Write the package: changed parts from their trees, others unchanged, entries without times."""
         from lxml import etree
@@ -217,6 +213,10 @@ class Package:
                 info.create_system = 0
                 archive.writestr(info, data)
         return out.getvalue()
+
+
+Reader = Callable[[Package, str, int], Sequence[Slot]]
+"""``(package, images, depth) -> slots``: reads a package within ``depth`` others, and removes what it must not keep."""
 
 
 def get_rels_name(part: str) -> str:
@@ -257,7 +257,7 @@ def assign_part_tasks(
         if task.startswith("drop") and name not in package.dropped:
             package.drop_part(name)
             if what:
-                package.record_content_change(f"{what} left out")
+                package.without[f"{what} left out"] += 1
     return {name: task for name, task in tasks.items() if name not in package.dropped}
 
 
@@ -336,8 +336,10 @@ def get_local_name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def parse_slots(package: Package, slots: Sequence[Slot], format: str) -> Parsed:
-    """Return one document of all slots, which is written back into the package, and then verified."""
+def parse_office_file(chunk: Chunk, job: Job, list_slots: Reader, format: str) -> Parsed:
+    """Return an office file as one document of its slots, which is written back into the package, and then verified."""
+    package = Package.open(chunk.data)
+    slots = list_slots(package, job.policy.images, 0)
     separators = [s.before for s in slots[1:]] + [""] if slots else []
     document = Document.from_parts("", [s.text for s in slots], separators=separators)
 
@@ -347,4 +349,4 @@ def parse_slots(package: Package, slots: Sequence[Slot], format: str) -> Parsed:
                 slot.set(part)
         return package.to_bytes()
 
-    return Parsed([Draft(document, render_package, verify=format)], tally=Tally(treated=Counter(package.without)))
+    return Parsed([Draft(document, render_package, verify=format)], tally=Tally(treated=package.without))

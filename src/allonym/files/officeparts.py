@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from pkgutil import resolve_name
 
 from allonym.errors import DataError
 from allonym.files.office import (
@@ -20,11 +19,9 @@ from allonym.files.office import (
     get_local_name,
     get_part_of_rels,
     is_common_office_text,
-    parse_slots,
 )
 from allonym.files.officetext import remove_hidden_data
 from allonym.files.pictures import make_grey_png, strip_metadata
-from allonym.files.record import Chunk, Job, Parsed
 from allonym.text.words import compile_words
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
@@ -89,7 +86,7 @@ def treat_textless_parts(
     for name, task in tasks.items():
         if task == "embedded" and not _add_embedded_slots(package, name, images, depth):
             package.drop_part(name)
-            package.record_content_change("embedded objects left out")
+            package.without["embedded objects left out"] += 1
     for name in [n for n in package.list_parts() if n.endswith(".rels")]:
         _remove_file_links(package, name)
     for name, task in tasks.items():
@@ -114,18 +111,11 @@ def _add_embedded_slots(package: Package, name: str, images: str, depth: int) ->
         kind = next((KINDS[part] for part in KINDS if part in inner.entries), None)
         if kind is None:
             return False
-        module, _, attribute = kind.partition(":")
-        slots = cast(Reader, getattr(import_module(module), attribute))
-        package.inner[name] = (inner, list(slots(inner, images, depth + 1)))
+        package.inner[name] = (inner, list(resolve_name(kind)(inner, images, depth + 1)))
     except DataError:
         return False
-    for what, times in inner.without.items():
-        package.record_content_change(what, times)
+    package.without.update(inner.without)
     return True
-
-
-Reader = Callable[[Package, str, int], Sequence[Slot]]
-"""``(package, images, depth) -> slots``; the package is changed, see :func:`treat_textless_parts`."""
 
 
 def _remove_file_links(package: Package, rels: str) -> None:
@@ -147,7 +137,7 @@ def _remove_file_links(package: Package, rels: str) -> None:
 
 def _replace_image(package: Package, name: str, number: int, images: str) -> None:
     image_without_metadata = strip_metadata(package.entries[name]) if images == "keep" else None
-    package.record_content_change("pictures left out" if image_without_metadata is None else "pictures kept")
+    package.without["pictures left out" if image_without_metadata is None else "pictures kept"] += 1
     data = image_without_metadata or make_grey_png()
     suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
     folder = posixpath.dirname(name)
@@ -186,7 +176,7 @@ def _read_properties(part: Part) -> Iterator[Slot]:
                     yield _make_read_only_slot("company", text)
                 element.text = None
                 part.mark_changed()
-        elif local not in _PLAIN_PROPERTIES and _is_unusual_property(text):
+        elif local not in _PLAIN_PROPERTIES and text not in ("true", "false") and not is_common_office_text(text):
             yield part.make_text_slot(element)
 
 
@@ -200,16 +190,6 @@ def list_author_slots(package: Package) -> Iterator[Slot]:
 
 def _make_read_only_slot(what: str, text: str) -> Slot:
     return Slot(text, lambda _: None, f"\n{what}: ")
-
-
-def _is_unusual_property(text: str) -> bool:
-    return not is_common_office_text(text) and text not in ("true", "false")
-
-
-def parse_office_file(chunk: Chunk, job: Job, list_slots: Reader, format: str) -> Parsed:
-    """Return an office file as one document."""
-    package = Package.open(chunk.data)
-    return parse_slots(package, list_slots(package, job.policy.images, 0), format)
 
 
 def list_all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:

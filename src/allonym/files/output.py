@@ -159,8 +159,8 @@ class Lines:
             self.part.close(remove=remove)
 
 
-class Pipe:
-    """Standard output, with the methods of :class:`PartFile` that a run uses."""
+class Pipe(PartFile):
+    """Standard output in place of a file: what is written is out at once, and nothing can be taken back."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -179,10 +179,6 @@ class Pipe:
         if rest := self.stream.getvalue():
             self.write(rest)
 
-    def sync(self) -> None:
-        """Flush the buffer."""
-        sys.stdout.buffer.flush()
-
     def close(self, *, remove: bool) -> None:
         """Do nothing: standard output stays open."""
 
@@ -190,7 +186,7 @@ class Pipe:
 class ChunkOutput:
     """Writes the treated chunks of a file of a run: by its format's writer, packed, or as they are."""
 
-    def __init__(self, item: Item, part: PartFile | Pipe) -> None:
+    def __init__(self, item: Item, part: PartFile) -> None:
         self.item, self.part = item, part
         self._writer: ChunkWriter | None = None
 

@@ -10,7 +10,14 @@ from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.errors import DataError, RefusedContent, UnknownNameError
-from allonym.files.fields import find_named_field, format_path, is_plain_key, is_record_id, read_metadata
+from allonym.files.fields import (
+    find_named_field,
+    find_record_id,
+    format_path,
+    is_plain_key,
+    is_record_id,
+    read_metadata,
+)
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Piece, Tally
 
 ROWS = 1024
@@ -119,17 +126,14 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
         record = {f.name: values[i][row] for i, f in columns}
         for i, f in columns:
             _replace_texts(values[i][row], (f.name,), note_text)
-        id = next((v for name, v in record.items() if isinstance(v, str) and is_record_id((name,), v)), "")
+        id = find_record_id((name, value) for name, value in record.items() if isinstance(value, str))
         meta = read_metadata(record) if job.policy.metadata else {}
         pieces.append(Draft(join_fields(id, texts, meta), partial(keep_row, row), row + 1))
 
     def join_rows(out: list[bytes | None]) -> bytes:
         kept_rows = [row for row, data in enumerate(out) if data is not None]
-        arrays = (
-            list(batch.take(arrow.array(kept_rows, arrow.int64())).columns)
-            if len(kept_rows) < len(out)
-            else batch.columns
-        )
+        kept = batch if len(kept_rows) == len(out) else batch.take(arrow.array(kept_rows, arrow.int64()))
+        arrays = list(kept.columns)
         for i, f in columns:
             arrays[i] = arrow.array([new_values[row][i] for row in kept_rows], f.type)
         return mark + _pack_batches(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
@@ -162,13 +166,8 @@ def _replace_texts(value: Any, path: tuple[str, ...], change: Callable[[tuple[st
 
 
 def _contains_text_type(arrow: Any, kind: Any) -> bool:
-    if is_text_type(arrow, kind):
-        return True
-    return (
-        any(_contains_text_type(arrow, kind.field(i).type) for i in range(kind.num_fields))
-        if kind.num_fields
-        else False
-    )
+    inner_types = (kind.field(i).type for i in range(kind.num_fields))
+    return is_text_type(arrow, kind) or any(_contains_text_type(arrow, inner) for inner in inner_types)
 
 
 class _Writer:

@@ -20,7 +20,7 @@ from allonym.files.items import Item, check_outputs_distinct, check_targets_free
 from allonym.files.journal import Journal
 from allonym.files.output import ChunkOutput, Lines, PartFile, Pipe, digest_file, part_path, write_file
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
-from allonym.files.runreport import RunReport, make_report
+from allonym.files.runreport import RunReport, list_versions
 from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, parse_all_chunks, read_tasks
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
@@ -87,8 +87,7 @@ def anonymize_path(
         AllonymError: a worker died; the run can be resumed.
     """
     began = time.monotonic()
-    loaded = Policy.load(policy)
-    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals, vault, scope)
+    job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope)
     items, folder = list_items(source, target, format)
     out = None if str(target) == "-" else Path(target) if folder else items[0].target
     if quarantine is None and out is not None:
@@ -128,10 +127,7 @@ def anonymize_path(
                 if progress:
                     progress(place.consumed, sum(i.size for i in items) or None)
         run.finish()
-        refused, seconds = tuple(run.refused), time.monotonic() - began
-        run_report = make_report(
-            run.tally, loaded, settings, files=run.files, refused=refused, digest=run.digest(), seconds=seconds
-        )
+        run_report = run.make_report(settings, time.monotonic() - began)
         if report is not None:
             write_file(Path(report), run_report.to_json().encode())
         return run_report
@@ -216,7 +212,7 @@ class Run:
     ) -> None:
         self.items, self.job, self.journal, self.folder = items, job, journal, folder
         self.quarantine, self.plans = Lines(quarantine), Lines(plans, private=job.originals)
-        self.tally, self.files = Tally(), 0
+        self.tally = Tally()
         self.refused: list[tuple[str, str]] = []
         self.digests: list[tuple[str, str]] = []
         self.resumed = journal is not None and journal.resumed
@@ -257,7 +253,6 @@ class Run:
         if line["refused"]:
             self.refused.append((item.name, line["refused"]))
         else:
-            self.files += 1
             self.digests.append((item.name, line["digest"]))
 
     def write_chunk(self, place: Place, treated: Treated) -> None:
@@ -337,7 +332,7 @@ class Run:
         self._add_finished_file(item, line)
         self._file_tally, self._line = Tally(), 0
 
-    def _write_checkpoint(self, journal: Journal, part: PartFile | Pipe, place: Place) -> None:
+    def _write_checkpoint(self, journal: Journal, part: PartFile, place: Place) -> None:
         part.sync()
         self._sync_lines()
         q0, p0 = self._lengths
@@ -356,12 +351,21 @@ class Run:
         self.quarantine.finish()
         self.plans.finish()
 
-    def digest(self) -> str:
-        """Return the digest of the output; for a folder, over the files' paths and digests."""
-        if not self.folder:
-            return self.digests[0][1] if self.digests else ""
-        rows = "\n".join(f"{name}\0{digest}" for name, digest in self.digests)
-        return blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
+    def make_report(self, settings: Mapping[str, object], seconds: float) -> RunReport:
+        """Return the report; its digest is that of the output, for a folder over the files' paths and digests."""
+        digest = self.digests[0][1] if self.digests else ""
+        if self.folder:
+            rows = "\n".join(f"{name}\0{digest}" for name, digest in self.digests)
+            digest = blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
+        return RunReport(
+            settings={"policy": self.job.policy.name, "fingerprint": self.job.policy.fingerprint(), **settings},
+            versions=list_versions(),
+            files=len(self.digests),
+            refused=tuple(self.refused),
+            digest=digest,
+            seconds=seconds,
+            **self.tally.to_dict(),
+        )
 
     def close(self, *, keep: bool) -> None:
         """Close all files; without ``keep`` the unfinished ones and the journal are removed."""

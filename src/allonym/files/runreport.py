@@ -9,8 +9,6 @@ from dataclasses import field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from allonym.files.record import Tally
-from allonym.policy import Policy
 from allonym.serial import Serialisable
 
 SCHEMA = 1
@@ -102,22 +100,6 @@ class RunReport(Serialisable):
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
-
-
-def make_report(
-    tally: Tally,
-    policy: Policy,
-    settings: Mapping[str, object],
-    *,
-    files: int,
-    refused: tuple[tuple[str, str], ...],
-    digest: str,
-    seconds: float,
-) -> RunReport:
-    """Return the report for a run's tally and settings."""
-    settings = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
-    outputs: dict[str, Any] = {"files": files, "refused": refused, "digest": digest, "seconds": seconds}
-    return RunReport(settings=settings, versions=list_versions(), **tally.to_dict(), **outputs)
 
 
 def list_versions() -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from allonym.batch import TEXT_KEYS, join_fields, split_field_name
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
-from allonym.files.fields import ID_NAMES, is_record_id, read_metadata
+from allonym.files.fields import ID_NAMES, find_record_id, is_record_id, read_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 
 DELIMITERS = ",;\t|"
@@ -180,7 +180,8 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
                 if is_treated:
                     chosen.append(i)
             meta = _read_row_metadata(row, columns) if job.policy.metadata or job.policy.subject else {}
-            pieces.append(draft_row(row, chosen, _find_row_id(row, columns), columns, meta))
+            id = find_record_id(zip(columns, (cell.value for cell in row), strict=True))
+            pieces.append(draft_row(row, chosen, id, columns, meta))
     return Parsed(pieces, number, tally)
 
 
@@ -200,13 +201,6 @@ def _read_row_metadata(row: list[Cell], columns: tuple[str, ...]) -> dict[str, o
     listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
     values = (v[0] if len(v) == 1 else [word for word in v if word] for v in listed)
     return read_metadata(dict(zip(columns, values, strict=True)))
-
-
-def _find_row_id(row: list[Cell], columns: tuple[str, ...]) -> str:
-    for cell, name in zip(row, columns, strict=True):
-        if name.lower() in ID_NAMES and is_record_id((name,), cell.value):
-            return cell.value
-    return ""
 
 
 def _write_row(

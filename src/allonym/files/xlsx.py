@@ -16,10 +16,10 @@ from typing import Any
 
 from allonym.batch import format_lead_in
 from allonym.errors import DataError, RefusedContent
-from allonym.files.office import Package, Part, Slot, get_local_name, is_common_office_text
-from allonym.files.officeparts import list_all_slots, list_text_parts, parse_office_file, treat_textless_parts
+from allonym.files.office import Package, Part, Slot, get_local_name, is_common_office_text, parse_office_file
+from allonym.files.officeparts import list_all_slots, list_text_parts, treat_textless_parts
 from allonym.files.officetext import list_part_slots
-from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.record import Format
 
 _ALLOWED = {
     r"xl/workbook\.xml": "workbook",
@@ -241,7 +241,7 @@ def _read_comments(part: Part) -> Iterator[Slot]:
 
 
 def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
-    """Return the slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
+    """Return the slots of a workbook; see :data:`allonym.files.office.Reader`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
     tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
@@ -270,8 +270,4 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     return list_all_slots(package, tasks, slots, depth)
 
 
-def _parse_xlsx(chunk: Chunk, job: Job) -> Parsed:
-    return parse_office_file(chunk, job, list_slots, "xlsx")
-
-
-XLSX = Format("xlsx", _parse_xlsx)
+XLSX = Format("xlsx", partial(parse_office_file, list_slots=list_slots, format="xlsx"))

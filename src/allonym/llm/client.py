@@ -80,13 +80,19 @@ _RECORDED: ContextVar[dict[str, Mapping[str, object]] | None] = ContextVar("reco
 
 
 @contextmanager
-def unlocked(key: bytes | None) -> Iterator[None]:
-    """Set the key with which clients that get none, such as those of detectors, open their cache."""
-    token = _CACHE_KEY.set(key)
+def _set_in_context(variable: ContextVar[T], value: T) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _CACHE_KEY.reset(token)
+        variable.reset(token)
+
+
+@contextmanager
+def unlocked(key: bytes | None) -> Iterator[None]:
+    """Set the key with which clients that get none, such as those of detectors, open their cache."""
+    with _set_in_context(_CACHE_KEY, key):
+        yield
 
 
 @contextmanager
@@ -97,11 +103,8 @@ def recording() -> Iterator[dict[str, Mapping[str, object]]]:
         the request's name in the cache to its body, filled as requests are made.
     """
     requests: dict[str, Mapping[str, object]] = {}
-    token = _RECORDED.set(requests)
-    try:
+    with _set_in_context(_RECORDED, requests):
         yield requests
-    finally:
-        _RECORDED.reset(token)
 
 
 def client_for(settings: Mapping[str, object], key: bytes | None = None) -> Client:

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,10 +23,10 @@ from allonym import __version__
 from allonym.batch import Key
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.files.journal import Journal, check_journal_head, make_journal_head
-from allonym.files.output import Lines, write_file
+from allonym.files.output import write_file
 from allonym.files.record import Job, Tally
-from allonym.files.run import Advance, describe_run_identity, describe_settings
-from allonym.files.runreport import RunReport, make_report
+from allonym.files.run import Advance, Run, describe_run_identity, describe_settings
+from allonym.files.runreport import RunReport
 from allonym.files.tasks import BATCH
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
@@ -97,7 +96,7 @@ def anonymize_on_ray(
         MissingExtra: Ray, or for a URI pyarrow, is not installed.
     """
     began = time.monotonic()
-    loaded = Policy.load(policy)
+    policy = Policy.load(policy)
     for name, number in (("workers", workers), ("batch_size", batch_size), ("partition_size", partition_size)):
         if number is not None and number < 1:
             raise UsageError(f"{name} must be 1 or more, got {number}")
@@ -105,7 +104,7 @@ def anonymize_on_ray(
         # A path that went through pathlib has lost a slash.
         if path is not None and (is_uri(path) or is_uri(str(path).replace(":/", "://", 1))):
             raise UsageError(f"{name} is a file of this machine, not a URI")
-    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals, None, scope)
+    job = Job(policy, key, tuple(fields or ()), plans is not None, originals, None, scope)
     listing = list_files(source, target, format)
     total = sum(item.size for item in listing.items)
     if partition_size is None:
@@ -113,7 +112,7 @@ def anonymize_on_ray(
     settings = describe_settings(job, listing.items, format, listing.folder)
     local = isinstance(listing.storage, Disk)
     if quarantine is None and local:
-        quarantine = listing.append_suffix(".quarantine.jsonl")
+        quarantine = f"{listing.target}.quarantine.jsonl"
     identity = describe_run_identity(
         listing.items,
         job,
@@ -272,45 +271,35 @@ def _gather_outputs(
     began: float,
 ) -> RunReport:
     """Add up the results of the groups, in order, and write the quarantine and plan files."""
-    tally, files, refused = Tally(), 0, []
-    rows = blake2b(digest_size=32)
-    only = ""
+    storage, remote_quarantine = listing.storage, listing.target + ".quarantine.jsonl"
     with ExitStack() as stack:
         aside: Path | None = None
         if quarantine is None:
-            aside = stack.enter_context(listing.storage.make_scratch_folder(state)) / "quarantine"
-        lists = {
-            "q": Lines(Path(quarantine) if quarantine else aside),
-            "p": Lines(Path(plans) if plans else None, private=job.originals),
-        }
-        for lines in lists.values():
-            stack.callback(lines.close, remove=True)
+            aside = stack.enter_context(storage.make_scratch_folder(state)) / "quarantine"
+        run = Run(
+            listing.items,
+            job,
+            None,
+            listing.folder,
+            Path(quarantine) if quarantine else aside,
+            Path(plans) if plans else None,
+        )
+        stack.callback(run.close, keep=False)
         for group in range(count):
-            note = cast("dict[str, Any] | None", read_note(listing.storage, state, group))
+            note = cast("dict[str, Any] | None", read_note(storage, state, group))
             if note is None:
                 raise AllonymError("a part of the run is missing from its state; resume computes it again")
-            tally.add(Tally.from_dict(note["tally"]))
-            refused += [(name, why) for name, why in note["refused"]]
-            for name, only, _ in note["files"]:
-                rows.update((f"\n{name}\0{only}" if files else f"{name}\0{only}").encode("utf-8", "surrogateescape"))
-                files += 1
-            for end, lines in lists.items():
+            run.tally.add(Tally.from_dict(note["tally"]))
+            run.refused += [(name, why) for name, why in note["refused"]]
+            run.digests += [(name, digest) for name, digest, _ in note["files"]]
+            for end, lines in (("q", run.quarantine), ("p", run.plans)):
                 if note[end]:
-                    with listing.storage.open(f"{state}/{group}.{end}") as stream:
+                    with storage.open(f"{state}/{group}.{end}") as stream:
                         for line in stream:
                             lines.write(line.decode().removesuffix("\n"))
-        for lines in lists.values():
-            lines.finish()
+        run.finish()
         if aside is not None and aside.exists():
-            listing.storage.put(aside, listing.append_suffix(".quarantine.jsonl"))
+            storage.put(aside, remote_quarantine)
         elif aside is not None:
-            listing.storage.delete([listing.append_suffix(".quarantine.jsonl")])
-    return make_report(
-        tally,
-        job.policy,
-        settings,
-        files=files,
-        refused=tuple(refused),
-        digest=rows.hexdigest() if listing.folder else only,
-        seconds=time.monotonic() - began,
-    )
+            storage.delete([remote_quarantine])
+    return run.make_report(settings, time.monotonic() - began)

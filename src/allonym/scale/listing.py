@@ -8,9 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from allonym.errors import DataError, UsageError
-from allonym.files.formats import format_of, get_format
+from allonym.files.formats import format_of
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
-from allonym.files.record import Format
 from allonym.scale.storage import Disk, Remote, Storage, Stored, locate_storage
 
 _NOWHERE = Path(os.devnull, "folder")
@@ -37,10 +36,6 @@ class Listing:
         """The hidden folder beside the target with the finished parts of a run."""
         path = PurePosixPath(self.target)
         return str(path.with_name(f".{path.name}.allonym-ray"))
-
-    def append_suffix(self, suffix: str) -> str:
-        """Return the target's path with a suffix."""
-        return self.target + suffix
 
 
 def list_files(source: str | Path, target: str | Path, format: str | None) -> Listing:
@@ -78,7 +73,7 @@ def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[I
     size = storage.size(path)
     if size is not None:
         name = PurePosixPath(path).name
-        kind, packed = _choose_format(name, format)
+        kind, packed = format_of(name, format)
         return [Item(name, cast(Any, Stored(storage, path)), None, kind, packed, size=size)], False
     if not storage.is_folder(path):
         raise UsageError(f"there is no file or folder {path}")
@@ -88,15 +83,11 @@ def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[I
             continue
         where = cast(Any, Stored(storage, str(PurePosixPath(path, name))))
         try:
-            kind, packed = _choose_format(name, format)
+            kind, packed = format_of(name, format)
             items.append(Item(name, where, None, kind, packed, packed, size))
         except DataError as error:
             items.append(Item(name, where, None, None, size=size, refused=str(error)))
     return sorted(items, key=lambda item: item.name), True
-
-
-def _choose_format(name: str, format: str | None) -> tuple[Format, bool]:
-    return (get_format(format), name.lower().endswith(".gz")) if format else format_of(PurePosixPath(name).name)
 
 
 def _set_target(item: Item, to: str, folder: bool) -> Item:

@@ -147,8 +147,17 @@ class Painter:
         unit = glyph.width / (abs(glyph.back) * setting.size / 1000 * setting.scale)
         high = setting.size * size / glyph.size
         scale = width / (measure_text_width(text, style) * high * unit)
-        place = (glyph.op, glyph.item, glyph.start)
-        self.inserts[glyph.stream][place] = Insert(text.encode("cp1252"), f"/Allonym{style}", high, scale, width / unit)
+        state = ((100 * scale, 100 * setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw"))
+        changed = [(value, usual, op) for value, usual, op in state if value != usual]
+        operations: list[Operation] = [
+            ([pikepdf.Name(f"/Allonym{style}"), high], "Tf"),
+            *(([value], op) for value, _, op in changed),
+            ([pikepdf.String(text.encode("cp1252"))], "Tj"),
+            ([pikepdf.Name(setting.font), setting.size], "Tf"),
+            *(([usual], op) for _, usual, op in changed),
+        ]
+        back = 1000 * (width / unit) / (setting.size * setting.scale)
+        self.inserts[glyph.stream][glyph.op, glyph.item, glyph.start] = (operations, back)
         self.fonts[glyph.stream].add(style)
         return True
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pikepdf
 
-from allonym.files.pdf.content import SHOWING, Glyph, Setting, Source
+from allonym.files.pdf.content import SHOWING, Glyph, Source
 
 _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
@@ -33,22 +32,8 @@ def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """A replacement at the position of the first character of a gap.
-
-    Attributes:
-        text: in the font's encoding.
-        font: name of the font in the resources.
-        size, scale: of the font; 1 is its usual width.
-        width: its advance, in the units of the text.
-    """
-
-    text: bytes = field(repr=False)
-    font: str
-    size: float
-    scale: float
-    width: float
+Insert = tuple[Sequence[Operation], float]
+"""The operations that show a replacement, and the number that takes its advance back in a TJ array."""
 
 
 def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
@@ -156,27 +141,16 @@ def _remove_glyphs(
         for glyph in sorted({g.start: g for g in gone.get(index, ())}.values(), key=lambda g: g.start):
             push_piece(data[position : glyph.start])
             insert = inserts.get((op, index, glyph.start))
-            if insert is not None and glyph.setting is not None:
+            if insert is not None:
                 push_back()
                 if out:
                     yield [out], "TJ"
                     out = []
-                yield from _show_insert(insert, glyph.setting)
-                back = 1000 * insert.width / (glyph.setting.size * glyph.setting.scale)
+                operations, back = insert
+                yield from operations
             back += glyph.back
             position = glyph.end
         push_piece(data[position:])
     push_back()
     if out:
         yield [out], "TJ"
-
-
-def _show_insert(insert: Insert, setting: Setting) -> Iterator[Operation]:
-    """Show a replacement and reset the text state."""
-    state = ((100 * insert.scale, 100 * setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw"))
-    changed = [(value, usual, op) for value, usual, op in state if value != usual]
-    yield [pikepdf.Name(insert.font), insert.size], "Tf"
-    yield from (([value], op) for value, _, op in changed)
-    yield [pikepdf.String(insert.text)], "Tj"
-    yield [pikepdf.Name(setting.font), setting.size], "Tf"
-    yield from (([usual], op) for _, usual, op in changed)

@@ -12,8 +12,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import pairwise
+from pkgutil import resolve_name
 
 from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.text.fold import Level, fold
@@ -163,9 +163,8 @@ def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
     for package in ("pdfminer", "pypdfium2", "pikepdf"):
         logging.getLogger(package).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
     for name in VIEWS[format]:
-        module, _, attribute = name.partition(":")
         try:
-            texts = list(getattr(import_module(module), attribute)(data))
+            texts = list(resolve_name(name)(data))
         except (AllonymError, MemoryError):
             raise
         except Exception as error:  # other packages raise various exceptions, whose messages may quote the file
