@@ -23,7 +23,7 @@ from allonym.errors import DataError, RefusedContent
 from allonym.files import markup
 from allonym.files.fields import mask_unusual_name
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, encode_unchanged, splice_segments, to_document
+from allonym.files.segments import Segment, splice_segments, to_document
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
@@ -121,24 +121,15 @@ def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
             text = str(email.header.make_header(email.header.decode_header(text)))
     except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
         raise DataError(f"the header {mask_unusual_name(match[1].decode('ascii'))} cannot be decoded") from None
-    title = match[1].decode("ascii")
-    if name.startswith("content-"):
+    gap = f"\n{match[1].decode('ascii')}: "
+    pieces: tuple[Segment, ...] = (Segment(0, len(text), text, before=gap),)
+    if name in ("content-type", "content-disposition"):
         # Only parameters such as file names contain text; the type and the boundary must stay.
-        pieces = tuple(
-            Segment(*m.span(2), m[2], encode_unchanged, f"\n{title}: ")
-            for m in re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
-            if m[2]
-        )
-        if name in ("content-type", "content-disposition", "content-location"):
-            if name == "content-location":
-                pieces = (Segment(0, len(text), text, encode_unchanged, f"\n{title}: "),)
-            if pieces:
-                yield _Block(start, end, text, pieces, _write_header)
-            return
+        parameters = re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
+        pieces = tuple(Segment(*m.span(2), m[2], before=gap) for m in parameters if m[2])
     names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
-    yield _Block(
-        start, end, text, (Segment(0, len(text), text, encode_unchanged, f"\n{title}: "),), _write_header, names
-    )
+    if pieces:
+        yield _Block(start, end, text, pieces, _write_header, names)
 
 
 def _write_header(text: str) -> bytes:

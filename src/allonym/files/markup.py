@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from allonym.errors import DataError, RefusedContent
 from allonym.files.fields import mask_unusual_name
 from allonym.files.record import Chunk, Format, Job, Parsed
-from allonym.files.segments import Segment, encode_unchanged, parse_segments
+from allonym.files.segments import Segment, parse_segments
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -96,7 +96,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
         position = match.end()
         for name in ("comment", "cdata", "pi"):
             if match[name]:
-                yield Segment(*match.span(name), match[name], encode_unchanged, "\n")
+                yield Segment(*match.span(name), match[name], str, "\n")
                 gap = "\n"
         tag = (match["tag"] or "").lower()
         if tag.removeprefix("/") not in INLINE:
@@ -107,7 +107,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
             closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
             if stop > position:
-                yield Segment(position, stop, source[position:stop], encode_unchanged, "\n")
+                yield Segment(position, stop, source[position:stop], str, "\n")
             position = stop
 
 

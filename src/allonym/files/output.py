@@ -176,8 +176,8 @@ class Pipe(PartFile):
 
     def finish(self) -> None:
         """Write the rest of ``stream``."""
-        if rest := self.stream.getvalue():
-            self.write(rest)
+        self.stream.seek(0)
+        self.write(self.stream.read())
 
     def close(self, *, remove: bool) -> None:
         """Do nothing: standard output stays open."""

@@ -12,11 +12,6 @@ from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Parsed
 
 
-def encode_unchanged(text: str) -> str:
-    """Return the text unchanged: the encoder of segments without escapes."""
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A piece of text in a source.
@@ -24,7 +19,7 @@ class Segment:
     Attributes:
         start, end: half-open offsets in the source.
         text: its text without escapes.
-        encode: escapes a text for this segment.
+        encode: escapes a text for this segment; by default it stays as it is.
         before: the separator from the previous segment, as a reader sees it.
         speaker: whether it names the speaker of the segments up to the next speaker.
     """
@@ -32,7 +27,7 @@ class Segment:
     start: int
     end: int
     text: str = field(repr=False)
-    encode: Callable[[str], str] = field(default=encode_unchanged, repr=False)
+    encode: Callable[[str], str] = field(default=str, repr=False)
     before: str = "\n"
     speaker: bool = False
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from allonym.files.record import Chunk, Format, Job, Parsed
-from allonym.files.segments import Segment, encode_unchanged, parse_segments
+from allonym.files.segments import Segment, parse_segments
 
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
 _LINE = re.compile(r"[^\r\n]*")
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[ \t]*\d*[ \t]*")
 
 def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
     """Return the texts of a subtitle file, in order."""
-    code, read = (partial(html.escape, quote=False), html.unescape) if web else (encode_unchanged, encode_unchanged)
+    code, read = (partial(html.escape, quote=False), html.unescape) if web else (str, str)
     gap = "\n"
     first = True
     for match in _LINE.finditer(text):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -67,17 +67,9 @@ def anonymize_frame(
     return cast(F, treat(frame, kernel, workers, batch_rows, connection))
 
 
-def _anonymize_batches(batches: Iterable[Any], kernel: Kernel, workers: int) -> Iterator[Any]:
-    return run_ordered(_call_kernel, batches, kernel, workers)
-
-
-def _call_kernel(kernel: Kernel, batch: Any) -> Any:
-    return kernel(batch)
-
-
 def _anonymize_table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     kernel.check_columns(table.schema.names)
-    batches = list(_anonymize_batches(table.to_batches(max_chunksize=rows), kernel, workers))
+    batches = list(run_ordered(Kernel.__call__, table.to_batches(max_chunksize=rows), kernel, workers))
     return import_arrow().Table.from_batches(batches, schema=kernel.make_output_schema(table.schema))
 
 
@@ -90,7 +82,7 @@ def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, co
 def _anonymize_reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     kernel.check_columns(reader.schema.names)
     small = (batch.slice(offset, rows) for batch in reader for offset in range(0, batch.num_rows, rows))
-    batches = _anonymize_batches(small, kernel, workers)
+    batches = run_ordered(Kernel.__call__, small, kernel, workers)
     return import_arrow().RecordBatchReader.from_batches(kernel.make_output_schema(reader.schema), batches)
 
 

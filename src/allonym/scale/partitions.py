@@ -14,12 +14,11 @@ from __future__ import annotations
 import io
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
-from pathlib import Path
 from typing import BinaryIO, cast
 
 from allonym.errors import AllonymError, UsageError
@@ -190,15 +189,8 @@ class Worker:
             return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
 
     def _do_group(self, step: Step) -> Outcome:
-        if not self._is_intact(step):
-            with self.storage.make_scratch_folder(self.state) as scratch:
-                run = self._make_run(step.items, scratch)
-                try:
-                    for task in run.read_tasks(self.batch):
-                        run.write_chunk(*anonymize_task(self.job, task))
-                    self._store_outputs(step, run, scratch)
-                finally:
-                    run.close(keep=False)
+        tasks = read_tasks(step.items, self.job, self.folder, self.batch)
+        self._write_outputs(step, (anonymize_task(self.job, task) for task in tasks))
         return Outcome(is_done=True)
 
     def _do_cut(self, step: Step) -> Outcome:
@@ -244,45 +236,46 @@ class Worker:
         return Outcome()
 
     def _do_join(self, step: Step) -> Outcome:
-        if not self._is_intact(step):
-            with self.storage.make_scratch_folder(self.state) as scratch:
-                run = self._make_run(step.items, scratch)
-                try:
-                    for number in range(step.part):
-                        path = self._path_of_group(step.group, f"-{number}.part")
-                        with self.storage.open(path) as stream:
-                            stream.readline()
-                            for last, treated in read_treated(stream):
-                                run.write_chunk(Place(0, last=last), treated)
-                    self._store_outputs(step, run, scratch)
-                finally:
-                    run.close(keep=False)
-        self.storage.delete(self._path_of_group(step.group, f"-{number}.part") for number in range(step.part))
+        paths = [self._path_of_group(step.group, f"-{number}.part") for number in range(step.part)]
+        self._write_outputs(step, (chunk for path in paths for chunk in self._read_slice(path)))
+        self.storage.delete(paths)
         return Outcome(is_done=True)
 
-    def _make_run(self, items: Sequence[Item], scratch: Path) -> Run:
-        placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(items)]
-        return Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
+    def _read_slice(self, path: str) -> Iterator[tuple[Place, Treated]]:
+        with self.storage.open(path) as stream:
+            stream.readline()
+            for last, treated in read_treated(stream):
+                yield Place(0, last=last), treated
 
-    def _store_outputs(self, step: Step, run: Run, scratch: Path) -> None:
-        """Store the results of a group: its files, then the records left out, then the note that it is finished."""
-        run.finish()
-        self._check_run_open()
-        written = dict(run.digests)
-        files: list[tuple[str, str, int]] = []
-        for n, item in enumerate(step.items):
-            if item.name in written:
-                part_file = scratch / str(n)
-                files.append((item.name, written[item.name], part_file.stat().st_size))
-                self.storage.put(part_file, str(item.target))
-        sizes = {}
-        for name in ("q", "p"):
-            part_file = scratch / name
-            sizes[name] = part_file.stat().st_size if part_file.exists() else 0
-            if sizes[name]:
-                self.storage.put(part_file, self._path_of_group(step.group, f".{name}"))
-        note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
-        self.storage.write(self._path_of_group(step.group, ".json"), json.dumps(note).encode("ascii"))
+    def _write_outputs(self, step: Step, chunks: Iterable[tuple[Place, Treated]]) -> None:
+        """Write a group, unless it is intact: its files, the records left out, then the note that it is finished."""
+        if self._is_intact(step):
+            return
+        with self.storage.make_scratch_folder(self.state) as scratch:
+            placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(step.items)]
+            run = Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
+            try:
+                for place, treated in chunks:
+                    run.write_chunk(place, treated)
+                run.finish()
+                self._check_run_open()
+                digests = dict(run.digests)
+                files: list[tuple[str, str, int]] = []
+                for n, item in enumerate(step.items):
+                    if item.name in digests:
+                        part_file = scratch / str(n)
+                        files.append((item.name, digests[item.name], part_file.stat().st_size))
+                        self.storage.put(part_file, str(item.target))
+                sizes = {}
+                for name in ("q", "p"):
+                    part_file = scratch / name
+                    sizes[name] = part_file.stat().st_size if part_file.exists() else 0
+                    if sizes[name]:
+                        self.storage.put(part_file, self._path_of_group(step.group, f".{name}"))
+                note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
+                self.storage.write(self._path_of_group(step.group, ".json"), json.dumps(note).encode("ascii"))
+            finally:
+                run.close(keep=False)
 
     def _is_intact(self, step: Step) -> bool:
         """Tell whether the group is finished and its outputs still exist."""

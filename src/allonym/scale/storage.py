@@ -118,11 +118,9 @@ class Remote:
         return info.size if info.is_file else None
 
     def read(self, path: str) -> bytes | None:
-        try:
-            with self.open(path) as stream:
-                return stream.read()
-        except FileNotFoundError:
-            return None
+        with suppress(FileNotFoundError), self.open(path) as stream:
+            return stream.read()
+        return None
 
     def write(self, path: str, data: bytes) -> None:
         self._send_stream(io.BytesIO(data), len(data), path)
