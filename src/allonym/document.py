@@ -188,6 +188,20 @@ def clip_intervals(intervals: Sequence[Interval], start: int, end: int) -> list[
     return [(max(start, a), min(end, b)) for a, b in intervals[first:last]]
 
 
+def splice_text(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with other words in some of its places.
+
+    Args:
+        text: the text.
+        changes: (start, end, new words), sorted and disjoint.
+    """
+    parts, position = [], 0
+    for start, end, new in changes:
+        parts += [text[position:start], new]
+        position = end
+    return "".join((*parts, text[position:]))
+
+
 def trim_blanks(text: str, start: int, end: int) -> Interval:
     """Return the borders of ``text[start:end]`` without blanks and line ends at its ends."""
     while start < end and text[start].isspace():

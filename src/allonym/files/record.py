@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
 from allonym.batch import Failure as Failure
-from allonym.document import Document
+from allonym.document import Document, splice_text
 from allonym.errors import DataError
 from allonym.plan import Anonymized
 from allonym.policy import Policy
@@ -224,12 +224,8 @@ def count_common_prefix(first: str, second: str) -> int:
 
 def join_new_parts(document: Document, parts: Sequence[str]) -> str:
     """Return the document's text with other texts for its parts; the separators stay."""
-    out: list[str] = []
-    position = 0
-    for (a, b), part in zip(document.parts or ((0, len(document.text)),), parts, strict=True):
-        out += (document.text[position:a], part)
-        position = b
-    return "".join((*out, document.text[position:]))
+    intervals = document.parts or ((0, len(document.text)),)
+    return splice_text(document.text, ((a, b, part) for (a, b), part in zip(intervals, parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from allonym.detect.turns import find_turns
-from allonym.document import Document, Turn
+from allonym.document import Document, Turn, splice_text
 from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Parsed
 
@@ -49,14 +49,8 @@ def to_document(segments: Sequence[Segment], id: str = "") -> Document:
 
 def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
     """Return the source with the segments' new texts; unchanged segments keep their characters."""
-    pieces: list[str] = []
-    position = 0
-    for segment, part in sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start):
-        if part == segment.text:
-            continue
-        pieces += (source[position : segment.start], segment.encode(part))
-        position = segment.end
-    return "".join((*pieces, source[position:]))
+    pairs = sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start)
+    return splice_text(source, ((s.start, s.end, s.encode(part)) for s, part in pairs if part != s.text))
 
 
 def parse_segments(

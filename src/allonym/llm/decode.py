@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from allonym.document import Interval, merge_intervals, subtract_intervals
+from allonym.document import Interval, merge_intervals, splice_text, subtract_intervals
 from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request, read_answers
 from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
@@ -64,7 +64,7 @@ def decode(
         return read_answers(client, [Request(prompt, SCHEMA, "spans") for prompt in prompts], _read_portions)
 
     rows: list[tuple[str, str]] = []
-    windows = list(_cut_windows(_cover_intervals(text, restored)))
+    windows = list(_cut_windows(splice_text(text, ((start, end, _COVER) for start, end in restored))))
     for portions, window in zip(ask_windows(windows, False), windows, strict=True):
         if portions is None:
             (portions,) = ask_windows([window], True)
@@ -79,15 +79,6 @@ def _read_portions(reply: Reply) -> list[tuple[str, str]] | None:
     if not isinstance(spans, list):
         return None
     return [(str(s["tag"]), str(s["text"])) for s in spans if isinstance(s, Mapping) and "tag" in s and "text" in s]
-
-
-def _cover_intervals(text: str, intervals: Sequence[Interval]) -> str:
-    pieces: list[str] = []
-    position = 0
-    for start, end in intervals:
-        pieces += (text[position:start], _COVER)
-        position = end
-    return "".join((*pieces, text[position:]))
 
 
 def _cut_windows(text: str) -> Iterable[str]:

@@ -20,6 +20,7 @@ from functools import partial
 from math import floor
 from typing import cast as typed
 
+from allonym.document import splice_text
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.collisions import (
     get_text_outside_mentions,
@@ -30,7 +31,7 @@ from allonym.replace.collisions import (
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, move_date, read_date
 from allonym.replace.mention import Wanted
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
-from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice_text, write_number
+from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
 
 MOST_YEARS = 2
 """The most years that an age moves either way."""

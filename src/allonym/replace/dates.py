@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal
 
+from allonym.document import splice_text
 from allonym.errors import DataError
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.replace.mention import Mention, Setting, check_range, declare_surrogate_grammar, traits
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
-from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice_text
+from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix
 
 LONGEST = 64
 """Characters of a date."""

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from allonym.document import splice_text
 from allonym.replace import postal
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
@@ -25,7 +26,7 @@ from allonym.replace.place_map import CODED, PlaceMap, get_distinctive_place_nam
 from allonym.replace.place_names import Piece, Reading, find_place, read_aliases, read_places
 from allonym.replace.postal import change_digits
 from allonym.replace.tables import list_words, read_toml, read_word_set
-from allonym.replace.wording import match_capitals, splice_text
+from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 
 from allonym.document import trim_blanks
 from allonym.text.words import WORD
@@ -23,20 +22,6 @@ ORDINALS = (
 ).split()
 ORDINALS += [f"twenty-{word}" for word in ORDINALS[:9]] + ["thirtieth", "thirty-first"]
 """Ordinals of the days of a month."""
-
-
-def splice_text(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """Return a text with other words in some of its places.
-
-    Args:
-        text: the text.
-        changes: (start, end, new words), sorted and disjoint.
-    """
-    parts, position = [], 0
-    for start, end, new in changes:
-        parts += [text[position:start], new]
-        position = end
-    return "".join((*parts, text[position:]))
 
 
 def match_case(new: str, model: str) -> str:
