@@ -50,7 +50,7 @@ def make_record_draft(
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
         document = replace(document, turns=tuple(spoken))
-    quote = partial(jsontext.quote_json, ascii_only=jsontext.is_ascii_with_escapes(text))
+    quote = partial(jsontext.quote_json, ascii_only=text.isascii() and "\\u" in text)
     segments = [Segment(chosen[i].start, chosen[i].end, chosen[i].text, quote) for i in order]
     return Draft(document, lambda parts: encode(splice_segments(text, segments, parts)), line)
 

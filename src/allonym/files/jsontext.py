@@ -100,11 +100,6 @@ def quote_json(text: str, ascii_only: bool) -> str:
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
 
 
-def is_ascii_with_escapes(text: str) -> bool:
-    """Tell whether a JSON text writes characters outside ASCII as escapes."""
-    return text.isascii() and "\\u" in text
-
-
 def find_list_items(text: str) -> Iterator[tuple[int, int]]:
     """Return the half-open offsets of the items of a JSON list that :func:`parse_json` accepts."""
     decoder = json.JSONDecoder(strict=False)

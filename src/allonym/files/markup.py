@@ -8,11 +8,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.parse import quote, unquote
 
 from allonym.errors import DataError, RefusedContent
 from allonym.files.fields import mask_unusual_name
-from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.record import Format
 from allonym.files.segments import Segment, parse_segments
 
 _INLINE = (
@@ -129,8 +130,4 @@ def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
             yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value)
 
 
-def _parse_markup(chunk: Chunk, job: Job) -> Parsed:
-    return parse_segments(chunk, find_html_segments)
-
-
-HTML = Format("html", _parse_markup)
+HTML = Format("html", partial(parse_segments, find_segments=find_html_segments))

@@ -149,11 +149,6 @@ class Package:
             if row.get("PartName") == f"/{name}":
                 self.remove_element(TYPES, row)
 
-    def prune_parts(self) -> None:
-        """Remove the parts that are no longer reachable."""
-        for name in sorted(self.linked - self.list_reachable_parts() - self.dropped):
-            self.drop_part(name)
-
     def remove_element(self, name: str, element: Any) -> None:
         """Remove an element from a part; the text after it stays."""
         parent = element.getparent()

@@ -92,7 +92,8 @@ def treat_textless_parts(
     for name, task in tasks.items():
         if task == "text" and name not in package.dropped:
             remove_hidden_data(Part(package, name))
-    package.prune_parts()
+    for name in sorted(package.linked - package.list_reachable_parts() - package.dropped):
+        package.drop_part(name)
     number = 0
     for name, task in tasks.items():
         if task == "image" and name not in package.dropped:

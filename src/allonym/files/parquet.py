@@ -45,17 +45,19 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
                 raise RefusedContent(
                     f"column {f.name!r} of type {f.type} may hold text that cannot be read; name fields"
                 )
-    groups = file.num_row_groups
-    codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
+    infos = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+    codec = infos[0].column(0).compression if infos and names else "SNAPPY"
     # A position in the file is the size of its row groups so far; a run can resume between two row groups.
-    ends = list(accumulate(_measure_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
+    ends = list(
+        accumulate(sum(info.column(i).total_compressed_size for i in range(info.num_columns)) or 1 for info in infos)
+    )
     if not start:
         yield Chunk(_pack_batches(arrow, schema, []), (codec, True), True, 0)
     try:
         for group, position in enumerate(ends):
             if position <= start:
                 continue
-            rows, before = file.metadata.row_group(group).num_rows, ends[group - 1] if group else 0
+            rows, before = infos[group].num_rows, ends[group - 1] if group else 0
             opens = True
             for batch in file.iter_batches(ROWS, row_groups=[group]):
                 rows -= batch.num_rows
@@ -63,10 +65,6 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
                 opens = False
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
-
-
-def _measure_packed_size(group: Any) -> int:
-    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
 def _is_non_binary_type(arrow: Any, kind: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
+from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_records
 from allonym.batch import Failure as Failure
 from allonym.document import Document, splice_text
 from allonym.errors import DataError
@@ -151,11 +151,6 @@ class Parsed:
     def join_pieces(self, written: list[bytes | None]) -> bytes:
         """Return the bytes of the chunk from those of its pieces, None standing for a record left out."""
         return self.join(written) if self.join else b"".join(piece for piece in written if piece is not None)
-
-
-def detect_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
-    """Detect identifiers in the drafts of a chunk, for :func:`anonymize_chunk`."""
-    return detect_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
 
 def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:

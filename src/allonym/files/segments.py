@@ -9,7 +9,7 @@ from itertools import pairwise
 from allonym.detect.turns import find_turns
 from allonym.document import Document, Turn, splice_text
 from allonym.files.encoding import decode_file
-from allonym.files.record import Chunk, Draft, Parsed
+from allonym.files.record import Chunk, Draft, Job, Parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[st
 
 
 def parse_segments(
-    chunk: Chunk, find_segments: Callable[[str], Iterable[Segment]], *, transcript: bool = False
+    chunk: Chunk, job: Job, find_segments: Callable[[str], Iterable[Segment]], *, transcript: bool = False
 ) -> Parsed:
     """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too."""
     text, encoding = decode_file(chunk.data)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.record import Format
 from allonym.files.segments import Segment, parse_segments
 
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
@@ -49,9 +49,6 @@ def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
         gap = "\n"
 
 
-def _parse_subtitles(chunk: Chunk, job: Job, web: bool) -> Parsed:
-    return parse_segments(chunk, partial(find_subtitle_segments, web=web), transcript=True)
-
-
-SRT = Format("srt", partial(_parse_subtitles, web=False))
-VTT = Format("vtt", partial(_parse_subtitles, web=True))
+_parse_subtitles = partial(parse_segments, transcript=True)
+SRT = Format("srt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, web=False)))
+VTT = Format("vtt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, web=True)))

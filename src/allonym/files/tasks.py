@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, Findings, describe_failure
+from allonym.batch import RECORD_ERRORS, Findings, describe_failure, detect_records
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.formats import get_format
 from allonym.files.items import Item
 from allonym.files.output import hash_beginning
-from allonym.files.record import Chunk, Job, Parsed, Treated, anonymize_chunk
+from allonym.files.record import Chunk, Draft, Job, Parsed, Treated, anonymize_chunk
 
 BATCH = 1 << 16
 """Approximate size of a batch in bytes."""
@@ -51,7 +51,8 @@ def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     if task.chunk is None:
         return task, None
     try:
-        return task, record.detect_in_chunk(get_format(task.format).parse(task.chunk, job), job)
+        pieces = get_format(task.format).parse(task.chunk, job).pieces
+        return task, detect_records((p.document for p in pieces if isinstance(p, Draft)), job.policy, job.key)
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):

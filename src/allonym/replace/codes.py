@@ -27,9 +27,10 @@ from itertools import product
 from typing import NamedTuple
 
 from allonym.checksums import get_validator
+from allonym.document import splice_text
 from allonym.replace.cast import Ledger
 from allonym.replace.tables import read_tsv
-from allonym.replace.wording import ONES, capitalise_like, splice_text
+from allonym.replace.wording import ONES, capitalise_like
 
 _DIGIT_WORDS = {word: str(i) for i, word in enumerate(ONES[:10])}
 _SPOKEN = {**_DIGIT_WORDS, "oh": "0", "o": "0", "nought": "0", "naught": "0", "niner": "9"}

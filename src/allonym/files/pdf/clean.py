@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -204,11 +205,7 @@ def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
                 link.Dest = target
             elif isinstance(uri, pikepdf.String):
                 link.A = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=uri)
-                yield _make_string_slot(link.A, "/URI", unquote, _quote_address)
-
-
-def _quote_address(text: str) -> str:
-    return quote(text, safe=":/?#[]@!$&'()*+,;=%~")
+                yield _make_string_slot(link.A, "/URI", unquote, partial(quote, safe=":/?#[]@!$&'()*+,;=%~"))
 
 
 def _make_string_slot(

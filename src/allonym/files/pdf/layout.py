@@ -335,7 +335,8 @@ def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
                 unit.line = line
                 if len(rows) > 2:
                     # In the direction of the line, which may be turned.
-                    unit.right = right - segment.x0 - _measure_distance(segment.units[0].first, unit.first)
+                    start = segment.units[0].first
+                    unit.right = right - segment.x0 - math.hypot(unit.first.x - start.x, unit.first.y - start.y)
             line += 1
             if out:
                 margin = right if len(rows) > 2 else 0.0
@@ -343,10 +344,6 @@ def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
             out += units
         before = row
     return out, line
-
-
-def _measure_distance(start: Glyph, glyph: Glyph) -> float:
-    return math.hypot(glyph.x - start.x, glyph.y - start.y)
 
 
 def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:

@@ -10,6 +10,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 from allonym.errors import DataError
@@ -49,26 +50,12 @@ _USUAL = frozenset(
 _DEEPEST = 4
 
 
-def read_accepted_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return (part, text) of all readable text, with tracked changes accepted.
+def _read_package(data: bytes, reading: str, where: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Return (part, text) of all readable text.
 
     Raises:
         DataError: the data is not a package, or a part of it is not valid XML.
     """
-    return _read_package(data, "accepted", "", 0)
-
-
-def read_rejected_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return (part, text) as :func:`read_accepted_texts`, with tracked changes rejected."""
-    return _read_package(data, "rejected", "", 0)
-
-
-def read_raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Return (part, text) as :func:`read_accepted_texts`, with inserted and deleted text side by side."""
-    return _read_package(data, "raw", "", 0)
-
-
-def _read_package(data: bytes, reading: str, where: str, depth: int) -> Iterator[tuple[str, str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield f"{where}zip", archive.comment.decode("latin-1")
@@ -79,6 +66,16 @@ def _read_package(data: bytes, reading: str, where: str, depth: int) -> Iterator
                 yield from _read_part(info.filename, archive.read(info), reading, place, depth)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise DataError(f"the result is not an office file ({type(error).__name__})") from None
+
+
+read_accepted_texts = partial(_read_package, reading="accepted")
+"""Returns (part, text) of all readable text, with tracked changes accepted."""
+
+read_rejected_texts = partial(_read_package, reading="rejected")
+"""The same with tracked changes rejected."""
+
+read_raw_texts = partial(_read_package, reading="raw")
+"""The same with inserted and deleted text side by side."""
 
 
 def _get_unusual_part_name(name: str) -> str:
