@@ -192,13 +192,13 @@ def test_other_things_are_no_frames(treat):
 
 
 def test_what_arrow_says_does_not_arrive(policy, monkeypatch):
+    from allonym import batch
     from allonym.errors import DataError
-    from allonym.scale import frames
 
     def burst(*_, **__):
         raise ValueError("Ada Brook")
 
-    monkeypatch.setattr(frames, "anonymize_batch", burst)
+    monkeypatch.setattr(batch, "anonymize_batch", burst)
     with pytest.raises(DataError, match="ValueError while a batch was anonymised") as caught:
         anonymize_frame(pa.table(ROWS), policy, columns=["text"])
     assert caught.value.__suppress_context__
