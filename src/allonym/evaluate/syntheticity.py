@@ -18,9 +18,9 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
+from allonym.document import splice_text
 from allonym.errors import UsageError
 from allonym.evaluate.pairs import check_lengths, report_progress
-from allonym.replace.wording import splice_text
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
