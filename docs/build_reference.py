@@ -434,9 +434,9 @@ def toml(value: object) -> str:
 def formats() -> str:
     out = ["# Formats\n\nThe suffix of a file, or the option `--format`, sets its format.\n"]
     for name in readers.names():
-        parse = get_format(name).parse
-        module = sys.modules[getattr(parse, "func", parse).__module__]
-        about = inspect.getdoc(module) or ""
+        kind = get_format(name)
+        homes = (m for path, m in sorted(sys.modules.items()) if path.startswith("allonym.files."))
+        about = inspect.getdoc(next(m for m in homes if any(value is kind for value in vars(m).values()))) or ""
         others = [code(f".{suffix}") for suffix, format in SUFFIXES.items() if format == name]
         also = f" Other suffixes: {', '.join(others)}." if others else ""
         out.append(f"\n## `.{name}`\n\n{markdown(about).strip()}{also}\n")
