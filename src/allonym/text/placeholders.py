@@ -143,7 +143,9 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
         text: any text; signs may be escaped as in XML or JSON.
         grammars: further grammars, such as :func:`allonym.replace.mention.list_policy_grammars` gives for a policy.
     """
-    pattern, forms = _compile_grammars((*grammars, *_list_declared_grammars(), *PEERS))
+    from allonym import registry
+
+    pattern, forms = _compile_grammars(tuple(grammars), registry.operators.names())
     placeholders = []
     position = 0
     while (match := pattern.search(text, position)) is not None:
@@ -174,12 +176,12 @@ def remove_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> str:
     return " ".join([*pieces, text[position:]])
 
 
-def _list_declared_grammars() -> tuple[Grammar, ...]:
-    """What the registered operators declare for rules without options; one that cannot be loaded wrote nothing."""
+def _list_declared_grammars(names: Iterable[str]) -> tuple[Grammar, ...]:
+    """What the operators declare for rules without options; one that cannot be loaded wrote nothing."""
     from allonym import registry
 
     grammars = []
-    for name in registry.operators.names():
+    for name in names:
         try:
             operator = registry.operators.get(name)
         except (ImportError, AttributeError):
@@ -191,8 +193,10 @@ def _list_declared_grammars() -> tuple[Grammar, ...]:
 
 
 @lru_cache(maxsize=64)
-def _compile_grammars(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], tuple[_Form, ...]]:
-    """One pattern for all grammars: groups ``f0``, ``f1``, ... for its forms, ``literal`` and ``cover``.
+def _compile_grammars(
+    grammars: tuple[Grammar, ...], operators: tuple[str, ...]
+) -> tuple[re.Pattern[str], tuple[_Form, ...]]:
+    """One pattern for all grammars, the operators' and peers' too: groups ``f0``, ``f1``, ..., ``literal``, ``cover``.
 
     Templates that differ only between label and end share a form. Its label is in the group ``l0``, its number or code,
     with all that stands around them, in ``m0``.
@@ -201,7 +205,7 @@ def _compile_grammars(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], t
     literals: list[str] = []
     covers: list[str] = []
     starts = ""
-    for grammar in dict.fromkeys(grammars):
+    for grammar in dict.fromkeys((*grammars, *_list_declared_grammars(operators), *PEERS)):
         starts += grammar.signs + "".join(_list_first_characters(template, grammar) for template in grammar.templates)
         if grammar.signs:
             covers.append(_build_mask_pattern(grammar.signs, grammar.least))
