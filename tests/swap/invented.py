@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,14 @@ import numpy as np
 from allonym.document import Document, Entity, Span
 from allonym.plan import Plan, digest
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.validity import Rules
+from allonym.swap.validity import (
+    Ground,
+    Rules,
+    check_rules,
+    group_into_buckets,
+    list_differing_codes,
+    list_pair_codes,
+)
 
 STATES = {"Organization": "swap", "Person": "swap", "Product": "swap", "Date": "fixed"}
 LABELS = {"Organization": "ORGANIZATION", "Person": "PERSON", "Product": "PRODUCT", "Date": "DATE"}
@@ -88,3 +96,28 @@ def corpus(seed: int, documents: int = 4, chunks: int = 4, most: int = 2, pool: 
         entities=tuple(entities),
         plans=tuple(Plan(digest(text)) for text in texts),
     )
+
+
+def list_valid_pairs(
+    corpus: Corpus,
+    labels: Sequence[int],
+    rules: Rules,
+    *,
+    groups: Sequence[str] | None = None,
+    allowed: Sequence[int] | None = None,
+) -> list[tuple[int, int]]:
+    """All pairs of chunks (i < j) that meet the conditions, sorted: very many, so for small corpora only."""
+    check_rules(corpus, rules)
+    ground = Ground.of(corpus)
+    n = len(corpus.chunks)
+    cells = [ground.number_cells(c) for c in rules.categories]
+    codes, shared = list_pair_codes(list_differing_codes(ground, rules), cells, n)
+    pairs = []
+    for members in group_into_buckets(ground, labels, rules, groups, allowed):
+        for position, i in enumerate(members, 1):
+            rest = np.array(members[position:], np.int64)
+            valid = (shared[rest] & shared[i]) != 0
+            for code in codes:
+                valid &= code[rest] != code[i]
+            pairs += [(i, int(j)) for j in rest[valid]]
+    return sorted(pairs)

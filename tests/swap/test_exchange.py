@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.swap import golden12, invented
 from tests.swap.elsewhere import Elsewhere
-from tests.swap.invented import lifted, limited, paper
+from tests.swap.invented import lifted, limited, list_valid_pairs, paper
 
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
@@ -22,7 +22,7 @@ from allonym.plan import Plan, digest
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 from allonym.swap.exchange import Sequence, exchange
 from allonym.swap.table import tabulate
-from allonym.swap.validity import Ground, Rules, list_valid_pairs
+from allonym.swap.validity import Ground, Rules
 
 A = ("Organization", "Product")
 ALL = ("Organization", "Person", "Product")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from tests.swap import golden12, invented
-from tests.swap.invented import limited
+from tests.swap.invented import limited, list_valid_pairs
 
-from allonym.swap.validity import Ground, list_valid_pairs
+from allonym.swap.validity import Ground
 
 
 @pytest.mark.parametrize(

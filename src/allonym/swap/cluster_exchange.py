@@ -67,6 +67,7 @@ class Standing:
         self.free: Free = {}
         self.received: dict[int, list[int]] = {}
         self.traded: set[tuple[int, int]] = set()
+        self.changed: set[int] = set()
         rows = np.asarray(chunks, np.int64)
         self.classes: dict[int, int] = dict(zip(chunks, frame.ground.classes[rows].tolist(), strict=True))
         codes = zip(*(code[rows].tolist() for code in frame.codes), strict=True)
@@ -139,14 +140,10 @@ class Standing:
     def record_move(self, category: str, *cycle: Slot) -> None:
         """Note that each slot takes the entity of the next."""
         keys = self.ground.keys
-        for k, slot in enumerate(cycle):
-            donor = cycle[(k + 1) % len(cycle)]
+        for slot, donor in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
             self.free[slot.chunk][category].remove(slot.value)
             self.received.setdefault(slot.chunk, []).append(keys[donor.chunk][donor.value])
-
-    def make_candidates(self, bucket: Sequence[int]) -> Candidates:
-        """Return the candidates of the chunks of a bucket."""
-        return Candidates(self.frame, bucket, self.generator)
+            self.changed.add(slot.chunk)
 
 
 class _ClusterExchange(Standing):
@@ -172,7 +169,7 @@ class _ClusterExchange(Standing):
         """Let each chunk in turn trade with partners. If several rounds go on until all entities are gone, the first
         takes only names that fit the grammar."""
         rules, bucket = self.rules, self.bucket
-        candidates = self.make_candidates(bucket)
+        candidates = Candidates(self.frame, bucket, self.generator)
         pools = {c: candidates.make_pool([i for i in bucket if self.free[i].get(c)]) for c in rules.categories}
         together = [rules.categories] if rules.partners == "same" else [(c,) for c in rules.categories]
         careful = rules.counts == "all" and self.rounds > 1
@@ -239,12 +236,12 @@ class _ClusterExchange(Standing):
         """
         matcher = Matcher(self.frame, self.generator)
         out: list[list[Step]] = []
-        while len(out) < self.rounds and (steps := self._match_slots(matcher)):
+        while len(out) < self.rounds and (steps := self._trade_slots_once(matcher)):
             out.append(steps)
         return out
 
-    def _match_slots(self, matcher: Matcher) -> list[Step]:
-        """Run one round."""
+    def _trade_slots_once(self, matcher: Matcher) -> list[Step]:
+        """Return the steps of one round."""
         keys = self.ground.keys
         cycles_of: dict[int, dict[tuple[Slot, ...], None]] = {}
         for c in self.rules.categories:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, abc
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -123,18 +124,13 @@ def exchange(
         steps = run.draw_pairs()
     else:
         steps = run.run_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
-    if rules.beyond and not run.stopped:
+    if rules.beyond and not run.is_cut:
         wide = group_into_buckets(frame.ground, np.zeros(n, np.int64), rules, groups, None)
         remaining = [[i for i in m if i in run.bucket_of and run.has_movable_entity(i)] for m in wide]
         steps += run.run_tasks([run.make_task((1, b), m) for b, m in enumerate(remaining)], None)
-    if rules.cycles and not run.stopped:
+    if rules.cycles and not run.is_cut:
         run.add_rotations(steps)
     return run.make_sequence(steps, labels, allowed)
-
-
-def _make_swap(step: Step) -> Swap:
-    moves = tuple((s, c[(k + 1) % len(c)]) for c in step for k, s in enumerate(c))
-    return Swap(tuple(sorted({s.chunk for s, _ in moves})), moves)
 
 
 class _Run(Standing):
@@ -146,15 +142,8 @@ class _Run(Standing):
         self.buckets = buckets
         self.bucket_of = {i: b for b, bucket in enumerate(buckets) for i in bucket}
         self.free = frame.list_movable_values(range(n))
-        self.changed: set[int] = set()
-        self.stopped = False
         self.is_cut = False  # ended before every chunk had its turn
         self.holders = sum(map(bool, self.free.values()))
-
-    def record_move(self, category: str, *cycle: Slot) -> None:
-        """Do as :meth:`Standing.record_move`, and count the chunks as changed."""
-        super().record_move(category, *cycle)
-        self.changed.update(slot.chunk for slot in cycle)
 
     # Cluster by cluster
 
@@ -166,16 +155,14 @@ class _Run(Standing):
     def run_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """Draw and note the steps of all tasks, mixed round by round. The largest tasks go to the workers first."""
         order = sorted(range(len(tasks)), key=lambda n: -len(tasks[n].chunks))
-        results = (spread or ThisProcess()).map_items(
-            draw_task_steps, self.frame.without_texts(), (tasks[n] for n in order)
-        )
-        rounds_of = dict(zip(order, results, strict=True))
-        corpus = self.ground.corpus
+        workers, frame = spread or ThisProcess(), self.frame.without_texts()
+        results = workers.map_items(draw_task_steps, frame, (tasks[n] for n in order))
+        rounds = [rounds for _, rounds in sorted(zip(order, results, strict=True))]
         out: list[Step] = []
-        for number in range(max((task.rounds for task in tasks), default=0)):
-            steps = [step for n in range(len(tasks)) if number < len(rounds_of[n]) for step in rounds_of[n][number]]
-            for cycle in (cycle for step in steps for cycle in step):
-                self.record_move(corpus.value_at(cycle[0]).category, *cycle)
+        for of_tasks in zip_longest(*rounds, fillvalue=()):
+            steps = list(chain.from_iterable(of_tasks))
+            for cycle in chain.from_iterable(steps):
+                self.record_move(self.ground.corpus.value_at(cycle[0]).category, *cycle)
                 self.record_pair(cycle[0].chunk, cycle[-1].chunk)
             out += self.dice.shuffle(steps)
         return out
@@ -184,35 +171,30 @@ class _Run(Standing):
 
     def draw_pairs(self) -> list[Step]:
         """Run P1's exchange: pairs one after the other, each uniform over those that remain; again in every round."""
-        rules, n = self.rules, len(self.free)
+        rules, categories, n = self.rules, self.rules.categories, len(self.free)
         out: list[Step] = []
         test = all if rules.need == "both" else any
+        keys = self.ground.keys
         for _ in range(rules.rounds):
-            cells = [self._number_cells(c) for c in rules.categories]
-            members = [[i for i in m if test(self.free[i].get(c) for c in rules.categories)] for m in self.buckets]
+            # as Ground.number_cells, of the entities that may still move
+            cells = [number_sets([{keys[i][v] for v in self.free[i].get(c, ())} for i in range(n)]) for c in categories]
+            members = [[i for i in m if test(self.free[i].get(c) for c in categories)] for m in self.buckets]
             pairs = Pairs(members, *list_pair_codes(self.frame.codes, cells, n), self.traded)
             before = len(out)
-            while not self._stop_at_limit(len(out)) and (pair := pairs.draw(self.dice)) is not None:
-                cycles = self.exchange_entities(*pair, rules.categories)
-                if cycles:
+            while not self._is_limit_reached(len(out)) and (pair := pairs.draw(self.dice)) is not None:
+                if cycles := self.exchange_entities(*pair, categories):
                     out.append(cycles)
                     self.record_pair(*pair)
                     pairs.remove_chunks(*pair)
                 else:
                     pairs.forbid(*pair)
-            if self.stopped or len(out) == before:
+            self.is_cut = self._is_limit_reached(len(out))
+            if self.is_cut or len(out) == before:
                 break
         return out
 
-    def _stop_at_limit(self, swaps: int) -> bool:
-        if self.rules.is_limit_reached(swaps, len(self.changed), self.holders):
-            self.stopped = self.is_cut = True
-        return self.stopped
-
-    def _number_cells(self, category: str) -> Any:
-        # As Ground.cells, of the entities that may still move.
-        keys = self.ground.keys
-        return number_sets([{keys[i][v] for v in self.free[i].get(category, ())} for i in range(len(keys))])
+    def _is_limit_reached(self, swaps: int) -> bool:
+        return self.rules.is_limit_reached(swaps, len(self.changed), self.holders)
 
     # Rotations of three
 
@@ -232,7 +214,7 @@ class _Run(Standing):
                 slots = [Slot(i, v) for i in bucket for v in self.free[i].get(c, ())]
                 if not slots:
                     continue
-                candidates = candidates or self.make_candidates(bucket)
+                candidates = candidates or Candidates(self.frame, bucket, self.generator)
                 pairs = traded.get((b, c), [])
                 for slot in self.dice.shuffle(slots):
                     if slot.value not in self.free[slot.chunk][c] or self._insert_into_pair(slot, c, pairs, candidates):
@@ -303,17 +285,16 @@ class _Run(Standing):
         changed: set[int] = set()
         for step in steps:
             if rules.is_limit_reached(len(swaps), len(changed), self.holders):
-                self.stopped = True
                 break
-            swaps.append(_make_swap(step))
+            moves = tuple((s, c[(k + 1) % len(c)]) for c in step for k, s in enumerate(c))
+            swaps.append(Swap(tuple(sorted({s.chunk for s, _ in moves})), moves))
             changed.update(swaps[-1].chunks)
         slots = ground.slots
         classes = [{c: {self.classes[i] for i in b if slots[c][i]} for c in rules.categories} for b in self.buckets]
-        open_clusters = {int(a) for a in allowed or ()}
 
         def find_reason(i: int, categories: list[str]) -> str:
             b = self.bucket_of.get(i)
-            if allowed is not None and int(labels[i]) not in open_clusters:
+            if allowed is not None and labels[i] not in allowed:
                 return OTHER_CLUSTER
             if b is None:
                 return NO_CATEGORY
@@ -332,7 +313,7 @@ class _Run(Standing):
             rules.categories,
             tuple(swaps),
             self.frame.seed,
-            not self.stopped,
+            not self.is_cut and len(swaps) == len(steps),
             self.holders,
             MappingProxyType({reason: reasons[reason] for reason in REASONS if reason in reasons}),
             MappingProxyType({c: (total[c], moved[c]) for c in rules.categories}),

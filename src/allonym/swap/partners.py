@@ -78,15 +78,11 @@ class Dice:
         self._generator = generator
         self._block: list[float] = []
 
-    def draw_unit(self) -> float:
-        """Return a number from 0 to below 1."""
-        if not self._block:
-            self._block = self._generator.random(1024).tolist()
-        return self._block.pop()
-
     def draw_below(self, n: int) -> int:
         """Return an integer from 0 to n - 1."""
-        return int(self.draw_unit() * n)
+        if not self._block:
+            self._block = self._generator.random(1024).tolist()
+        return int(self._block.pop() * n)
 
     def shuffle(self, items: Iterable[Any]) -> list[Any]:
         """Return the items in random order."""

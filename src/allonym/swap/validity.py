@@ -99,7 +99,8 @@ class Ground:
         classes = np.array([per_document[c.document] for c in corpus.chunks], np.int64)
         numbers: dict[tuple[str, bool], int] = {}
         chunks = [chunk.values for chunk in corpus.chunks]
-        exact = {c: _is_exact_category(c) for c in {v.category for values in chunks for v in values}}
+        families = {c: TAXONOMY.get_family(get_category_label(c)) for c in {v.category for vs in chunks for v in vs}}
+        exact = {c: family in _EXACT_FAMILIES for c, family in families.items()}
         keys = tuple(
             tuple(numbers.setdefault((v.key, exact[v.category]), len(numbers)) for v in values) for values in chunks
         )
@@ -112,7 +113,6 @@ class Ground:
             for k in chunk_keys:
                 if k not in known_sets[classes[i]]:
                     known_sets[classes[i]] |= related[k]
-                    known_sets[classes[i]].add(k)
         return cls(
             corpus,
             classes,
@@ -138,11 +138,6 @@ class Ground:
             keys = self.keys
             self._cells[category] = number_sets([{keys[i][v] for v in s} for i, s in enumerate(self.slots[category])])
         return self._cells[category]
-
-
-def _is_exact_category(category: str) -> bool:
-    label = get_category_label(category)
-    return TAXONOMY.get_family(label) in _EXACT_FAMILIES
 
 
 @lru_cache(maxsize=65536)
@@ -207,10 +202,9 @@ def group_into_buckets(
     bucket_of = combine_codes(parts, n)
     test = all if rules.need == "both" else any
     slots = [ground.slots[c] for c in rules.categories]
-    open_clusters = None if allowed is None else frozenset(int(a) for a in allowed)
     out: dict[int, list[int]] = {}
     for i in range(n):
-        if test(s[i] for s in slots) and (open_clusters is None or int(labels[i]) in open_clusters):
+        if test(s[i] for s in slots) and (allowed is None or labels[i] in allowed):
             out.setdefault(int(bucket_of[i]), []).append(i)
     return [out[b] for b in sorted(out)]
 
@@ -236,31 +230,6 @@ def list_pair_codes(codes: Sequence[Any], cells: Sequence[Any], n: int) -> tuple
     for bit, numbers in enumerate(cells):
         bits |= (numbers > 0).astype(np.int64) << bit
     return [*codes, combine_codes(cells, n)], bits
-
-
-def list_valid_pairs(
-    corpus: Corpus,
-    labels: Sequence[int],
-    rules: Rules,
-    *,
-    groups: Sequence[str] | None = None,
-    allowed: Collection[int] | None = None,
-) -> Iterator[tuple[int, int]]:
-    """Yield all pairs of chunks (i < j) that meet the conditions: very many, so for small corpora and tests only."""
-    check_rules(corpus, rules)
-    ground = Ground.of(corpus)
-    n = len(corpus.chunks)
-    cells = [ground.number_cells(c) for c in rules.categories]
-    codes, shared = list_pair_codes(list_differing_codes(ground, rules), cells, n)
-    pairs = []
-    for members in group_into_buckets(ground, labels, rules, groups, allowed):
-        for position, i in enumerate(members, 1):
-            rest = np.array(members[position:], np.int64)
-            valid = (shared[rest] & shared[i]) != 0
-            for code in codes:
-                valid &= code[rest] != code[i]
-            pairs += [(i, int(j)) for j in rest[valid]]
-    return iter(sorted(pairs))
 
 
 # Names that count as the same
