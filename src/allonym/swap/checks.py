@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
@@ -12,9 +13,9 @@ from allonym.intruder import TOLD, Item, Study, open_intruder, study
 from allonym.keys import derive_operator_key
 from allonym.policy import Policy
 from allonym.swap.corpus import Advance, Corpus, Placed
-from allonym.swap.making import Made, WrittenDraw, derive_fallback_key, map_changed_chunk_texts, write_draw
+from allonym.swap.making import WrittenDraw, map_changed_chunk_texts, write_draw
 from allonym.swap.results import Attack, Release
-from allonym.swap.rows import Spread, ThisProcess
+from allonym.swap.settings import Check
 from allonym.swap.writing import is_any_form_in_text
 
 if TYPE_CHECKING:
@@ -62,73 +63,30 @@ class Checks:
         return out
 
 
-def check_release(
-    releases: Releases,
-    release: Release,
-    *,
-    made: Made | None = None,
-    background: Sequence[tuple[Item, str]] = (),
-    options: Mapping[str, Mapping[str, object]] | None = None,
-    progress: Advance | None = None,
-    policy: str | Policy | None = None,
-    key: bytes | str | None = None,
-    spread: Spread | None = None,
-    **how: Any,
-) -> Checks:
-    """Draw a release several times and let intruders guess; see :meth:`allonym.swap.releases.Releases.check`."""
-    settings = releases.settings.check
-    asks_model = LANGUAGE_MODEL in settings.intruders
-    secret = key or derive_fallback_key(releases.corpus, releases.seed)
-    ready = {} if made is None else {made.draw: _collect_changed_chunks(releases.corpus, made)}
-    numbers = [number for number in range(settings.runs) if number not in ready]
-    drawn = (spread or ThisProcess()).map_items(_draw_changed_chunks, (releases, release, policy, secret, how), numbers)
-    runs = []
-    for number in range(settings.runs):
-        runs.append(ready[number] if number in ready else next(drawn))
-        if progress is not None:
-            progress("draws", number + 1, settings.runs)
-    return check_runs(
-        releases.corpus,
-        runs,
-        settings.intruders,
-        background=background,
-        options=_complete_options(releases, options or {}, secret),
-        most={LANGUAGE_MODEL: settings.llm_runs} if settings.llm_runs and asks_model else None,
-        folds=settings.folds,
-        seed=releases.seed,
-        progress=progress,
-    )
-
-
-def _draw_changed_chunks(
-    common: tuple[Releases, Release, str | Policy | None, bytes | str, dict[str, Any]], number: int
+def draw_changed_chunks(
+    common: tuple[Releases, Release, str | Path | Policy | None, bytes | str, dict[str, Any]], number: int
 ) -> Changed:
-    releases, release, policy, secret, how = common
-    return _collect_changed_chunks(releases.corpus, write_draw(releases, release, number, policy, secret, **how))
+    """Return a draw of a release by its number; ``common``: what :func:`allonym.swap.making.write_draw` takes."""
+    releases, release, policy, secret, options = common
+    return collect_changed_chunks(releases.corpus, write_draw(releases, release, number, policy, secret, **options))
 
 
-def _collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw | Made) -> Changed:
+def collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw) -> Changed:
+    """Return a written draw as intruders see it."""
     texts = map_changed_chunk_texts(corpus, drawn.written)
     return Changed(texts, drawn.placed, {i: drawn.written.chunk_texts[i].marks for i in texts})
 
 
-def _complete_options(
-    releases: Releases, options: Mapping[str, Mapping[str, object]], secret: bytes | str
-) -> dict[str, Mapping[str, object]]:
-    """Return the intruders' options: for a language model those of the settings too."""
-    settings, corpus = releases.settings.check, releases.corpus
-    out = dict(options)
-    if LANGUAGE_MODEL in settings.intruders:
-        defaults: dict[str, object] = {
-            "subject": corpus.protect.replace("_", " "),
-            "kind": settings.llm_kind,
-            "reply": settings.llm_reply,
-            "listed": settings.llm_listed,
-            "aliases": _collect_aliases(corpus, settings.llm_aliases),
-            "key": derive_operator_key(secret, "llm cache"),
-        }
-        out[LANGUAGE_MODEL] = {**defaults, **out.get(LANGUAGE_MODEL, {})}
-    return out
+def list_model_options(corpus: Corpus, settings: Check, secret: bytes | str) -> dict[str, object]:
+    """Return the options that the settings give for a language model."""
+    return {
+        "subject": corpus.protect.replace("_", " "),
+        "kind": settings.llm_kind,
+        "reply": settings.llm_reply,
+        "listed": settings.llm_listed,
+        "aliases": _collect_aliases(corpus, settings.llm_aliases),
+        "key": derive_operator_key(secret, "llm cache"),
+    }
 
 
 def _collect_aliases(corpus: Corpus, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -159,7 +117,7 @@ def check_runs(
     most: Mapping[str, int] | None = None,
     folds: int = 10,
     seed: int = 0,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: Advance | None = None,
 ) -> Checks:
     """Let intruders guess the protected value of the chunks that were changed.
 
@@ -188,10 +146,10 @@ def check_runs(
     opened = [open_intruder(name, **options.get(name, {})) for name in intruders]
     items = [make_intruder_item(corpus, i) for i in range(len(corpus.chunks))]
     labels = [corpus.class_of(i) for i in range(len(corpus.chunks))]
-    after = []
-    for run in runs:
-        changed = [i for i in sorted(run.texts) if run.texts[i] != items[i].text]
-        after.append({i: make_intruder_item(corpus, i, run) for i in changed})
+    after = [
+        {i: make_intruder_item(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text}
+        for run in runs
+    ]
     partners = [_map_chunk_partners(run.placed) for run in runs]
     common: dict[str, Any] = {"background": background, "folds": folds, "seed": seed}
     studies = []
@@ -203,16 +161,13 @@ def check_runs(
 
 
 def _summarise_study(result: Study) -> Attack:
-    test = result.test
+    p_values = {name: value for name, value in asdict(result.test).items() if name != "corrected"}
     return Attack(
         intruder=result.intruder,
         before=result.accuracy("before"),
         after=result.accuracy("after"),
         table=result.table,
-        exact=test.exact,
-        asymptotic=test.asymptotic,
-        continuity=test.continuity,
-        statistic=test.statistic,
+        **p_values,
         chance=result.chance,
         second=result.second,
         told={stage: result.accuracy(stage) for stage in TOLD if stage in result.stages},

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,11 @@ import numpy as np
 from allonym.plan import Plan
 from allonym.policy import Policy
 from allonym.stats import Estimate
-from allonym.swap.corpus import Corpus, Placed, Slot, digest_corpus
+from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
-from allonym.swap.sampling import Grid, Moved, draw_sequence, embed_changes, measure_utility
+from allonym.swap.sampling import Grid, Moved, derive_seed, draw_sequence, embed_changes, measure_utility
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 
@@ -30,7 +31,17 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Made:
+class WrittenDraw:
+    """A draw and its texts: the first ``swaps`` of the sequence, which put entities where ``placed`` says."""
+
+    swaps: int
+    sequence: Swaps
+    placed: Placed
+    written: Written
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Made(WrittenDraw):
     """One draw of a release, written out.
 
     Attributes:
@@ -45,13 +56,9 @@ class Made:
 
     release: Release
     draw: int
-    swaps: int
-    sequence: Swaps
-    placed: Mapping[Slot, Slot] = field(repr=False)
-    written: Written
-    vectors: Any = field(repr=False)
-    outcomes: tuple[Outcome, ...] = field(repr=False)
-    numbers: Mapping[str, Any] = field(repr=False)
+    vectors: Any
+    outcomes: tuple[Outcome, ...]
+    numbers: Mapping[str, Any]
 
     def __repr__(self) -> str:
         return f"Made(release {self.release.index}, draw {self.draw}, {len(self.outcomes)} chunks changed)"
@@ -67,22 +74,12 @@ class Made:
         return tuple(self.written.plans)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenDraw:
-    """A draw and its texts: the first ``swaps`` of the sequence, which put entities where ``placed`` says."""
-
-    swaps: int
-    sequence: Swaps
-    placed: Mapping[Slot, Slot]
-    written: Written
-
-
 def make(
     releases: Releases,
     release: Release,
     *,
     draw: int = 0,
-    policy: str | Policy | None = None,
+    policy: str | Path | Policy | None = None,
     key: bytes | str | None = None,
     spread: Spread | None = None,
     **options: Any,
@@ -111,9 +108,9 @@ def make(
     moved = embed_changes(releases.space, texts)
     vectors = np.array(releases.space.raw)
     vectors[moved.chunks] = moved.raw
-    outcomes = _list_outcomes(releases, drawn, moved)
+    outcomes = tuple(_iterate_outcomes(releases, drawn, moved))
     numbers = _collect_measures(releases, release, drawn, texts, moved)
-    return Made(release, draw, drawn.swaps, drawn.sequence, drawn.placed, drawn.written, vectors, outcomes, numbers)
+    return Made(drawn.swaps, drawn.sequence, drawn.placed, drawn.written, release, draw, vectors, outcomes, numbers)
 
 
 def map_changed_chunk_texts(corpus: Corpus, written: Written) -> dict[int, str]:
@@ -125,7 +122,7 @@ def write_draw(
     releases: Releases,
     release: Release,
     number: int,
-    policy: str | Policy | None,
+    policy: str | Path | Policy | None,
     key: bytes | str | None,
     spread: Spread | None = None,
     **options: Any,
@@ -148,8 +145,6 @@ def derive_fallback_key(corpus: Corpus, seed: int) -> bytes:
 
 def draw_release(releases: Releases, release: Release, number: int, spread: Spread | None = None) -> tuple[int, Swaps]:
     """Return a draw of a release: the number of swaps of its sequence, and the sequence."""
-    from allonym.swap.search import derive_seed
-
     settings, categories = releases.settings, release.categories
     sequence = draw_sequence(releases.space, categories, derive_seed(releases.seed, categories, number), spread)
     prefixes = Grid(settings.exchange.swaps, settings.search.points).list_prefixes(len(sequence.swaps))
@@ -157,29 +152,25 @@ def draw_release(releases: Releases, release: Release, number: int, spread: Spre
     return (prefixes[step] if prefixes else 0), sequence
 
 
-def _list_outcomes(releases: Releases, drawn: WrittenDraw, moved: Moved) -> tuple[Outcome, ...]:
+def _iterate_outcomes(releases: Releases, drawn: WrittenDraw, moved: Moved) -> Iterator[Outcome]:
     corpus, space = releases.corpus, releases.space
     partners: dict[int, dict[int, None]] = {}
     for slot, donor in sorted(drawn.placed.items()):
         partners.setdefault(slot.chunk, {})[donor.chunk] = None
-    out = []
     for chunk, after, cosine in zip(moved.chunks.tolist(), moved.after.tolist(), moved.cosines.tolist(), strict=True):
         original, new = corpus.chunks[chunk], drawn.written.chunk_texts[chunk]
-        out.append(
-            Outcome(
-                document=original.document,
-                chunk=chunk,
-                cluster=int(space.labels[chunk]),
-                before=original.text,
-                after=new.text,
-                marks=tuple((*mark,) for mark in new.marks),
-                marks_before=tuple((*mark,) for mark in new.marks_before),
-                partners=tuple(partners.get(chunk, ())),
-                cosine=cosine,
-                distance=after - float(space.before[chunk]),
-            )
+        yield Outcome(
+            document=original.document,
+            chunk=chunk,
+            cluster=int(space.labels[chunk]),
+            before=original.text,
+            after=new.text,
+            marks=tuple((*mark,) for mark in new.marks),
+            marks_before=tuple((*mark,) for mark in new.marks_before),
+            partners=tuple(partners.get(chunk, ())),
+            cosine=cosine,
+            distance=after - float(space.before[chunk]),
         )
-    return tuple(out)
 
 
 def _collect_measures(

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allonym import __version__
 from allonym.errors import UnknownNameError, UsageError
+from allonym.intruder import Item
+from allonym.policy import Policy
 from allonym.serial import to_plain
 from allonym.stats import Estimate
+from allonym.swap import checks, making
 from allonym.swap import frontier as plane
-from allonym.swap.corpus import Corpus
+from allonym.swap.checks import Checks
+from allonym.swap.corpus import Advance, Corpus
+from allonym.swap.making import Made
 from allonym.swap.results import Attack, Cluster, Release, TableFit
 from allonym.swap.risk import RankStability, Risk, compute_rank_stability
+from allonym.swap.rows import Spread, ThisProcess
 from allonym.swap.sampling import Space
 from allonym.swap.selection import Fit
 from allonym.swap.settings import Settings
 from allonym.swap.utility import Task
 
 if TYPE_CHECKING:
-    from allonym.intruder import Item
-    from allonym.swap.checks import Checks
     from allonym.swap.grid import Setting
-    from allonym.swap.making import Made
 
 FORMAT = 1
 """Version of the plain values."""
@@ -233,9 +237,7 @@ class Releases:
 
     def make(self, release: Release | int | None = None, *, draw: int = 0, **options: Any) -> Made:
         """Write the corpus as released: the texts and plans of one draw; see :func:`allonym.swap.making.make`."""
-        from allonym.swap.making import make
-
-        return make(self, self.best() if release is None else self.release(release), draw=draw, **options)
+        return making.make(self, self.best() if release is None else self.release(release), draw=draw, **options)
 
     def check(
         self,
@@ -244,7 +246,10 @@ class Releases:
         made: Made | None = None,
         background: Sequence[tuple[Item, str]] = (),
         options: Mapping[str, Mapping[str, object]] | None = None,
-        progress: Callable[[str, int, int], object] | None = None,
+        progress: Advance | None = None,
+        policy: str | Path | Policy | None = None,
+        key: bytes | str | None = None,
+        spread: Spread | None = None,
         **how: Any,
     ) -> Checks:
         """Let intruders guess, in several draws of a release (P1 3.2.2); see :func:`allonym.swap.checks.check_runs`.
@@ -255,12 +260,36 @@ class Releases:
             background: outside texts to learn from, with the protected value of each.
             options: intruder to its options.
             progress: called with (stage, done, total).
-            how: of :meth:`make`.
+            policy, key, spread, how: of :meth:`make`.
         """
-        from allonym.swap.checks import check_release
-
         chosen = self.best() if release is None else self.release(release)
-        return check_release(self, chosen, made=made, background=background, options=options, progress=progress, **how)
+        corpus, settings = self.corpus, self.settings.check
+        secret = key or making.derive_fallback_key(corpus, self.seed)
+        ready = {} if made is None else {made.draw: checks.collect_changed_chunks(corpus, made)}
+        numbers = [number for number in range(settings.runs) if number not in ready]
+        common = (self, chosen, policy, secret, how)
+        drawn = (spread or ThisProcess()).map_items(checks.draw_changed_chunks, common, numbers)
+        runs = []
+        for number in range(settings.runs):
+            runs.append(ready[number] if number in ready else next(drawn))
+            if progress is not None:
+                progress("draws", number + 1, settings.runs)
+        of_intruders, most = dict(options or {}), {}
+        if (model := checks.LANGUAGE_MODEL) in settings.intruders:
+            defaults = checks.list_model_options(corpus, settings, secret)
+            of_intruders[model] = {**defaults, **of_intruders.get(model, {})}
+            most = {model: settings.llm_runs} if settings.llm_runs else {}
+        return checks.check_runs(
+            corpus,
+            runs,
+            settings.intruders,
+            background=background,
+            options=of_intruders,
+            most=most,
+            folds=settings.folds,
+            seed=self.seed,
+            progress=progress,
+        )
 
     def to_dict(
         self,

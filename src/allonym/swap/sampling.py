@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -110,6 +111,12 @@ class Moved:
     raw: Any = field(repr=False)
     after: Any = field(repr=False)
     cosines: Any = field(repr=False)
+
+
+def derive_seed(seed: int, categories: Sequence[str], number: int) -> int:
+    """Return the seed of one draw, which depends only on the set of categories and the number."""
+    name = "\0".join((str(seed), str(number), *categories)).encode()
+    return int.from_bytes(blake2b(name, digest_size=8).digest()) >> 1
 
 
 def draw_sequence(space: Space, categories: Sequence[str], seed: int, spread: Spread | None = None) -> Swaps:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from allonym.swap.releases import Place, Releases
 from allonym.swap.results import Release, TableFit
 from allonym.swap.risk import Risk, assess_risk
 from allonym.swap.rows import Spread
-from allonym.swap.sampling import Grid, Point, Space, draw_sequence, measure_prefixes
+from allonym.swap.sampling import Grid, Point, Space, derive_seed, draw_sequence, measure_prefixes
 from allonym.swap.selection import Fit, choose_fit
 from allonym.swap.settings import Settings
 from allonym.swap.table import Table, tabulate
@@ -181,12 +180,6 @@ def list_candidates(
     return candidates, dropped
 
 
-def derive_seed(seed: int, categories: Sequence[str], number: int) -> int:
-    """Return the seed of one draw, which depends only on the set of categories and the number."""
-    name = "\0".join((str(seed), str(number), *categories)).encode()
-    return int.from_bytes(blake2b(name, digest_size=8).digest()) >> 1
-
-
 def draw_candidates(
     space: Space,
     settings: Settings,
@@ -203,11 +196,11 @@ def draw_candidates(
         Per set of categories the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
     grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    draws: list[_Draw] = []
-    for c in candidates:
-        uniques = tuple(sorted(c.table.uniques()))
-        for n in range(settings.search.draws):
-            draws.append(_Draw(c.categories, n, derive_seed(seed, c.categories, n), uniques, grid, sample))
+    draws = [
+        _Draw(c.categories, n, derive_seed(seed, c.categories, n), tuple(sorted(c.table.uniques())), grid, sample)
+        for c in candidates
+        for n in range(settings.search.draws)
+    ]
     names = [""] * len(draws)
     if state is not None:
         name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
