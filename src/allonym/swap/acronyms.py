@@ -9,13 +9,12 @@ exactly one long form has them. An acronym that fits several long forms belongs 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from allonym.document import Document, Entity, Span
+from allonym.document import Document, Entity, Reach, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.swap.categories import normalise_key
 from allonym.text.names import normalize_surface
@@ -133,7 +132,7 @@ class _Joiner:
 
     def add_undetected_long_forms(self, document: Document, entities: Sequence[Entity]) -> list[Entity]:
         """Return the entities with the undetected long forms in front of ``(LF)``, where LF itself is a finding."""
-        covered = sorted((s.start, s.end) for entity in entities for s in entity.spans)
+        covered = [(s.start, s.end) for entity in entities for s in entity.spans]
         text, out = document.text, []
         for entity in entities:
             spans = list(entity.spans)
@@ -147,9 +146,9 @@ class _Joiner:
                 for word in reversed(words[-2 * len(acronym) :]):
                     start, end = word.start(), words[-1].end()
                     if are_initials(acronym, find_words(text[start:end])):
-                        if _is_uncovered(covered, start, end):
+                        if not Reach(covered).touches(start, end):
                             spans.append(Span(start, end, entity.label, _SCORE, SOURCE))
-                            insort(covered, (start, end))
+                            covered.append((start, end))
                         break
             out.append(replace(entity, spans=tuple(sorted(spans))))
         return out
@@ -243,16 +242,11 @@ class _Joiner:
                 if only and (long := meant.get(only)):
                     key, label = long.key, long.label
             groups.setdefault(key, (label, []))[1].extend(entity.spans)
-        covered = sorted((s.start, s.end) for entity in entities for s in entity.spans)
+        covered = Reach((s.start, s.end) for entity in entities for s in entity.spans)
         for match in _TOKEN.finditer(text) if meant else ():
             long = meant.get(match[0])
-            if long is not None and _is_uncovered(covered, match.start(), match.end()):
+            if long is not None and not covered.touches(match.start(), match.end()):
                 span = Span(match.start(), match.end(), long.label, _SCORE, SOURCE)
                 groups.setdefault(long.key, (long.label, []))[1].append(span)
         out = (Entity(key, label, tuple(sorted(spans))) for key, (label, spans) in groups.items())
         return tuple(sorted(out, key=lambda entity: entity.spans[0]))
-
-
-def _is_uncovered(covered: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    i = bisect_left(covered, (end, 0)) - 1
-    return i < 0 or covered[i][1] <= start

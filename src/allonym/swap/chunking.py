@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from allonym.detect.words import read_word_list
-from allonym.document import Interval, merge_intervals
+from allonym.document import Interval, Reach, merge_intervals
 from allonym.errors import UsageError
 
 BREAKPOINT = 75.0
@@ -85,12 +84,10 @@ def _is_sentence_end(text: str, match: re.Match[str], start: int, end: int) -> b
 
 def join_cut_tiles(tiles: Sequence[Interval], spans: Iterable[Interval]) -> tuple[Interval, ...]:
     """Join neighbouring tiles wherever the border between them lies inside one of the spans."""
-    merged = merge_intervals(spans)
-    starts = [a for a, _ in merged]
+    reach = Reach(merge_intervals(spans))
     out: list[Interval] = []
     for a, b in tiles:
-        i = bisect_left(starts, a) - 1
-        if out and i >= 0 and merged[i][1] > a:
+        if out and reach.contains(a - 1, a + 1):
             out[-1] = (out[-1][0], b)
         else:
             out.append((a, b))
@@ -145,11 +142,11 @@ def split_chunks(
     limit = np.percentile(gaps, breakpoint) if len(gaps) else 0.0
     borders = [0, *(int(i) + 1 for i in np.flatnonzero(gaps > limit)), len(tiles)]
     pieces = _join_short_pieces(tiles, gaps, borders, min_chars, max_chars)
-    merged = merge_intervals(spans)
+    reach = Reach(merge_intervals(spans))
     out: list[Interval] = []
     for first, last in _split_long_pieces(tiles, gaps, pieces, min_chars, max_chars):
         a, b = tiles[first][0], tiles[last - 1][1]
-        while b - a > max_chars and (stop := _find_cut_position(text, a, b, max_chars, merged)) != b:
+        while b - a > max_chars and (stop := _find_cut_position(text, a, b, max_chars, reach)) != b:
             out.append((a, stop))
             a = stop
         out.append((a, b))
@@ -214,11 +211,10 @@ def _split_long_pieces(
     return out
 
 
-def _find_cut_position(text: str, start: int, end: int, size: int, spans: Sequence[Interval]) -> int:
+def _find_cut_position(text: str, start: int, end: int, size: int, reach: Reach) -> int:
     """Return where to cut a sentence that is too long: behind the last blank within ``size``, else the first after."""
     for position in chain(range(min(start + size, end - 1), start, -1), range(start + size + 1, end)):
-        if text[position - 1].isspace() and not text[position].isspace():
-            i = bisect_left(spans, (position, 0)) - 1
-            if i < 0 or spans[i][1] <= position:
-                return position
+        is_word_start = text[position - 1].isspace() and not text[position].isspace()
+        if is_word_start and not reach.contains(position - 1, position + 1):
+            return position
     return end

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,7 +245,16 @@ def _hash_text(identity: str, text: str) -> bytes:
     return hashlib.sha256(f"{identity}\0{text}".encode("utf-8", "surrogatepass")).digest()
 
 
-class Encoder:
+class _Pretrained:
+    """A method that learns nothing from a corpus."""
+
+    keep = True
+
+    def fit(self, texts: Sequence[str]) -> Self:
+        return self
+
+
+class Encoder(_Pretrained):
     """The sentence encoder that ships with allonym: English, 384 dimensions, offline.
 
     Args:
@@ -253,8 +262,6 @@ class Encoder:
         threads: texts that are computed at the same time; vectors do not depend on it.
         gpu: use a GPU where the installed onnxruntime has one.
     """
-
-    keep = True
 
     def __init__(self, model: str | Path = "", threads: int = 1, gpu: bool = False) -> None:
         from allonym.models.encoder import load_encoder
@@ -264,14 +271,11 @@ class Encoder:
         self._encoder = load_encoder(folder, threads, gpu)
         self.identity = f"encoder {_hash_file(folder / 'encoder.onnx')}"
 
-    def fit(self, texts: Sequence[str]) -> Encoder:
-        return self
-
     def encode(self, texts: Sequence[str]) -> Any:
         return self._encoder.encode(texts)
 
 
-class SentenceTransformers:
+class SentenceTransformers(_Pretrained):
     """A model of the package sentence-transformers (Reimers and Gurevych 2019, doi:10.18653/v1/D19-1410).
 
     Args:
@@ -280,8 +284,6 @@ class SentenceTransformers:
         batch_size: texts that it reads at once; above 1 it is faster, but the last digits of vectors may change.
         allow_download: whether the model may be fetched from the network.
     """
-
-    keep = True
 
     def __init__(
         self, model: str | Path = "", device: str = "cpu", batch_size: int = 32, allow_download: bool = False
@@ -298,9 +300,6 @@ class SentenceTransformers:
             self._model = SentenceTransformer(str(model), device=device, local_files_only=not allow_download)
         self._batch = max(1, batch_size)
         self.identity = f"sentence-transformers {model}"
-
-    def fit(self, texts: Sequence[str]) -> SentenceTransformers:
-        return self
 
     def encode(self, texts: Sequence[str]) -> Any:
         how = {"convert_to_numpy": True, "normalize_embeddings": True, "show_progress_bar": False}

@@ -145,10 +145,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = run.converged
         self.degenerate_ = _mark_capped_components(parameters, self._get_max_rho(rows.X.dtype))
         self.cosines_ = compute_mean_cosine(parameters.rhos, d, self.family)
-        with limit_to_one_thread():
-            shards = rows.map_shards(_label_shard, parameters, self.family)
-        self.labels_ = np.concatenate([labels for labels, _ in shards])
-        self.log_likelihood_ = float(add_along_tree((total for _, total in shards), len(shards)))
+        self.labels_, self.log_likelihood_, _ = _score_rows(rows, parameters, self.family)
         self.warnings_ = tuple(self._list_warnings(run, rows))
         return self
 
@@ -353,37 +350,32 @@ def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[fl
     if not isinstance(X, Rows):
         data, zeros = mixture._prepare_rows(X)
         X = Rows(data, mixture._weigh_rows(data, zeros), mixture.shard_size)
-    with limit_to_one_thread():
-        total, entropy = X.sum_shards(_score_shard, mixture._parameters, mixture.family).tolist()
+    _, total, entropy = _score_rows(X, mixture._parameters, mixture.family)
     bic = -2 * total + mixture.n_parameters * float(np.log(X.total_weight))
     return total, bic, bic + 2 * max(entropy, 0.0)
 
 
-# Work on a shard
+def _score_rows(rows: Rows, parameters: Parameters, family: str) -> tuple[Array, float, float]:
+    """Return the likeliest component of each row, the log-likelihood, and the entropy of the posteriors."""
+    with limit_to_one_thread():
+        parts = rows.map_shards(_score_shard, parameters, family)
+    total, entropy = add_along_tree((sums for _, sums in parts), len(parts)).tolist()
+    return np.concatenate([labels for labels, _ in parts]), total, entropy
 
 
-def _label_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, float]:
-    """Return the likeliest component of each row, and the log-likelihood."""
+def _score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, Array]:
+    """Return the likeliest component of each row, and (2,): log-likelihood, and entropy of the posteriors."""
     labels = np.empty(len(shard.X), np.int64)
-    total = 0.0
-    for block, log in iterate_log_joint(shard.X, parameters, family):
-        labels[block] = log.argmax(axis=0)
-        scores = _sum_exponentials(log)
-        total += float(scores.sum() if shard.weight is None else scores @ shard.weight[block])
-    return labels, total
-
-
-def _score_shard(shard: Shard, parameters: Parameters, family: str) -> Array:
-    """Return (2,): log-likelihood, and entropy of the posteriors."""
     total = entropy = 0.0
     for block, log in iterate_log_joint(shard.X, parameters, family):
+        labels[block] = log.argmax(axis=0)
         scores = _sum_exponentials(log)
         log -= scores.astype(log.dtype)
         mixed = -(np.exp(log) * np.maximum(log, -1e4)).sum(axis=0, dtype=np.float64)  # 0 log 0 is 0
         weight = None if shard.weight is None else shard.weight[block]
         total += float(scores.sum() if weight is None else scores @ weight)
         entropy += float(mixed.sum() if weight is None else mixed @ weight)
-    return np.array([total, entropy])
+    return labels, np.array([total, entropy])
 
 
 def _sum_exponentials(log: Array) -> Array:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.batch import run_ordered, split_field_name
-from allonym.document import Document, Entity, Interval, Span, merge_intervals, subtract_intervals
+from allonym.document import Document, Entity, Interval, Reach, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
@@ -325,8 +325,8 @@ def _link_corpus(
     terms = select_terms(phrases, [item.class_ for item, _ in pairs], [result.bounds for _, result in pairs], limits)
     out = []
     for document, linked_entities, spans in zip(documents, entities, terms.spans, strict=True):
-        covered = merge_intervals((s.start, s.end) for e in linked_entities for s in e.spans)
-        more = link(document, [s for s in spans if not _overlaps_any(covered, s)], taxonomy).entities
+        covered = Reach((s.start, s.end) for e in linked_entities for s in e.spans)
+        more = link(document, [s for s in spans if not covered.touches(s.start, s.end)], taxonomy).entities
         out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
     return tuple(out), terms.warnings
 
@@ -357,15 +357,11 @@ def _make_chunks(pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job) 
 
 def _move_borders(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
     """Return the tiles, their borders moved to the end of spans that they would cut."""
-    merged = merge_intervals(spans)
-    starts = [a for a, _ in merged]
+    reach = Reach(merge_intervals(spans))
     out: list[Interval] = []
-    for n, (a, b) in enumerate(tiles):
-        if out:
-            a = out[-1][1]
-        i = bisect_left(starts, b) - 1
-        if n + 1 < len(tiles) and i >= 0 and merged[i][1] > b:
-            b = min(merged[i][1], tiles[-1][1])
+    for a, b in tiles:
+        a = out[-1][1] if out else a
+        b = max(b, min(reach.find_furthest_end(b - 1), tiles[-1][1]))
         if a < b:
             out.append((a, b))
     return out
@@ -378,21 +374,15 @@ def _make_base_plan(document: Document, entities: Sequence[Entity], section: Seq
     dropped: list[Interval] = []
     if job.rest == "drop":
         dropped = merge_intervals(gap for text in everything(document) for gap in subtract_intervals(text, inside))
+    kept, removed = Reach(inside), Reach(dropped)
     edited: list[Entity] = []
     for entity in entities:
         always = job.is_edited(entity.label)
-        spans = tuple(
-            s for s in entity.spans if (always if _overlaps_any(inside, s) else not _overlaps_any(dropped, s))
-        )
+        borders = ((s, s.start, s.end) for s in entity.spans)
+        spans = tuple(s for s, a, b in borders if (always if kept.touches(a, b) else not removed.touches(a, b)))
         if spans:
             edited.append(replace(entity, spans=spans))
     return make_plan(document, edited, job.policy, key=job.key)
-
-
-def _overlaps_any(intervals: Sequence[Interval], span: Span) -> bool:
-    """Whether a span overlaps any of the sorted, disjoint intervals."""
-    i = bisect_left(intervals, (span.end, 0)) - 1
-    return i >= 0 and intervals[i][1] > span.start
 
 
 def _list_warnings(pairs: _Read, job: _Job, missing: Sequence[int]) -> Iterator[str]:
@@ -404,9 +394,10 @@ def _list_warnings(pairs: _Read, job: _Job, missing: Sequence[int]) -> Iterator[
         )
     if empty := sum(not result.section for _, result in pairs):
         yield f"{empty} {of_all} have no text in the section"
+    reaches = [Reach(result.section) for _, result in pairs]
     naming = [
-        any(s.label == job.label and _overlaps_any(merge_intervals(result.section), s) for s in result.spans)
-        for _, result in pairs
+        any(s.label == job.label and reach.touches(s.start, s.end) for s in result.spans)
+        for reach, (_, result) in zip(reaches, pairs, strict=True)
     ]
     if silent := naming.count(False):
         yield f"{silent} {of_all} never name their {protect}, as far as it was recognised"

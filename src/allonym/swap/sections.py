@@ -17,7 +17,7 @@ import re2
 
 from allonym.batch import MAX_NAMED
 from allonym.detect.scan import compile_pattern, find_matches
-from allonym.document import Document, Interval, Turn, merge_intervals
+from allonym.document import Document, Interval, Turn, clip_intervals, merge_intervals
 from allonym.errors import DataError, UsageError
 from allonym.registry import Registry
 from allonym.swap.chunking import split_sentences
@@ -100,11 +100,6 @@ def check_section(document: Document, section: Sequence[Interval]) -> tuple[Inte
     return tuple((int(a), int(b)) for a, b in section)
 
 
-def clip_intervals(stretches: Sequence[Interval], start: int, end: int) -> tuple[Interval, ...]:
-    """Return the parts of the stretches in ``start..end``."""
-    return tuple((max(a, start), min(b, end)) for a, b in stretches if max(a, start) < min(b, end))
-
-
 def everything(document: Document) -> tuple[Interval, ...]:
     """Return all running text: a conversation from its first to its last turn, and parts that are no short fields; if
     there are only short fields, the longest."""
@@ -115,7 +110,7 @@ def everything(document: Document) -> tuple[Interval, ...]:
     if document.turns:
         turns = (min(map(_get_turn_start, document.turns)), max(t.end for t in document.turns))
     others = [p for p in parts if not (turns[0] <= p[0] and p[1] <= turns[1])]
-    running = [p for p in others if is_running_text(document, p)]
+    running = [p for p in others if is_free_text(document, p)]
     if len(others) < len(parts):
         running.append(turns)
     running = running or [max(others, key=lambda p: (p[1] - p[0], -p[0]))]
@@ -126,7 +121,7 @@ def _get_turn_start(turn: Turn) -> int:
     return min(turn.start, turn.speaker[0]) if turn.speaker else turn.start
 
 
-def is_running_text(document: Document, part: Interval) -> bool:
+def is_free_text(document: Document, part: Interval) -> bool:
     """Whether a part is text, not a field such as a name or a category: it is long, or has no field name before it."""
     (a, b), text = part, document.text
     return b - a > MAX_NAMED or "\n" in text[a:b] or text[max(0, a - 2) : a] != ": "
@@ -186,7 +181,7 @@ def presentation(document: Document) -> tuple[Interval, ...] | None:
     press star one", "we will now take your questions", "thank you for taking my question".
     """
     end = _find_questions_start(document.text, list_speeches(document))
-    return None if end is None else clip_intervals(everything(document), 0, end)
+    return None if end is None else tuple(clip_intervals(everything(document), 0, end))
 
 
 def _find_questions_start(text: str, speeches: Sequence[Speech]) -> int | None:

@@ -201,14 +201,7 @@ class Axes(Table):
 
 
 CATEGORIES: Mapping[str, str] = MappingProxyType(
-    {
-        "Organization": "swap",
-        "Person": "swap",
-        "Location": "swap",
-        "Product": "swap",
-        "Event": "change",
-        "Date": "fixed",
-    }
+    dict.fromkeys(("Organization", "Person", "Location", "Product"), "swap") | {"Event": "change", "Date": "fixed"}
 )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from allonym.document import Document, Interval, Span, merge_intervals
+from allonym.document import Document, Interval, Reach, Span
 from allonym.errors import UsageError
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, TaggerModel, load_tagger
@@ -144,13 +144,12 @@ def find_phrases(
         model: a tagger that knows the language's parts of speech; by default the embedded one, for ``en`` only.
     """
     text = document.text
-    covered = merge_intervals((s.start, s.end) for s in spans)
+    covered = Reach((s.start, s.end) for s in spans)
     guessed = model is None and language != "en"
     in_capitals = 2 * sum(map(str.isupper, text)) > sum(map(str.isalpha, text))  # then they mark no names
     runs: list[tuple[Word, ...]] = []
     run: list[Word] = []
     starts: list[int] = []
-    i = 0
 
     def close() -> None:
         while run and not run[-1].noun:
@@ -161,13 +160,11 @@ def find_phrases(
 
     for start, end, part in _tag_as_nouns(text) if guessed else _tag_parts_of_speech(text, model):
         starts.append(start)
-        while i < len(covered) and covered[i][1] <= start:
-            i += 1
         is_noun = part in _NOUNS
         surface = text[start:end]
         if (
             not (is_noun or part == "ADJ")
-            or (i < len(covered) and covered[i][0] < end)
+            or covered.touches(start, end)
             or (text[start - 1 : start] in ("<", "[") and text[end : end + 1] in (">", "]"))  # <inaudible>
             or len(surface) < 2
             or not any(c.isalpha() for c in surface)

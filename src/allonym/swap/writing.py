@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from allonym.document import Entity, Span, merge_intervals, subtract_intervals
+from allonym.document import Entity, Reach, Span, merge_intervals, subtract_intervals
 from allonym.errors import UnknownNameError
 from allonym.keys import derive_operator_key
 from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts, digest
@@ -26,7 +26,7 @@ from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
 from allonym.swap.categories import find_category, get_category_label
 from allonym.swap.chunking import join_cut_tiles, split_sentences
-from allonym.swap.corpus import Chunk, Corpus, Placed, Value
+from allonym.swap.corpus import Corpus, Placed, Value
 from allonym.swap.recoding import Recoding
 from allonym.swap.sections import everything
 from allonym.swap.settings import FALLBACKS
@@ -150,14 +150,11 @@ def combine_edits(fixed: Sequence[Edit], more: Sequence[Edit], text: str) -> lis
         return list(more)
     out = list(fixed)
     covered = merge_intervals((e.start, e.end) for e in fixed)
-    starts = [a for a, _ in covered]
+    reach = Reach(covered)
     for edit in more:
-        i = bisect_left(starts, edit.end)
-        if not i or covered[i - 1][1] <= edit.start:
+        if not reach.touches(edit.start, edit.end):
             out.append(edit)
-            continue
-        rest = list(subtract_intervals((edit.start, edit.end), covered[max(0, i - 2) : i]))
-        if rest:
+        elif rest := list(subtract_intervals((edit.start, edit.end), covered)):
             a, b = max(rest, key=lambda piece: piece[1] - piece[0])
             out.append(replace(edit, start=a, end=b, original=text[a:b]))
     out.sort(key=lambda e: (e.start, e.end))
@@ -234,7 +231,7 @@ class _Writer:
         self.fallback |= {c: t for c, t in fallback.items() if corpus.categories.get(c) == "free"}
         slots = [corpus.slots_of(c) for c in range(len(corpus.chunks))]
         self.treatments = [
-            ["swap" if s in placed else self._get_fallback(v.category) for s, v in pairs] for pairs in slots
+            ["swap" if s in placed else self.fallback.get(v.category, "keep") for s, v in pairs] for pairs in slots
         ]
         rules: dict[str, Rule] = {}
         for value, treatment in self._iterate_values():
@@ -245,9 +242,6 @@ class _Writer:
         self.rules = policy.with_(rules=MappingProxyType(rules), default=Rule("suppress"))
         names = [label.name for label in policy.taxonomy]
         self.categories = {name: find_category(name, corpus.categories, policy.taxonomy) for name in names}
-
-    def _get_fallback(self, category: str) -> str:
-        return self.fallback.get(category, "keep")
 
     def _iterate_values(self) -> Iterator[tuple[Value, str]]:
         for chunk, treatments in zip(self.corpus.chunks, self.treatments, strict=True):
@@ -310,7 +304,7 @@ class _Writer:
                     if text != document.text[a:b]:
                         fixed[span] = (text, SWAP if is_swap else GENERALISED)
                 spans: Sequence[Span] = value.spans
-                if is_swap and self._get_fallback(value.category) == "keep":
+                if is_swap and self.fallback.get(value.category, "keep") == "keep":
                     spans = [s for s in spans if s in fixed]
                 if spans:
                     values.append((value, spans))
@@ -432,7 +426,9 @@ class _Writer:
                 if edit.replacement:
                     position = after.shift(edit.start) - start
                     marks.append(Mark(position, position + len(edit.replacement), category, kind))
-                marks_before.append(_make_original_mark(edit, chunk, before, category, kind))
+                first = before.shift(chunk.start)
+                a, b = before.shift(edit.start) - first, before.shift(edit.end) - first
+                marks_before.append(Mark(a, min(b, len(chunk.text)), category, kind))
             out[c] = ChunkText(text[start:end], start, end, tuple(marks), tuple(marks_before))
         return out
 
@@ -450,9 +446,3 @@ class _OffsetMap:
         """Return the offset after the edits."""
         i = bisect_left(self._edits, offset, key=_start)
         return max(offset, self._edits[i - 1].end if i else 0) + self._shifts[i]
-
-
-def _make_original_mark(edit: Edit, chunk: Chunk, offsets: _OffsetMap, category: str, kind: str) -> Mark:
-    first = offsets.shift(chunk.start)
-    start, end = offsets.shift(edit.start) - first, offsets.shift(edit.end) - first
-    return Mark(start, min(end, len(chunk.text)), category, kind)
