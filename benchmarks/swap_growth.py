@@ -44,16 +44,24 @@ from allonym.document import Document, Entity, Span
 from allonym.plan import Plan, apply_edits, apply_edits_to_parts, digest
 from allonym.swap.categories import find_category
 from allonym.swap.checks import Changed, check_runs
-from allonym.swap.clusters import summarise_clusters
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import exchange
-from allonym.swap.fitting import embed_corpus, fit_mixtures, make_rules, make_space
 from allonym.swap.making import estimate_changed_words
-from allonym.swap.sampling import Grid, draw_sequence, embed_changes, measure_prefixes, measure_utility
 from allonym.swap.search import list_candidates
-from allonym.swap.selection import choose_fit
+from allonym.swap.selection import choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
+from allonym.swap.space import (
+    Grid,
+    draw_sequence,
+    embed_changes,
+    embed_corpus,
+    fit_mixtures,
+    make_rules,
+    make_space,
+    measure_prefixes,
+    measure_utility,
+)
 from allonym.swap.validity import Ground, split_name_words
 from allonym.swap.writing import write
 from allonym.text.names import normalize_surface

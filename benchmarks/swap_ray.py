@@ -41,11 +41,11 @@ from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.em import Limits, run_em, start_from_labels
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import exchange
-from allonym.swap.fitting import make_rules
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 from allonym.swap.rows import Rows, Spread, ThisProcess, limit_to_one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
+from allonym.swap.space import make_rules
 from allonym.swap.validity import Ground
 
 STEPS = 10

@@ -5,8 +5,8 @@ import pytest
 from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.swap.corpus import Value
-from allonym.swap.recoding import recoding
 from allonym.swap.surfaces import GeneralNouns
+from allonym.swap.table import recoding
 
 
 def said(text: str, name: str, category: str = "Organization", coarser: GeneralNouns | None = None) -> str:

@@ -24,8 +24,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.stats import Estimate
 from allonym.swap.corpus import Slot
 from allonym.swap.making import draw_release
-from allonym.swap.sampling import Grid, Point, _draw_sample
 from allonym.swap.settings import Settings
+from allonym.swap.space import Grid, Point, _draw_sample
 from allonym.swap.writing import write_chunk
 
 HERE = Path(__file__).resolve().parent

@@ -19,7 +19,7 @@ from allonym.plan import Edit, Plan, apply, apply_edits, apply_edits_to_parts, d
 from allonym.policy import Policy
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 from allonym.swap.exchange import exchange
-from allonym.swap.recoding import recoding
+from allonym.swap.table import recoding
 from allonym.swap.writing import Mark, combine_edits, write, write_chunk
 
 ALL = ("Organization", "Person", "Product")

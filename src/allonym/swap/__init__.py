@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from allonym.swap.making import make as make
     from allonym.swap.mixture import SphericalMixture as SphericalMixture
     from allonym.swap.reading import load as load
-    from allonym.swap.recoding import recoding as recoding
     from allonym.swap.releases import Releases as Releases
     from allonym.swap.results import Attack as Attack
     from allonym.swap.results import Cluster as Cluster
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from allonym.swap.search import search as search
     from allonym.swap.settings import Settings as Settings
     from allonym.swap.settings import presets as presets
+    from allonym.swap.table import recoding as recoding
     from allonym.swap.table import tabulate as tabulate
     from allonym.swap.utility import Task as Task
     from allonym.swap.utility import task_utility as task_utility
@@ -49,13 +49,12 @@ _HOMES = {
     "making": "Made make",
     "mixture": "SphericalMixture",
     "reading": "load",
-    "recoding": "recoding",
     "releases": "Releases",
     "results": "Attack Cluster Outcome Release TableFit",
     "run": "Run",
     "search": "search",
     "settings": "Settings presets",
-    "table": "tabulate",
+    "table": "recoding tabulate",
     "utility": "Task task_utility",
 }
 

@@ -12,12 +12,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError
 from allonym.registry import Registry
 from allonym.swap.corpus import ignore_progress
 from allonym.swap.rows import Spread, ThisProcess
@@ -27,10 +27,10 @@ Vectors = NDArray[np.float32]
 embedders = Registry(
     "embedder",
     {
-        "lsa": "allonym.swap.lsa:Lsa",
-        "encoder": "allonym.swap.embedding:Encoder",
-        "sentence-transformers": "allonym.swap.embedding:SentenceTransformers",
-        "openai": "allonym.swap.remote:Remote",
+        "lsa": "allonym.swap.embedders:Lsa",
+        "encoder": "allonym.swap.embedders:Encoder",
+        "sentence-transformers": "allonym.swap.embedders:SentenceTransformers",
+        "openai": "allonym.swap.embedders:Remote",
     },
 )
 """Factories ``(**options) -> Method``."""
@@ -218,8 +218,7 @@ def open_embedder(name: str = "encoder", *, cache: str | Path | None = None, **o
             ``sentence-transformers``, ``openai`` (any endpoint of that form), or a registered name.
         cache: folder where vectors are cached by a digest of their text; it is as sensitive as the texts. Processes may
             share it. ``lsa`` does not use it, since it is quicker than a disk.
-        options: of the method, see :class:`Encoder`, :class:`SentenceTransformers`, :class:`allonym.swap.lsa.Lsa` and
-            :class:`allonym.swap.remote.Remote`; None: the default.
+        options: of the method, see :mod:`allonym.swap.embedders`; None: the default.
 
     Raises:
         UnknownNameError: there is no such embedder.
@@ -243,71 +242,3 @@ def _encode_texts(method: Method, texts: Sequence[str]) -> Any:
 
 def _hash_text(identity: str, text: str) -> bytes:
     return hashlib.sha256(f"{identity}\0{text}".encode("utf-8", "surrogatepass")).digest()
-
-
-class _Pretrained:
-    """A method that learns nothing from a corpus."""
-
-    keep = True
-
-    def fit(self, texts: Sequence[str]) -> Self:
-        return self
-
-
-class Encoder(_Pretrained):
-    """The sentence encoder that ships with allonym: English, 384 dimensions, offline.
-
-    Args:
-        model: folder of another one, with ``encoder.onnx`` and its words.
-        threads: texts that are computed at the same time; vectors do not depend on it.
-        gpu: use a GPU where the installed onnxruntime has one.
-    """
-
-    def __init__(self, model: str | Path = "", threads: int = 1, gpu: bool = False) -> None:
-        from allonym.models.encoder import load_encoder
-        from allonym.models.tagger import ENGLISH
-
-        folder = Path(model) if model else ENGLISH
-        self._encoder = load_encoder(folder, threads, gpu)
-        self.identity = f"encoder {_hash_file(folder / 'encoder.onnx')}"
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        return self._encoder.encode(texts)
-
-
-class SentenceTransformers(_Pretrained):
-    """A model of the package sentence-transformers (Reimers and Gurevych 2019, doi:10.18653/v1/D19-1410).
-
-    Args:
-        model: its folder, or its name on the hub if it is on this machine already.
-        device: where it runs, as PyTorch names it.
-        batch_size: texts that it reads at once; above 1 it is faster, but the last digits of vectors may change.
-        allow_download: whether the model may be fetched from the network.
-    """
-
-    def __init__(
-        self, model: str | Path = "", device: str = "cpu", batch_size: int = 32, allow_download: bool = False
-    ) -> None:
-        from allonym.detect.adapters.offline import block_model_hubs
-
-        if not model:
-            raise UsageError("embedder 'sentence-transformers': model is required, a folder or a name")
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise MissingExtra("the embedder sentence-transformers", "sentence-transformers") from None
-        with block_model_hubs("sentence-transformers", str(model), allow_download=allow_download, floor="embed"):
-            self._model = SentenceTransformer(str(model), device=device, local_files_only=not allow_download)
-        self._batch = max(1, batch_size)
-        self.identity = f"sentence-transformers {model}"
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        how = {"convert_to_numpy": True, "normalize_embeddings": True, "show_progress_bar": False}
-        table = np.array(self._model.encode(list(texts), batch_size=self._batch, **how), np.float32)
-        table[[not any(c.isalnum() for c in text) for text in texts]] = 0
-        return table
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

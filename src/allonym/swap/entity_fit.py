@@ -24,7 +24,7 @@ from allonym.replace.naming import parse_name
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Corpus, Value
 from allonym.swap.covariates import encode_one_hot
-from allonym.swap.recoding import Recoding, recoding
+from allonym.swap.table import Recoding, recoding
 
 WIDTH = 96
 """Most dimensions of the meanings."""

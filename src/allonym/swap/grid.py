@@ -15,12 +15,12 @@ from allonym.errors import AllonymError
 from allonym.files.state import State
 from allonym.serial import to_plain
 from allonym.swap.corpus import Advance, Corpus, ignore_progress
-from allonym.swap.fitting import embed_corpus, fit_mixtures, make_space
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
 from allonym.swap.search import collect_releases, draw_candidates, list_candidates, open_recoding, unify_utility_scale
 from allonym.swap.settings import Settings
+from allonym.swap.space import embed_corpus, fit_mixtures, make_space
 
 
 class PlacedRelease(NamedTuple):

@@ -20,7 +20,7 @@ from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
-from allonym.swap.sampling import Grid, Moved, derive_seed, draw_sequence, embed_changes, measure_utility
+from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_changes, measure_utility
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 

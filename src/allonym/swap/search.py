@@ -18,18 +18,26 @@ from allonym.errors import DataError, UsageError
 from allonym.files.state import State, digest_values
 from allonym.stats import Estimate, mean
 from allonym.stats.partition import fit_partition
-from allonym.swap.clusters import summarise_clusters
 from allonym.swap.corpus import Advance, Corpus, digest_corpus, ignore_progress
-from allonym.swap.fitting import NO_CHUNKS, embed_corpus, fit_mixtures, make_space
-from allonym.swap.recoding import Recoding, recoding
 from allonym.swap.releases import Place, Releases
 from allonym.swap.results import Release, TableFit
 from allonym.swap.risk import Risk, assess_risk
 from allonym.swap.rows import Spread
-from allonym.swap.sampling import Grid, Point, Space, derive_seed, draw_sequence, measure_prefixes
-from allonym.swap.selection import Fit, choose_fit
+from allonym.swap.selection import Fit, choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
-from allonym.swap.table import Table, tabulate
+from allonym.swap.space import (
+    NO_CHUNKS,
+    Grid,
+    Point,
+    Space,
+    derive_seed,
+    draw_sequence,
+    embed_corpus,
+    fit_mixtures,
+    make_space,
+    measure_prefixes,
+)
+from allonym.swap.table import Recoding, Table, recoding, tabulate
 from allonym.swap.utility import STAND_IN, compute_distance_utility
 
 Categories = tuple[str, ...]

@@ -23,7 +23,7 @@ from allonym.replace.naming import Piece, parse_name, pluralise_name
 from allonym.replace.wording import change_article, fit_article, grow_span, is_word_character, trim_mention
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
-from allonym.swap.recoding import Recoding, recoding
+from allonym.swap.table import Recoding, recoding
 from allonym.swap.terms import stem_word
 from allonym.text.names import normalize_organization, normalize_surface
 

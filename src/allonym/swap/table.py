@@ -1,18 +1,26 @@
 """Contingency tables of chunks by their sets of entities, as sparse maps (P1, section 2.1: z and its marginals).
 
 A cell is one set of entities per category, so the order in which a chunk names them does not matter. A table of P1's
-kind has more cells than could ever be stored; only those that hold a chunk are.
+kind has more cells than could ever be stored; only those that hold a chunk are. A recoding makes entities of one
+kind one class before they are counted (P1 3.1.4: Goldman Sachs, investment bank); entities themselves are exchanged.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from allonym.errors import UnknownNameError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.kb.base import ORGANISATIONS, PLACES, Item, KnowledgeBase
+from allonym.labels import TAXONOMY, Taxonomy
+from allonym.swap.categories import get_category_label, make_key
 from allonym.swap.corpus import Corpus
-from allonym.swap.recoding import Recoding
 
 Cell = tuple[frozenset[str], ...]
 """One set of keys per category, empty where a chunk has no entity of it."""
@@ -134,3 +142,134 @@ def _gather_cells(rows: Iterable[tuple[Cell, tuple[int, ...]]], empty_cells: str
         if empty_cells == "keep" or any(cell):
             cells.setdefault(cell, []).extend(chunks)
     return {cell: tuple(sorted(chunks)) for cell, chunks in sorted(cells.items(), key=lambda item: min(item[1]))}
+
+
+# Recodings
+
+FACTS = ("industry", "kind", "country")
+"""Facts of the knowledge base: an entity's trade (``bank``), its kind (``company``), its country."""
+
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "ORGANIZATION": ORGANISATIONS,
+    "LOCATION": PLACES,
+    "WORK_OF_ART": ("work",),
+    **{name.upper(): (name,) for name in "product event award law occupation nationality religion language".split()},
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recoding:
+    """From (category, key) to a class: by the user's table, else by the knowledge base, else it stays.
+
+    Attributes:
+        table: (category, key) to class; the category ``""`` stands for all.
+        knowledge: for entities that the table lacks; None: they stay.
+        facts: of :data:`FACTS`; the first that is known is the class.
+        taxonomy: gives the kinds of things that a category's label can be.
+    """
+
+    table: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    knowledge: KnowledgeBase | None = None
+    facts: tuple[str, ...] = ("industry", "kind")
+    taxonomy: Taxonomy = TAXONOMY
+
+    def __post_init__(self) -> None:
+        for fact in self.facts:
+            if fact not in FACTS:
+                raise UnknownNameError("fact", fact, FACTS, "recoding")
+
+    def __repr__(self) -> str:
+        return f"Recoding({len(self.table)} values{', knowledge base' if self.knowledge else ''})"
+
+    def __call__(self, category: str, key: str) -> str:
+        """Return the class of an entity; its own key if it has none."""
+        for entry in ((category, key), ("", key)):
+            if entry in self.table:
+                return self.table[entry]
+        return self._look_up_fact(category, key) or key
+
+    def _look_up_fact(self, category: str, key: str) -> str:
+        lineage = self.taxonomy.lineage(get_category_label(category))
+        kinds = next((_KINDS[name] for name in lineage if name in _KINDS), ())
+        items = self.knowledge.find(key, kinds) if self.knowledge is not None and kinds else ()
+        return next(filter(None, (self._get_fact(items[0], fact) for fact in self.facts)), "") if items else ""
+
+    def _get_fact(self, item: Item, fact: str) -> str:
+        assert self.knowledge is not None
+        if fact == "country":
+            if item.kind == "country":
+                return item.label
+            countries = [c for c in self.knowledge.related(item, "country") if c.kind == "country"]
+            return countries[0].label if countries else item.country
+        return item.industry if fact == "industry" else item.kind
+
+
+def recoding(
+    source: Mapping[str, str] | Mapping[str, Mapping[str, str]] | str | Path | None = None,
+    *,
+    knowledge: KnowledgeBase | None = None,
+    facts: tuple[str, ...] = ("industry", "kind"),
+    taxonomy: Taxonomy = TAXONOMY,
+) -> Recoding:
+    """Return a recoding from a user's table, a knowledge base, or both.
+
+    Args:
+        source: value to class, or category to such a mapping; or a file of them. ``.csv`` and ``.tsv``: columns
+            ``value``, ``class`` and, if wanted, ``category``; ``.toml`` and ``.json``: ``value = "class"``, or a table
+            for each category. Values are compared as entities are: case, legal forms and articles do not count.
+        knowledge: for entities that the table lacks.
+        facts: of :data:`FACTS`; the first that it knows is the class.
+        taxonomy: the labels.
+
+    Raises:
+        DataError: the file cannot be read, or is no such table; two rows give one value two classes.
+        UnknownNameError: a row's category, or a fact, is unknown.
+    """
+    where = str(source) if isinstance(source, str | Path) else "the recoding"
+    rows = _read_rows(Path(source)) if isinstance(source, str | Path) else _flatten_table(source or {}, where)
+    table: dict[tuple[str, str], str] = {}
+    for category, value, class_ in rows:
+        # A value without a category may be any: it is known by each of its normal forms.
+        labels = [get_category_label(category)] if category else ["ORGANIZATION", "PERSON", "PRODUCT"]
+        for label in labels:
+            if label not in taxonomy:
+                raise UnknownNameError("category", category, [a.name for a in taxonomy], where)
+            if table.setdefault((category, make_key(label, value, taxonomy)), class_) != class_:
+                raise DataError(f"{where}: a value has two classes; each may have one")
+    return Recoding(table, knowledge, facts, taxonomy)
+
+
+def _read_rows(path: Path) -> list[tuple[str, str, str]]:
+    suffix = path.suffix.lower()
+    if suffix not in (".toml", ".json", ".csv", ".tsv"):
+        raise DataError(f"{path}: a recoding is a .csv, .tsv, .toml or .json file")
+    try:
+        text = path.read_text("utf-8-sig")
+        if suffix in (".toml", ".json"):
+            return _flatten_table(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
+        delimiter = "\t" if suffix == ".tsv" else ","
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, csv.Error) as error:
+        raise DataError(f"{path}: not readable as {suffix[1:]}: {type(error).__name__}") from None
+    if rows and not {"value", "class"} <= rows[0].keys():
+        raise DataError(f"{path}: needs the columns 'value' and 'class', got {len(rows[0])} others")
+    for number, row in enumerate(rows, 2):
+        if not row["value"] or not row["class"]:
+            raise DataError(f"{path}, line {number}: 'value' and 'class' must not be empty")
+    return [(row.get("category") or "", row["value"], row["class"]) for row in rows]
+
+
+def _flatten_table(data: object, where: str) -> list[tuple[str, str, str]]:
+    out: list[tuple[str, str, str]] = []
+    for key, value in data.items() if isinstance(data, Mapping) else ():
+        if isinstance(value, Mapping):
+            out += [(str(key), str(name), class_) for name, class_ in value.items()]
+        else:
+            out.append(("", str(key), value))
+    if not isinstance(data, Mapping) or any(not isinstance(class_, str) or not class_ for _, _, class_ in out):
+        raise DataError(f"{where}: maps values to classes, all of them text, in one table or one for each category")
+    return out

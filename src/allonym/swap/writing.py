@@ -27,11 +27,11 @@ from allonym.replace.cast import CorpusBook
 from allonym.swap.categories import find_category, get_category_label
 from allonym.swap.chunking import join_cut_tiles, split_sentences
 from allonym.swap.corpus import Corpus, Placed, Value
-from allonym.swap.recoding import Recoding
 from allonym.swap.sections import everything
 from allonym.swap.settings import FALLBACKS
 from allonym.swap.summary import Passage, Rarity, choose_sentences, list_words, request_summaries
 from allonym.swap.surfaces import GeneralNouns, adjust_articles, fit_donor
+from allonym.swap.table import Recoding
 from allonym.text.fold import fold
 
 SWAP, GENERALISED, SUMMARY, DROP = "swap@1", "generalise@1", "summarise@1", "drop@1"
