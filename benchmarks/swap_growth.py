@@ -54,8 +54,8 @@ from allonym.swap.settings import Settings
 from allonym.swap.space import (
     Grid,
     draw_sequence,
-    embed_changes,
     embed_corpus,
+    embed_versions,
     fit_mixtures,
     make_rules,
     make_space,
@@ -416,7 +416,7 @@ def measure_stages(
     placed, fallback = sequence.placed(), {c: settings.fallback_for(c) for c in every}
     written = watch("write", lambda: write(corpus, placed, fallback=fallback, key=KEY))
     texts = {i: t.text for i, t in enumerate(written.chunk_texts) if t.text != corpus.chunks[i].text}
-    watch.leaf("U and D of the release", lambda: measure_utility(space, embed_changes(space, texts)))
+    watch.leaf("U and D of the release", lambda: measure_utility(space, embed_versions(space, sorted(texts.items()))))
     watch.leaf("words changed", lambda: estimate_changed_words(corpus, texts))
     watch.leaf("summaries of clusters", lambda: summarise_clusters(corpus, best.mixture, space.labels))
     run = Changed(texts, placed, {i: written.chunk_texts[i].marks for i in texts})

@@ -124,14 +124,11 @@ class Standing:
             for a in self.dice.shuffle(going):
                 if not self.can_receive_entity(j, keys[i][a]):
                     continue
-                fitting = [b for b in coming if self.can_receive_entity(i, keys[j][b])]
+                differences = {b: shapes[i][a] ^ shapes[j][b] for b in coming if self.can_receive_entity(i, keys[j][b])}
+                fitting = [b for b, bits in differences.items() if not (strict and bits & GRAMMAR)]
                 if not fitting:
-                    break
-                if strict:
-                    fitting = [b for b in fitting if not (shapes[i][a] ^ shapes[j][b]) & GRAMMAR]
-                    if not fitting:
-                        continue
-                b = min(fitting, key=lambda b: (shapes[i][a] ^ shapes[j][b]).bit_count())
+                    continue
+                b = min(fitting, key=lambda b: differences[b].bit_count())
                 coming.remove(b)
                 self.record_move(c, Slot(i, a), Slot(j, b))
                 out.append((Slot(i, a), Slot(j, b)))

@@ -20,7 +20,7 @@ from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
-from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_changes, measure_utility
+from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_versions, measure_utility
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 
@@ -105,7 +105,7 @@ def make(
     corpus = releases.corpus
     drawn = write_draw(releases, release, draw, policy, key, spread, **options)
     texts = map_changed_chunk_texts(corpus, drawn.written)
-    moved = embed_changes(releases.space, texts)
+    moved = embed_versions(releases.space, sorted(texts.items()))
     vectors = np.array(releases.space.raw)
     vectors[moved.chunks] = moved.raw
     outcomes = tuple(_iterate_outcomes(releases, drawn, moved))

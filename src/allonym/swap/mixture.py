@@ -242,7 +242,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return self._run_em(rows, start, final=True)
         started = islice(run_starts(rows, [self]) if runs is None else runs, self.restarts)
         best = min(started, key=lambda run: (_mark_capped_components(run.parameters, cap).sum(), -run.trace[-1]))
-        if len(rows) <= self._sample_size and not self._is_batched(len(rows)):
+        if len(rows) <= min(self._sample_size, self.batch_size or len(rows)):
             return best
         last = self._run_em(rows, best.parameters, final=True)
         return replace(last, dropped=last.dropped + best.dropped, merged=last.merged + best.merged)
@@ -269,16 +269,13 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             smallest=self._get_smallest_size(rows),
             max_rho=self._get_max_rho(rows.X.dtype),
         )
-        if final and self.batch_size is not None and self._is_batched(len(rows)):
+        if final and self.batch_size is not None and self.batch_size < len(rows):
             rng = np.random.default_rng([self.seed, 2])
             return em.run_stepwise_em(rows, start, self.family, limits, rng, self.batch_size)
         return em.run_em(rows, start, self.family, limits)
 
     def _get_smallest_size(self, rows: Rows) -> float:
         return max(self.min_weight * rows.total_weight, self.min_size, LEAST)
-
-    def _is_batched(self, n: int) -> bool:
-        return self.batch_size is not None and self.batch_size < n
 
     def _list_warnings(self, run: EmRun, rows: Rows) -> Iterator[str]:
         k, d = self.means_.shape

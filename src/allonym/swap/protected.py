@@ -291,14 +291,11 @@ class _Text:
                     if not words or _load_words("persons") & set(words) or not _can_be_name(words):
                         continue
                     repeated = min(counts[w] for w in words) > 1
-                    tests = {"sure": occasion + repeated > 1, "likely": occasion > 2 and repeated}
-                    is_introduced = tests.get(sureness, False)
-                    if value_words & set(words) or (is_introduced and self._is_rare_name(words)):
+                    is_introduced = {"sure": occasion + repeated > 1, "likely": occasion > 2 and repeated}.get(sureness)
+                    is_rare = len(words) > 1 or (words[0] not in self.common and _get_word_rank(words[0]) >= _FREQUENT)
+                    if value_words & set(words) or (is_introduced and is_rare):
                         out[name] = None
         return list(out)
-
-    def _is_rare_name(self, words: Sequence[str]) -> bool:
-        return len(words) > 1 or (words[0] not in self.common and _get_word_rank(words[0]) >= _FREQUENT)
 
 
 def _is_misspelling(word: str, head: str) -> bool:
@@ -382,7 +379,8 @@ def insert_protected_spans(
         protected: disjoint spans of the protected value, sorted.
         taxonomy: the labels.
     """
-    codes = Reach((s.start, s.end) for s in spans if _is_code_label(s.label, taxonomy))
+    direct = [s for s in spans if taxonomy.get(s.label).kind == "direct"]
+    codes = Reach((s.start, s.end) for s in direct if taxonomy.get_family(s.label) not in _NAMED)
     protected = [p for p in protected if not codes.contains(p.start, p.end)]
     if not protected:
         return tuple(spans)
@@ -414,7 +412,3 @@ def insert_protected_spans(
         else:
             grown.append(replace(p, start=a, end=b))
     return tuple(sorted((*rest, *grown)))
-
-
-def _is_code_label(label: str, taxonomy: Taxonomy) -> bool:
-    return taxonomy.get(label).kind == "direct" and taxonomy.get_family(label) not in _NAMED

@@ -10,11 +10,13 @@ either: see :func:`limit_to_one_thread`.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from hashlib import blake2b
 from threading import Lock
 from typing import Any, Protocol
 
@@ -72,28 +74,9 @@ def to_unit_rows(X: ArrayLike, dtype: str | None = None) -> tuple[Array, Array]:
 
 def compute_copy_weights(X: Array) -> Array | None:
     """Return (n,) one over how often each row occurs, so that equal rows count once together; None if all differ."""
-    words = X.view(np.uint64 if X.dtype == np.float64 else np.uint32)
-    key = _hash_rows(words)
-    _, first, group, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    if len(count) == len(X):
-        return None
-    repeated = np.flatnonzero(count[group] > 1)
-    for block in iterate_blocks(len(repeated), X.shape[1]):
-        rows = repeated[block]
-        if (words[rows] != words[first[group[rows]]]).any():  # two rows with one key: sort the rows themselves
-            _, group, count = np.unique(words, axis=0, return_inverse=True, return_counts=True)
-            break
-    return np.asarray(1 / count[group.ravel()])
-
-
-def _hash_rows(words: Array) -> Array:
-    # A linear hash. Round numbers differ in their upper bits only, which multiplication would push out: fold them down.
-    odd = np.random.default_rng(0).integers(1 << 63, size=words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    half = words.dtype.type(words.itemsize * 4)
-    out = np.empty(len(words), np.uint64)
-    for block in iterate_blocks(*words.shape):
-        out[block] = (words[block] ^ (words[block] >> half)).astype(np.uint64) @ odd
-    return out
+    digests = [blake2b(row, digest_size=16).digest() for row in X]
+    counts = Counter(digests)
+    return None if len(counts) == len(X) else 1 / np.array([counts[digest] for digest in digests])
 
 
 # Shards

@@ -6,7 +6,7 @@ prefixes is embedded once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
@@ -30,9 +30,6 @@ from allonym.swap.settings import AUTO, Exchange, Mixture, Settings
 from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.validity import Ground, Rules
 from allonym.swap.writing import write_chunk
-
-Texts = Mapping[int, str]
-"""Chunk to its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +140,6 @@ def draw_sequence(space: Space, categories: Sequence[str], seed: int, spread: Sp
         )
 
 
-def embed_changes(space: Space, texts: Texts) -> Moved:
-    """Embed the new texts of chunks, and compare them with the original ones."""
-    return _embed_versions(space, [(chunk, texts[chunk]) for chunk in sorted(texts)])
-
-
 def measure_utility(space: Space, moved: Moved) -> Utility:
     """Return U and D of (2.17)-(2.19) for these chunks in place of the original ones."""
     n, d = space.vectors.shape
@@ -183,7 +175,7 @@ def measure_prefixes(
             texts[chunk] = write_chunk(space.corpus, chunk, placed)
             versions.setdefault((chunk, texts[chunk]), len(versions))
         stages.append((len(placed), dict(texts)))
-    embedded = _embed_versions(space, list(versions))
+    embedded = embed_versions(space, list(versions))
     unique_chunks = frozenset(uniques)
     n, d = space.vectors.shape
     points = []
@@ -227,7 +219,7 @@ def _draw_sample(added: Sequence[Sequence[int]], sample: int, seed: int) -> dict
     return weights
 
 
-def _embed_versions(space: Space, versions: Sequence[tuple[int, str]]) -> Moved:
+def embed_versions(space: Space, versions: Sequence[tuple[int, str]]) -> Moved:
     """Embed (chunk, text) pairs: log densities in the chunks' components, cosines with the chunks' vectors."""
     chunks = np.fromiter((c for c, _ in versions), dtype=np.intp, count=len(versions))
     if not len(chunks):
