@@ -409,8 +409,8 @@ def measure_stages(
     paper = replace(make_rules(Settings.load("p1").exchange, ("Organization", "Product")), swaps=0)
     watch.leaf("sequence, pairs as in P1", lambda: exchange(corpus, space.labels, paper, 1, ground=ground))
     sequence = watch("sequence, default", lambda: draw_sequence(space, every, 1))
-    table_ = next(c.table for c in found if c.categories == every)
-    uniques, grid = table_.uniques(), Grid(settings.exchange.swaps, settings.search.points)
+    uniques = next(c.uniques for c in found if c.categories == every)
+    grid = Grid(settings.exchange.swaps, settings.search.points)
     watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques, grid, sample=240))
     watch.leaf("utility, all chunks", lambda: measure_prefixes(space, sequence, uniques, grid, sample=0))
     placed, fallback = sequence.placed(), {c: settings.fallback_for(c) for c in every}

@@ -61,16 +61,11 @@ class EntityFit:
     vectors: Any = field(repr=False)
 
     @classmethod
-    def of(cls, corpus: Corpus, *, knowledge: KnowledgeBase | None = None) -> EntityFit:
-        """Read the corpus once; time is linear in its distinct entities.
-
-        Args:
-            corpus: as it was read.
-            knowledge: gives the trade or kind of an entity; None: the knowledge base that comes with allonym.
-        """
+    def of(cls, corpus: Corpus) -> EntityFit:
+        """Read the corpus once; time is linear in its distinct entities. The knowledge base gives their trades."""
         numbers: dict[tuple[str, str, str, str], int] = {}
         looks = tuple(tuple(numbers.setdefault(_get_look(v), len(numbers)) for v in c.values) for c in corpus.chunks)
-        classes = recoding(knowledge=knowledge or KnowledgeBase.open())
+        classes = recoding(knowledge=KnowledgeBase.open())
         features = [_describe_look(*look, classes) for look in numbers]
         parts = [_compute_meanings([DETERMINER.sub("", form) for _, form, _, _ in numbers])]
         for name in ("kind", "class"):
@@ -84,14 +79,15 @@ class EntityFit:
             parts.append(np.array(signs, np.float32)[:, None] * np.float32(np.sqrt(COSTS[name] / 2)))
         return cls(looks, np.ascontiguousarray(np.concatenate(parts, axis=1), np.float32))
 
-    def compute_fits(self, looks: Any, others: Any) -> Any:
-        """Return (len(looks), len(others)) float64: how well they fit each other, 1 for equals, down to below 0."""
-        a, b = self.vectors[looks].astype(np.float64), self.vectors[others].astype(np.float64)
-        return 1.0 - ((a * a).sum(1)[:, None] + (b * b).sum(1)[None]) / 2 + a @ b.T
+    def compute_fits(self, rows: Any) -> Any:
+        """Return (n, n) float64: how well the looks of these numbers fit each other, 1 for equals, down to below 0."""
+        vectors = self.vectors[rows].astype(np.float64)
+        square = (vectors * vectors).sum(1)
+        return 1.0 - (square[:, None] + square[None]) / 2 + vectors @ vectors.T
 
-    def compute_fit(self, look: int, other: int) -> float:
-        """Return how well two looks fit each other."""
-        gap = self.vectors[look] - self.vectors[other]
+    def compute_fit(self, row: int, other_row: int) -> float:
+        """Return how well two looks, by their numbers, fit each other."""
+        gap = self.vectors[row] - self.vectors[other_row]
         return 1.0 - float(gap @ gap) / 2
 
 

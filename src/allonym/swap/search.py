@@ -47,10 +47,11 @@ Draws = Mapping[Categories, Sequence[tuple[Point, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A set of categories to exchange, with its marginal table and its risk for each population size."""
+    """A set of categories to exchange: the uniques of its marginal table, sorted, its fit, and its risks."""
 
     categories: Categories
-    table: Table
+    uniques: tuple[int, ...]
+    table: TableFit
     risks: Mapping[float, Risk]
 
 
@@ -127,7 +128,7 @@ def search(
         seed=seed,
         releases=releases,
         places=places,
-        tables=tuple(_describe_table(corpus, candidate) for candidate in candidates),
+        tables=tuple(c.table for c in candidates),
         clusters=summarise_clusters(corpus, best.mixture, space.labels),
         fits=tuple(fits),
         chosen_fit=best,
@@ -136,7 +137,7 @@ def search(
         timings=timings,
         space=space,
         risks={c.categories: c.risks for c in candidates},
-        uniques={c.categories: c.table.uniques() for c in candidates},
+        uniques={c.categories: frozenset(c.uniques) for c in candidates},
     )
 
 
@@ -183,7 +184,8 @@ def list_candidates(
             continue
         asymptotic = settings.search.risk == "paper"
         risks = {n: assess_risk(fit, n, asymptotic=asymptotic) for n in settings.search.population}
-        candidates.append(Candidate(categories, table, risks))
+        uniques = tuple(sorted(table.uniques()))
+        candidates.append(Candidate(categories, uniques, _describe_table(corpus, table, risks), risks))
     advance("tables", len(subsets), len(subsets))
     return candidates, dropped
 
@@ -204,53 +206,42 @@ def draw_candidates(
         Per set of categories the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
     grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    draws = [
-        _Draw(c.categories, n, derive_seed(seed, c.categories, n), tuple(sorted(c.table.uniques())), grid, sample)
-        for c in candidates
-        for n in range(settings.search.draws)
-    ]
+    common = (space, grid, sample, seed)
+    draws = [(c, n) for c in candidates for n in range(settings.search.draws)]
     names = [""] * len(draws)
     if state is not None:
         name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
-        for i, d in enumerate(draws):
-            parts = (list(d.categories), d.number, grid.swaps, grid.points, sample, list(d.uniques))
+        for i, (c, n) in enumerate(draws):
+            parts = (list(c.categories), n, grid.swaps, grid.points, sample, list(c.uniques))
             names[i] = f"sequence-{digest_values(name, seed, *parts)}"
     stored = [None if state is None else state.load_value(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
     drawn: Iterator[list[list[object]]] = (
-        (_draw_points(space, draw, spread) for draw in missing)
+        (_draw_points(common, draw, spread) for draw in missing)
         if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
-        else spread.map_items(_draw_points, space, missing)
+        else spread.map_items(_draw_points, common, missing)
     )
     out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
-    for i, (draw, name, rows) in enumerate(zip(draws, names, stored, strict=True)):
+    for i, ((candidate, _), name, rows) in enumerate(zip(draws, names, stored, strict=True)):
         advance("sequences", i, len(draws))
         if rows is None:
             rows = next(drawn)
             if state is not None:
                 rows = state.store_value(name, rows)
-        out[draw.categories].append(tuple(Point.from_row(row) for row in rows))
+        out[candidate.categories].append(tuple(Point.from_row(row) for row in rows))
     advance("sequences", len(draws), len(draws))
     dropped = {c: "no two chunks are a valid pair" for c, points in out.items() if not any(points)}
     return {c: points for c, points in out.items() if c not in dropped}, dropped
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """A sequence to be drawn and measured."""
-
-    categories: Categories
-    number: int
-    seed: int
-    uniques: tuple[int, ...]
-    grid: Grid
-    sample: int
-
-
-def _draw_points(space: Space, draw: _Draw, spread: Spread | None = None) -> list[list[object]]:
-    """Return plain values of the recorded prefixes."""
-    sequence = draw_sequence(space, draw.categories, draw.seed, spread)
-    return [point.to_row() for point in measure_prefixes(space, sequence, draw.uniques, draw.grid, sample=draw.sample)]
+def _draw_points(
+    common: tuple[Space, Grid, int, int], draw: tuple[Candidate, int], spread: Spread | None = None
+) -> list[list[object]]:
+    """Return plain values of the recorded prefixes of a numbered draw; ``common`` ends with sample and seed."""
+    (space, grid, sample, seed), (candidate, number) = common, draw
+    drawn = derive_seed(seed, candidate.categories, number)
+    sequence = draw_sequence(space, candidate.categories, drawn, spread)
+    return [point.to_row() for point in measure_prefixes(space, sequence, candidate.uniques, grid, sample=sample)]
 
 
 def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
@@ -329,12 +320,11 @@ def _average_risk(risk: Callable[[int], Estimate], uniques: Sequence[int], most:
     return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(estimates), method)
 
 
-def _describe_table(corpus: Corpus, candidate: Candidate) -> TableFit:
+def _describe_table(corpus: Corpus, table: Table, risks: Mapping[float, Risk]) -> TableFit:
     """Return a column of P1's Table 1."""
-    table, risks = candidate.table, candidate.risks
     fit = next(iter(risks.values())).fit
     return TableFit(
-        categories=candidate.categories,
+        categories=table.categories,
         n=fit.n,
         k=fit.k,
         singles=fit.singles,
