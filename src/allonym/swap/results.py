@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Serialisable):
     """One way to release the corpus (P1's w): which categories are exchanged, and how far.
 
     Estimates are means over the drawn sequences, with their standard deviation; risks have the interval of the model as
@@ -46,8 +46,7 @@ class Release:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TableFit:
+class TableFit(Serialisable):
     """One marginal table and its Ewens-Pitman fit: a column of P1's Table 1.
 
     Attributes:
@@ -80,8 +79,7 @@ class TableFit:
     population: Mapping[float, Estimate]
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Serialisable):
     """One component of the mixture.
 
     Attributes:
@@ -102,8 +100,7 @@ class Cluster:
     degenerate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attack:
+class Attack(Serialisable):
     """How well one intruder guesses changed chunks (P1 3.2.2).
 
     Attributes:
@@ -132,8 +129,7 @@ class Attack:
     terms: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Serialisable):
     """One chunk of the chosen release, for review. Its texts are hidden from ``repr``.
 
     Attributes:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.serial import to_plain
+from allonym.serial import Serialisable, to_plain
 from allonym.swap.corpus import STATES
 
 SCHEMA = 1
@@ -31,10 +31,8 @@ def declare_setting(default: Any, says: str, **limits: Any) -> Any:
     return field(default=default, metadata={"says": says, "one_of": (), "low": None, "high": None, **limits})
 
 
-class Table:
-    """A table of settings, which checks its values. Raises UsageError or UnknownNameError."""
-
-    __slots__ = ()
+class Table(Serialisable):
+    """A table of settings, a frozen dataclass that checks its values. Raises UsageError or UnknownNameError."""
 
     def __post_init__(self: Any) -> None:
         hints = get_type_hints(type(self))
@@ -42,7 +40,6 @@ class Table:
             _check_value(getattr(self, f.name), hints[f.name], f.metadata, f"{type(self).__name__.lower()}.{f.name}")
 
 
-@dataclass(frozen=True, slots=True)
 class Read(Table):
     """How documents become chunks."""
 
@@ -74,7 +71,6 @@ class Read(Table):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class Embed(Table):
     """How texts become unit vectors, and which covariates are removed."""
 
@@ -90,7 +86,6 @@ class Embed(Table):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class Mixture(Table):
     """Which mixture is fitted to the vectors (P1 2.2)."""
 
@@ -109,7 +104,6 @@ class Mixture(Table):
     shard_size: int = declare_setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
 
 
-@dataclass(frozen=True, slots=True)
 class Exchange(Table):
     """The conditions of a valid exchange (P1 2.3), and its limits."""
 
@@ -150,7 +144,6 @@ class Exchange(Table):
     swaps: int = declare_setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
 
 
-@dataclass(frozen=True, slots=True)
 class Search(Table):
     """Which releases are compared (P1 2.3), and how one is chosen."""
 
@@ -172,7 +165,6 @@ class Search(Table):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class Check(Table):
     """Predictive checks (P1 3.2.2)."""
 
@@ -190,7 +182,6 @@ class Check(Table):
     llm_listed: bool = declare_setting(False, "it may choose from the protected values, unlike in the paper")
 
 
-@dataclass(frozen=True, slots=True)
 class Axes(Table):
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 

@@ -34,7 +34,6 @@ _EXACT_FAMILIES = frozenset({"DATE_TIME", "NUMERIC"})
 """Families whose values are the same only if they are equal."""
 
 
-@dataclass(frozen=True, slots=True)
 class Rules(Exchange):
     """The conditions of a valid exchange, and its limits: the settings of an exchange, and what is exchanged (A_s).
 
