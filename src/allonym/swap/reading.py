@@ -374,12 +374,14 @@ def _make_base_plan(document: Document, entities: Sequence[Entity], section: Seq
     dropped: list[Interval] = []
     if job.rest == "drop":
         dropped = merge_intervals(gap for text in everything(document) for gap in subtract_intervals(text, inside))
-    kept, removed = Reach(inside), Reach(dropped)
+    section_reach, dropped_reach = Reach(inside), Reach(dropped)
     edited: list[Entity] = []
     for entity in entities:
         always = job.is_edited(entity.label)
         borders = ((s, s.start, s.end) for s in entity.spans)
-        spans = tuple(s for s, a, b in borders if (always if kept.touches(a, b) else not removed.touches(a, b)))
+        spans = tuple(
+            s for s, a, b in borders if (always if section_reach.touches(a, b) else not dropped_reach.touches(a, b))
+        )
         if spans:
             edited.append(replace(entity, spans=spans))
     return make_plan(document, edited, job.policy, key=job.key)
