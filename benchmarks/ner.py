@@ -44,7 +44,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.words import split_words
 from allonym.policy import Policy, check_operating_point
 from allonym.train.corpus import assign_parts
-from allonym.train.labelmap import LabelMap, load_default_map, read_map
+from allonym.train.labelmap import LabelMap, load_default_map, read_label_map
 from allonym.train.records import read_objects
 
 NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
@@ -298,7 +298,7 @@ def compute_figures(counts: Counter[tuple[str, ...]], seconds: float) -> dict[st
 
 def choose_texts(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], list[Text]]:
     """The groups that a file annotates, all of its records considered, and the texts of it that are scored."""
-    known = read_map(args.labels) if args.labels else load_default_map()
+    known = read_label_map(args.labels) if args.labels else load_default_map()
     stem = path.name.partition(".")[0]
     wanted = frozenset(filter(None, args.groups.split(",")))
     records = [r for _, r in read_objects(path) if r.get("text")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from allonym.errors import DataError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
-from allonym.train.labelmap import find_targets, load_default_map, read_map
+from allonym.train.labelmap import find_targets, load_default_map, read_label_map
 
 CASES = Path(__file__).parent.parent / "cases/labelmap.jsonl"
 ROWS = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
@@ -61,7 +61,7 @@ def test_spelling_does_not_matter(label: str) -> None:
 def test_lines_of_the_user_come_first_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "map.toml"
     path.write_text('misc = ["EVENT"]\nGadget = ["PRODUCT"]\nPER = []\n')
-    known = read_map(path)
+    known = read_label_map(path)
     assert known.find_targets("MISC") == known.find_targets("misc", "crossner") == {"EVENT"}
     assert known.find_targets("B-gadget") == {"PRODUCT"}
     assert known.find_targets("per") is None
@@ -81,4 +81,4 @@ def test_broken_lines_are_told(tmp_path: Path, text: str, error: type[Exception]
     path = tmp_path / "map.toml"
     path.write_text(text)
     with pytest.raises(error, match=said):
-        read_map(path)
+        read_label_map(path)

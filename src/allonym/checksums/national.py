@@ -309,7 +309,7 @@ def kr_rrn(text: str) -> bool:
 def kr_rrn_checked(text: str) -> bool:
     """Korean resident number of before October 2020, with its region and check digit."""
     number = _read_digits(text, 13)
-    return kr_rrn(text) and int(number[7:9]) <= 95 and (11 - _sum_kr_weights(number)) % 10 == int(number[12])
+    return kr_rrn(text) and int(number[7:9]) <= 95 and (11 - _compute_kr_check_sum(number)) % 10 == int(number[12])
 
 
 def kr_frn(text: str) -> bool:
@@ -321,10 +321,10 @@ def kr_frn(text: str) -> bool:
 def kr_frn_checked(text: str) -> bool:
     """Korean foreigner number of before October 2020, with its check digit."""
     number = _read_digits(text, 13)
-    return kr_frn(text) and (13 - _sum_kr_weights(number)) % 10 == int(number[12])
+    return kr_frn(text) and (13 - _compute_kr_check_sum(number)) % 10 == int(number[12])
 
 
-def _sum_kr_weights(number: str) -> int:
+def _compute_kr_check_sum(number: str) -> int:
     return _sum_weighted(number[:12], (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11
 
 

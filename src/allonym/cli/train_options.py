@@ -132,9 +132,9 @@ class Training(NamedTuple):
     def make_setup(self) -> Setup:
         """Return the settings beside those of the backend."""
         from allonym.train.backends import Setup
-        from allonym.train.labelmap import find_targets, read_map
+        from allonym.train.labelmap import find_targets, read_label_map
 
-        targets = find_targets if self.label_map is None else read_map(self.label_map).find_targets
+        targets = find_targets if self.label_map is None else read_label_map(self.label_map).find_targets
         return Setup(self.encoder, self.language, targets, self.own_labels)
 
     def make_options(self, names: Sequence[str], settings: Mapping[str, Any]) -> dict[str, Any]:

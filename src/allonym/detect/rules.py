@@ -246,9 +246,9 @@ def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]])
 def _make_hit_span(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
     rule = compiled.rule
     if rule.boundary != "none":
-        if rule.boundary != "right" and start and _are_both_alphanumeric(text[start - 1], text[start]):
+        if rule.boundary != "right" and start and text[start - 1 : start + 1].isalnum():
             return None
-        if rule.boundary != "left" and end < len(text) and _are_both_alphanumeric(text[end - 1], text[end]):
+        if rule.boundary != "left" and end < len(text) and text[end - 1 : end + 1].isalnum():
             return None
     score, source = rule.score, compiled.source
     if compiled.context_pattern is not None or compiled.exclusion_pattern is not None:
@@ -267,10 +267,6 @@ def _make_hit_span(compiled: _Compiled, text: str, start: int, end: int) -> Span
             return None
         source += "+valid"
     return Span(start, end, rule.label, score, source)
-
-
-def _are_both_alphanumeric(a: str, b: str) -> bool:
-    return a.isalnum() and b.isalnum()
 
 
 def _cut_context(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:

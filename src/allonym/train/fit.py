@@ -26,7 +26,7 @@ from allonym.models.wordpiece import WordPiece
 from allonym.models.words import classify_shape, split_words
 from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example, Lists
-from allonym.train.network import Encoder, Tagger, make_schedule
+from allonym.train.network import Encoder, Tagger, make_rate_schedule
 
 Sources = Sequence[tuple[float, Sequence[Example]]]
 """For each source, its number of times per epoch, and its examples."""
@@ -130,7 +130,7 @@ def fit(
     per_epoch = sum(1 for _ in _make_batches(_make_epoch(sources, options, lists, pieces, 0), options, 0))
     total = per_epoch * options.epochs
     warm = max(1, int(options.warmup * total))
-    schedule = make_schedule(optimizer, warm, total)
+    schedule = make_rate_schedule(optimizer, warm, total)
     out.mkdir(parents=True, exist_ok=True)
     saved = out / "checkpoint.pt"
     begin, best, bad, step = 0, -math.inf, 0, 0

@@ -129,7 +129,7 @@ def load_default_map() -> LabelMap:
     return LabelMap(LABELS, MappingProxyType(_make_table(raw["labels"], sets)), MappingProxyType(sources))
 
 
-def read_map(path: Path | str) -> LabelMap:
+def read_label_map(path: Path | str) -> LabelMap:
     """Read a TOML file over the default table: ``NAME = ["LABEL", ...]``, or ``[]`` to ignore.
 
     Raises:

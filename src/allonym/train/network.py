@@ -159,7 +159,7 @@ def _rename_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor
     return out
 
 
-def make_schedule(optimizer: Any, warm: int, total: int) -> Any:
+def make_rate_schedule(optimizer: Any, warm: int, total: int) -> Any:
     """Return a schedule whose rate grows over ``warm`` batches, then falls linearly to zero at ``total``."""
     return torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))

@@ -26,7 +26,7 @@ with require_extra("training seq2seq", "seq2seq"):
 from allonym.replace.cast import LEAST_WORD, find_plain_words
 from allonym.replace.rewriter import Rewriter, align_output
 from allonym.text.names import normalize_surface
-from allonym.train.network import make_schedule
+from allonym.train.network import make_rate_schedule
 from allonym.train.parallel import Pair
 
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -260,7 +260,7 @@ def fit(
 def make_optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
     """Return AdamW and its schedule: the rate grows over the first tenth of ``total`` batches, then falls to zero."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr)
-    return optimizer, make_schedule(optimizer, max(1, total // 10), total)
+    return optimizer, make_rate_schedule(optimizer, max(1, total // 10), total)
 
 
 Example = tuple[list[int], list[int]]

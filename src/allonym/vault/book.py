@@ -131,7 +131,7 @@ class Book:
         if row.row is not None:
             self._linked.add((digest, self._subject))
         self._link_to_subject(digest)
-        if self._outlives(row.expires):
+        if self._is_kept_longer_than(row.expires):
             self._longer.append({"key": digest, "until": self._expires})
         return value
 
@@ -218,7 +218,7 @@ class Book:
             raise VaultError(f"{self._sealer.where}: a row is damaged, or was changed without the key")
         return expires is not None and expires <= self._now
 
-    def _outlives(self, expires: int | None) -> bool:
+    def _is_kept_longer_than(self, expires: int | None) -> bool:
         """Return whether what is written now is kept for longer than a row that expires then."""
         return expires is not None and (self._expires is None or self._expires > expires)
 

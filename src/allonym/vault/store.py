@@ -385,7 +385,7 @@ class Store:
                 connection.execute(f"PRAGMA {setting}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
             connection.close()
-            raise _hide_undecodable(error) from None
+            raise _convert_decode_error(error) from None
         return connection
 
     def _begin_reading(self, connection: sa.Connection) -> None:
@@ -430,10 +430,10 @@ class Store:
 
 def _replace_error(context: sa.engine.ExceptionContext) -> BaseException | None:
     error = context.original_exception
-    return _hide_undecodable(error) if isinstance(error, UnicodeDecodeError) else None
+    return _convert_decode_error(error) if isinstance(error, UnicodeDecodeError) else None
 
 
-def _hide_undecodable(error: BaseException) -> BaseException:
+def _convert_decode_error(error: BaseException) -> BaseException:
     """Return the error, or an error of SQLite if the file is so damaged that SQLite's own message is no text."""
     return sqlite3.DatabaseError("damaged") if isinstance(error, UnicodeDecodeError) else error
 

@@ -52,7 +52,7 @@ def build_detector(policy: Policy) -> Adapter:
             messages = (build_messages("detect", client.prompts, again=again, text=t, labels=listed) for _, t in places)
             requests = [Request(message, schema, "entities") for message in messages]
             pending: list[tuple[int, str]] = []
-            for (i, text), answer_rows in zip(places, read_answers(client, requests, _read_rows), strict=True):
+            for (i, text), answer_rows in zip(places, read_answers(client, requests, _read_listed_names), strict=True):
                 if answer_rows is not None:
                     rows[i].update(answer_rows)
                     continue
@@ -85,7 +85,7 @@ def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
     return make_object_schema({"entities": make_list_schema(row)})
 
 
-def _read_rows(reply: Reply) -> list[tuple[str, str]] | None:
+def _read_listed_names(reply: Reply) -> list[tuple[str, str]] | None:
     """The strings and labels of an answer; None where it is cut off, refused, or not of the required form."""
     listed = (reply.answer or {}).get("entities")
     if not isinstance(listed, list):
