@@ -74,15 +74,15 @@ if TYPE_CHECKING:
     from allonym.evaluate.second_reading import second_reading as second_reading
     from allonym.evaluate.sheets import Subject as Subject
     from allonym.evaluate.sheets import fictitious_people as fictitious_people
-    from allonym.evaluate.similarity import Similarity as Similarity
-    from allonym.evaluate.similarity import similarity as similarity
     from allonym.evaluate.study import Comparison as Comparison
     from allonym.evaluate.study import Evaluation as Evaluation
     from allonym.evaluate.study import compare as compare
     from allonym.evaluate.study import evaluate as evaluate
+    from allonym.evaluate.surface import Similarity as Similarity
     from allonym.evaluate.surface import Surface as Surface
     from allonym.evaluate.surface import ranks_of as ranks_of
     from allonym.evaluate.surface import removed as removed
+    from allonym.evaluate.surface import similarity as similarity
     from allonym.evaluate.surface import surface as surface
     from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
     from allonym.evaluate.syntheticity import syntheticity as syntheticity
@@ -113,9 +113,8 @@ _HOMES = {
     "scoring": "Scoring score_conversation",
     "second_reading": "SecondReading second_reading",
     "sheets": "Subject fictitious_people",
-    "similarity": "Similarity similarity",
     "study": "Comparison Evaluation compare evaluate",
-    "surface": "Surface ranks_of removed surface",
+    "surface": "Similarity Surface ranks_of removed similarity surface",
     "syntheticity": "Syntheticity syntheticity",
 }
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")

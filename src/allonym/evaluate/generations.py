@@ -124,21 +124,16 @@ class GenerationLeaks(Serialisable):
         common: Zipf frequency from which on a word is common; language: of the frequencies.
     """
 
-    KEYS = (
-        *("outputs", "words", "baseline", "found", "common", "language"),
-        *("all", "direct", "labels", "places"),
-    )
-
     outputs: int
     words: int
     baseline: int
+    found: int
+    common: float
+    language: str
     all: LabelLeaks
     direct: LabelLeaks
     labels: tuple[LabelLeaks, ...]
     places: tuple[Place, ...] = field(repr=False)
-    found: int
-    common: float
-    language: str
 
 
 def generations(
@@ -199,13 +194,13 @@ def generations(
         counted.texts,
         counted.words,
         baseline_count.texts,
+        places_found,
+        common,
+        language,
         counted.summarise_labels(ALL, had.total(), set(had), baseline_count),
         counted.summarise_labels(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
         tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
         tuple(places),
-        places_found,
-        common,
-        language,
     )
 
 
@@ -228,11 +223,6 @@ class _Match:
     chance: float
     size: int
 
-    @property
-    def sort_key(self) -> tuple[int, int, int]:
-        """Sort key for overlapping matches: more words first, then the stronger kind."""
-        return -self.size, _RANK[self.kind], self.first
-
 
 class _Finder:
     """Looks up runs of words of a text."""
@@ -253,7 +243,8 @@ class _Finder:
         matches = [match for first in range(len(words)) for match in self._match_words_from(text, words, first)]
         disjoint: list[_Match] = []
         used: set[int] = set()
-        for match in sorted(matches, key=lambda m: m.sort_key):
+        # Of matches that overlap, that of more words counts, then the stronger kind.
+        for match in sorted(matches, key=lambda m: (-m.size, _RANK[m.kind], m.first)):
             if used.isdisjoint(range(match.first, match.last)):
                 used.update(range(match.first, match.last))
                 disjoint.append(match)

@@ -33,8 +33,7 @@ from allonym.evaluate.rewording import (
     soften_placeholders,
     split_words,
 )
-from allonym.evaluate.similarity import measure_similarities
-from allonym.evaluate.surface import list_words
+from allonym.evaluate.surface import list_words, measure_similarities
 from allonym.intruder import Item, Target
 from allonym.intruder.linkage import Linkage, LinkageJudge
 from allonym.intruder.study import assign_folds

@@ -11,8 +11,17 @@ from allonym.evaluate.construct import Construct, Tagger, construct_loss
 from allonym.evaluate.finetuned import Training
 from allonym.evaluate.pairs import check_lengths
 from allonym.evaluate.perplexity import measure_perplexities
-from allonym.evaluate.similarity import Similarity, measure_similarities, summarise_similarities
-from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
+from allonym.evaluate.surface import (
+    Change,
+    Similarity,
+    Surface,
+    measure_similarities,
+    ranks_of,
+    removed,
+    summarise_similarities,
+    surface,
+    word_ranks,
+)
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE
@@ -38,15 +47,13 @@ class Information(Serialisable):
         skipped: measure to the reason why it was left out.
     """
 
-    KEYS = ("texts", *MEASURES, "perplexity_model", "contrasts", "skipped")
-
     texts: int
     surface: Surface | None
     similarity: Similarity | None
     perplexity: Change | None
-    perplexity_model: str
     construct: Construct | None
     utility: Utility | None
+    perplexity_model: str
     contrasts: tuple[Contrast, ...]
     skipped: Mapping[str, str]
 
@@ -133,7 +140,7 @@ def information_loss(
     order = [v for v in _TABLE_9 if v in variables]
     compared = contrasts({v: variables[v] for v in order}, identified) if identified is not None else ()
     judge = "" if unusual is None else "n-grams of the originals" if language_model is None else "causal model"
-    return Information(n, on_surface, similar, unusual, judge, construct, utility, compared, skipped)
+    return Information(n, on_surface, similar, unusual, construct, utility, judge, compared, skipped)
 
 
 _TABLE_9 = (

@@ -22,6 +22,7 @@ import numpy as np
 
 from allonym.document import Interval, Span, merge_intervals, subtract_intervals
 from allonym.evaluate.classes import NAME_PARTS, Classes
+from allonym.evaluate.pairs import group_items
 from allonym.models.words import split_words
 from allonym.text.fold import fold_surface
 from allonym.train.records import select_outermost_spans
@@ -176,25 +177,27 @@ class Tally:
         )
 
 
-@dataclass(frozen=True, repr=False, slots=True)
 class _Sides:
     """One text as one annotator sees it: mentions and findings with the numbers of their classes.
 
     Attributes:
         rows: of the mentions; columns: of the findings, None where their type is not known.
+        touched: findings that share a character with a mention.
         counted: whether each finding counts for any type.
         overlaps: see :func:`list_overlaps`.
         top: the row for any type.
     """
 
-    text: str
-    gold: Sequence[Mention]
-    findings: Sequence[Finding]
-    rows: list[int]
-    columns: list[int | None]
-    counted: list[bool]
-    overlaps: list[tuple[int, int, int]]
-    top: int
+    def __init__(
+        self, text: str, gold: Sequence[Mention], findings: Sequence[Finding], names: Names, count_beyond: bool
+    ) -> None:
+        self.text, self.gold, self.findings = text, gold, findings
+        self.number, self.top = names.class_numbers, names.any_row
+        self.rows = [self.number[m.name] for m in gold]
+        self.columns = [self.number.get(f.name) for f in findings]
+        self.overlaps = list_overlaps(gold, findings)
+        self.touched = {k for _, k, _ in self.overlaps}
+        self.counted = [count_beyond or not f.beyond or k in self.touched for k, f in enumerate(findings)]
 
 
 def add_counts(
@@ -208,20 +211,16 @@ def add_counts(
         names: the classes.
         count_beyond: whether a finding counts for any type although the gold has no such class and nothing there.
     """
-    number, overlaps = names.class_numbers, list_overlaps(gold, findings)
-    touched = {k for _, k, _ in overlaps}
-    counted = [count_beyond or not f.beyond or k in touched for k, f in enumerate(findings)]
-    rows, columns = [number[m.name] for m in gold], [number.get(f.name) for f in findings]
-    sides = _Sides(text, gold, findings, rows, columns, counted, overlaps, names.any_row)
+    sides = _Sides(text, gold, findings, names, count_beyond)
     for level in ("strict", "overlap"):
-        for row in rows:
+        for row in sides.rows:
             into.levels[level][row, GOLD] += 1
-        for column in columns:
+        for column in sides.columns:
             _increase_cells(into.levels[level], column, FOUND)
     _count_tokens(sides, into.levels["token"], into.confusion["token"])
     _count_strict(sides, into.levels["strict"])
     _count_overlaps(sides, into.levels["overlap"], into.confusion["span"])
-    _count_entities(sides, names.class_numbers, into.levels["entity"])
+    _count_entities(sides, into.levels["entity"])
 
 
 def _increase_cells(table: Any, row: int | None, columns: int | tuple[int, ...], n: int = 1) -> None:
@@ -258,26 +257,22 @@ def _count_overlaps(sides: _Sides, table: Any, matrix: Any) -> None:
     best: dict[int, tuple[int, bool, int]] = {}
     for i, k, size in sides.overlaps:
         best[i] = max(best.get(i, (0, False, 0)), (size, sides.rows[i] == sides.columns[k], -k))
-    touched = {k for _, k, _ in sides.overlaps}
     for i, row in enumerate(sides.rows):
         column = sides.columns[-best[i][2]] if i in best else None
         matrix[row, sides.top if column is None else column] += 1
     for k, column in enumerate(sides.columns):
-        if k not in touched:
+        if k not in sides.touched:
             matrix[sides.top, sides.top if column is None else column] += 1
     for i in {i for i, _ in right}:
         table[sides.rows[i], GOLD_HIT] += 1
     for k in {k for _, k in right}:
         _increase_cells(table, sides.columns[k], FOUND_HIT)
-    table[sides.top] += (len(best), len(sides.gold), len(touched), sum(sides.counted))
+    table[sides.top] += (len(best), len(sides.gold), len(sides.touched), sum(sides.counted))
 
 
-def _count_entities(sides: _Sides, number: Mapping[str, int], table: Any) -> None:
-    text, gold_by_name, found_by_name = (
-        sides.text,
-        _merge_intervals_by_class(sides.gold),
-        _merge_intervals_by_class(sides.findings),
-    )
+def _count_entities(sides: _Sides, table: Any) -> None:
+    text, number = sides.text, sides.number
+    gold_by_name, found_by_name = _merge_intervals_by_class(sides.gold), _merge_intervals_by_class(sides.findings)
     everything = merge_intervals((m.start, m.end) for m in sides.gold)
     cover = merge_intervals((f.start, f.end) for f in sides.findings)
     for mentions in group_referents(text, sides.gold).values():
@@ -302,17 +297,15 @@ def _count_entities(sides: _Sides, number: Mapping[str, int], table: Any) -> Non
 
 def group_referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
     """Group mentions by referent: by its id, else by class and folded text."""
-    out: dict[tuple[str, str], list[Mention]] = {}
-    for mention in gold:
-        key = (
-            ("", mention.entity) if mention.entity else (mention.name, fold_surface(text[mention.start : mention.end]))
-        )
-        out.setdefault(key, []).append(mention)
-    return out
+
+    def find_referent(mention: Mention) -> tuple[str, str]:
+        if mention.entity:
+            return "", mention.entity
+        return mention.name, fold_surface(text[mention.start : mention.end])
+
+    return group_items(gold, find_referent)
 
 
 def _merge_intervals_by_class(spans: Iterable[Mention | Finding]) -> dict[str, list[Interval]]:
-    out: dict[str, list[Interval]] = {}
-    for span in spans:
-        out.setdefault(span.name, []).append((span.start, span.end))
-    return {name: merge_intervals(places) for name, places in out.items()}
+    spans_of = group_items(spans, lambda span: span.name).items()
+    return {name: merge_intervals((span.start, span.end) for span in members) for name, members in spans_of}

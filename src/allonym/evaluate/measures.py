@@ -100,27 +100,26 @@ def _measure_linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Ma
         return None if advance is None else lambda count, total: advance(half * total + count, 2 * total)
 
     if inputs.background:
-        return _get_linkage_result(inputs, advance).to_dict(texts)
-    values = _get_linkage_result(inputs, report_half(0)).to_dict(texts)
+        return _run_intruder(inputs, advance).to_dict(texts)
+    values = _run_intruder(inputs, report_half(0)).to_dict(texts)
     # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
     return {**values, "released": _run_intruder(inputs, report_half(1), "anonymised").to_dict()}
 
 
-def _get_linkage_result(inputs: Inputs, advance: Advance | None) -> Reidentification:
-    if "linkage" not in inputs.done:
-        inputs.done["linkage"] = _run_intruder(inputs, advance, "original")
-    return cast("Reidentification", inputs.done["linkage"])
-
-
-def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows) -> Reidentification:
-    options = {"groups": inputs.groups, "background": inputs.background or None, "ids": inputs.pairs.ids}
-    result = _run_measure("reidentification", inputs, inputs.subjects, knows=knows, advance=advance, **options)
-    return cast("Reidentification", result)
+def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
+    """Return the result of the intruder, which is taken once."""
+    name = f"linkage {knows}"
+    if name not in inputs.done:
+        options = {"groups": inputs.groups, "background": inputs.background or None, "ids": inputs.pairs.ids}
+        inputs.done[name] = _run_measure(
+            "reidentification", inputs, inputs.subjects, knows=knows, advance=advance, **options
+        )
+    return cast("Reidentification", inputs.done[name])
 
 
 def _measure_document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     options = {"groups": inputs.groups, "background": inputs.background or None, "review_above": inputs.review_above}
-    intruder = _get_linkage_result(inputs, None) if inputs.subjects else None
+    intruder = _run_intruder(inputs, None) if inputs.subjects else None
     result = _run_measure("document_risk", inputs, inputs.subjects, intruder=intruder, advance=advance, **options)
     return cast(Mapping[str, Any], result.to_dict())
 

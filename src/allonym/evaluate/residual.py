@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -227,7 +226,7 @@ def _make_row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> R
         n,
         average(x.tolist()),
         sd,
-        estimate(partial(_compute_quantile, 0.95)),
+        estimate(lambda v: float(np.quantile(v, 0.95))),
         Estimate.exact(float(x.max()), n),
         bound,
         share(int((x > limit).sum()), n),
@@ -293,7 +292,3 @@ def _estimate_other_email_scoring(
 def _compute_sd(values: NDArray[np.float64]) -> float:
     """Return the standard deviation with n - 1; exactly 0 where all values are equal."""
     return 0.0 if values.min() == values.max() else math.sqrt(float(values.var(ddof=1)))
-
-
-def _compute_quantile(level: float, values: NDArray[np.float64]) -> float:
-    return float(np.quantile(values, level))

@@ -160,20 +160,20 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
     Returns:
         Sorted, disjoint edits of ``text``.
     """
-    runs: list[list[int]] = []
+    runs: list[tuple[list[int], bool]] = []  # numbers of words, and whether their replacement stands for itself
     for i in sorted(new_words):
-        alone = i in agreed or words[i].label is not None
-        joins = runs and not alone and runs[-1][-1] == i - 1 and not _is_single_replacement(runs[-1], words, agreed)
+        is_single = i in agreed or words[i].label is not None
+        joins = runs and not is_single and not runs[-1][1] and runs[-1][0][-1] == i - 1
         if joins and _BETWEEN.fullmatch(text, words[i - 1].end, words[i].start):
-            runs[-1].append(i)
-            continue
-        runs.append([i])
+            runs[-1][0].append(i)
+        else:
+            runs.append(([i], is_single))
     edits: list[Edit] = []
     position, last = 0, ""
-    for n, run in enumerate(runs):
+    for n, (run, is_single) in enumerate(runs):
         start, end = words[run[0]].start, words[run[-1]].end
-        limit = words[runs[n + 1][0]].start if n + 1 < len(runs) else len(text)
-        if _is_single_replacement(run, words, agreed):
+        limit = words[runs[n + 1][0][0]].start if n + 1 < len(runs) else len(text)
+        if is_single:
             label = words[run[0]].label
             operator = GENERALISE if label is not None else AGREE
             if label is not None:
@@ -207,15 +207,11 @@ def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
     return [] if change is None else [Edit(*change, LABEL, 0, AGREE, text[change[0] : change[1]])]
 
 
-def _is_single_replacement(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]) -> bool:
-    return len(run) == 1 and (run[0] in agreed or words[run[0]].label is not None)
-
-
 def _join_distinct_words(words: Sequence[str]) -> str:
     """Join words, each once."""
     out = [word for word in dict.fromkeys(words) if word]
-    if len(out) > 1 and out[-1] in ("thing", "things", "person", "people"):
-        return " ".join([*out[:-2], out[-1]]) if out[-2] in ("thing", "things") else " ".join(out)
+    if len(out) > 1 and out[-2] in ("thing", "things") and out[-1] in ("thing", "things", "person", "people"):
+        del out[-2]
     return " ".join(out)
 
 

@@ -12,7 +12,7 @@ How halves are rounded, and where P2 says two things:
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, name_tag, parse_tag
+from allonym.evaluate.pairs import group_items
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
@@ -183,34 +184,31 @@ def _group_marks_by_item(marked: Marked, marks: Sequence[Mark]) -> list[list[Mar
     spans = [Span(m.start, m.end, m.label) for m in marks]
     of_span = dict(zip(spans, marks, strict=True))
     linked = link(add_turns(Document(marked.id, marked.text)), spans).entities
-    groups = [([of_span[s] for s in e.spans], TAXONOMY.get_family(e.label)) for e in linked]
     out: list[list[Mark]] = []
     spelled: list[tuple[str, str, list[Mark]]] = []
-    for group, family in groups:
-        entity = None
+    for entity in linked:
+        group, family = [of_span[span] for span in entity.spans], TAXONOMY.get_family(entity.label)
         if family in _NAMED:
             form = normalize_organization(normalize_surface(marked.text[group[0].start : group[0].end]))
-            entity = next((g for f, other, g in spelled if f == family and _are_similar_names(form, other)), None)
-            if entity is None:
-                spelled.append((family, form, group))
-        if entity is None:
-            out.append(group)
-        else:
-            entity += group
+            same = next((g for f, other, g in spelled if f == family and _are_similar_names(form, other)), None)
+            if same is not None:
+                same += group
+                continue
+            spelled.append((family, form, group))
+        out.append(group)
     return _regroup_by_item(out)
 
 
 def _regroup_by_item(groups: list[list[Mark]]) -> list[list[Mark]]:
     """Apply the items that annotators gave: marks with the same item belong together, those with different items do
     not."""
-    named: dict[str, list[Mark]] = {}
+    named: defaultdict[str, list[Mark]] = defaultdict(list)
     rest = []
     for group in groups:
-        items = Counter(m.item for m in group if m.item)
-        for mark in group:
-            if mark.item:
-                named.setdefault(mark.item, []).append(mark)
-        unnamed = [m for m in group if not m.item]
+        items = group_items(group, lambda mark: mark.item)
+        unnamed = items.pop("", [])
+        for name, marks in items.items():
+            named[name] += marks
         if unnamed and len(items) == 1:
             named[next(iter(items))] += unnamed
         elif unnamed:

@@ -1,4 +1,5 @@
-"""Measures of the surface of texts: the share removed, how common the words are, how easily they read.
+"""Measures of the surface of texts: the share removed, how common the words are, how easily they read; and how similar
+their meaning is before and after: the cosine of sentence vectors.
 
 P3 4.1.3.1 and 4.1.3.2, and the readability formulas of Flesch 1948 (doi:10.1037/h0057532) and Kincaid et al. 1975.
 """
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from allonym.errors import DataError, require_extra
 from allonym.evaluate.pairs import check_lengths
@@ -227,3 +229,94 @@ def _average_values(values: Sequence[float]) -> float:
 def _count_syllables(word: str) -> int:
     word = word.lower()
     return max(1, len(_VOWELS.findall(word)) - bool(_SILENT.search(word)))
+
+
+Encode = Callable[[Sequence[str]], Any]
+_PIECE = 16  # texts between two reports of progress
+
+
+class Similarity(Serialisable):
+    """What :func:`similarity` measures.
+
+    Attributes:
+        mean: of the cosine of each text with its anonymised version, -1 to 1; 1: no change in meaning.
+        chance: mean cosine of each original with the anonymised version of another text: what unrelated texts of this
+            corpus reach.
+    """
+
+    mean: Estimate
+    chance: Estimate
+
+
+def measure_similarities(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    encode: Encode | None = None,
+    threads: int = 1,
+    advance: Callable[[int, int], None] | None = None,
+) -> tuple[list[float], list[float]]:
+    """Return for each text the cosine with its own anonymised version and with that of the next text; NaN without
+    words.
+
+    Args:
+        original, anonymised: the same texts in the same order.
+        encode: texts to an array of unit rows, zeros for a text that says nothing; None: the embedded sentence encoder,
+            which reads long texts in parts of about 200 words.
+        threads: of the embedded encoder.
+        advance: called with texts done and texts in all.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+    """
+    import numpy as np
+
+    n = check_lengths(original, anonymised)
+    if encode is None:
+        from allonym.models.encoder import load_encoder
+
+        encode = load_encoder(threads=threads).encode
+    rows: list[Any] = []
+    for texts in (original, anonymised):
+        parts = []
+        for start in range(0, n, _PIECE):
+            parts.append(np.asarray(encode(texts[start : start + _PIECE]), np.float64))
+            if advance is not None:
+                advance(len(rows) * n + min(n, start + _PIECE), 2 * n)
+        rows.append(np.concatenate(parts))
+    before, after = rows
+    similar = [_compute_cosine(b, a) for b, a in zip(before, after, strict=True)]
+    following = [*after[1:], after[0] if n > 1 else np.zeros_like(after[0])]
+    pairs = zip(before, following, similar, strict=True)
+    return similar, [_compute_cosine(b, a) if value == value else NAN for b, a, value in pairs]
+
+
+def similarity(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    encode: Encode | None = None,
+    threads: int = 1,
+    advance: Callable[[int, int], None] | None = None,
+) -> Similarity:
+    """Measure the semantic similarity of texts and their anonymised versions; arguments as of
+    :func:`measure_similarities`."""
+    return summarise_similarities(
+        *measure_similarities(original, anonymised, encode=encode, threads=threads, advance=advance)
+    )
+
+
+def summarise_similarities(similar: Sequence[float], unrelated: Sequence[float]) -> Similarity:
+    """Return the means of :func:`measure_similarities`."""
+    own, unrelated = ([v for v in values if v == v] for values in (similar, unrelated))
+    return Similarity(
+        average(own) if own else none("no text has words", len(similar)),
+        average(unrelated) if unrelated else none("no other text", len(similar)),
+    )
+
+
+def _compute_cosine(a: Any, b: Any) -> float:
+    """Return the cosine of two vectors; NaN where one is zero."""
+    if not (a.any() and b.any()):
+        return NAN
+    return max(-1.0, min(1.0, float(a @ b) / float((a @ a) ** 0.5 * (b @ b) ** 0.5)))

@@ -159,7 +159,14 @@ def study(
         UsageError: lengths do not fit, a run changes a text that does not exist, or there are fewer than 2 folds.
         EndpointError: an endpoint that the intruder asks did not answer.
     """
-    _check_arguments(items, labels, runs, partners, folds)
+    if len(items) != len(labels) or (partners is not None and len(partners) != len(runs)):
+        raise UsageError("study: a label for each text, and partners for each run, are required")
+    if folds < 2:
+        raise UsageError(f"study: folds must be 2 or more, got {folds}")
+    for k, changed in enumerate(runs):
+        texts_of_run = [*changed, *(j for others in (partners[k].values() if partners else ()) for j in others)]
+        if any(not 0 <= i < len(items) for i in texts_of_run):
+            raise UsageError(f"study: run {k} names a text that is not among the {len(items)} texts")
     classes = tuple(dict.fromkeys((*labels, *(name for _, name in background))))
     index = {name: i for i, name in enumerate(classes)}
     truth = np.array([index[name] for name in labels], np.int64)
@@ -202,23 +209,6 @@ def study(
         for stage in stages
     }
     return Study(intruder.name, classes, len(runs), guessed, select_strongest_terms(weights, terms))
-
-
-def _check_arguments(
-    items: Sequence[Item],
-    labels: Sequence[str],
-    runs: Sequence[Changed],
-    partners: Sequence[Partners] | None,
-    folds: int,
-) -> None:
-    if len(items) != len(labels) or (partners is not None and len(partners) != len(runs)):
-        raise UsageError("study: a label for each text, and partners for each run, are required")
-    if folds < 2:
-        raise UsageError(f"study: folds must be 2 or more, got {folds}")
-    for k, changed in enumerate(runs):
-        texts = [*changed, *(j for others in (partners[k].values() if partners else ()) for j in others)]
-        if any(not 0 <= i < len(items) for i in texts):
-            raise UsageError(f"study: run {k} names a text that is not among the {len(items)} texts")
 
 
 def _list_changed_texts(runs: Sequence[Changed]) -> list[tuple[int, int]]:
