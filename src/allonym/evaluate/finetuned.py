@@ -203,10 +203,10 @@ def _find_prefix(model: str) -> str:
     return next((prefix for prefix in _KINDS if model.startswith(prefix)), "")
 
 
-def _import_libraries(what: str) -> tuple[Any, Any]:
+def _import_libraries(purpose: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():  # of their imports
         warnings.simplefilter("ignore")
-        with require_extra(what, "transformers"):
+        with require_extra(purpose, "transformers"):
             import torch
             import transformers
     return torch, transformers

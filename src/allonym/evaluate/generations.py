@@ -278,10 +278,10 @@ class _Finder:
                 and (numeric or last - first <= _EDITED_WORDS)
             ):
                 hits += [("edited", number) for number in self._edited(letters)]
-            out += self._match_words(first, last, some, hits, expected)
+            out += self._select_strongest_matches(first, last, some, hits, expected)
         return out
 
-    def _match_words(
+    def _select_strongest_matches(
         self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], expected: float
     ) -> list[_Match]:
         """Return the strongest matches of a run of words; of several labels, that of the first original."""

@@ -207,14 +207,14 @@ def harden(
         originals_at = _map_originals(plans[i]) if plans else {}
         text = _TextHardening(original[i], anonymised[i], [a[i] for a in attackers], originals_at)
         ways.append(text.take_steps(rank, min(*LEADS, lead), most_removed))
-    stops = [_find_first_step_below(way, lead) for way in ways]
+    stops = [_find_step_index(way, lead) for way in ways]
     if least_similar is not None:
         stops = _select_similar_steps(original, ways, stops, least_similar)
     steps = [way[s] for way, s in zip(ways, stops, strict=True)]
     measures = _Measures(original, judges, rank)
     states: list[tuple[float | None, list[_Step]]] = [
-        (None, [_restore_text(way[0], *texts) for way, *texts in zip(ways, original, anonymised, strict=True)]),
-        *((lead, [way[_find_first_step_below(way, lead)] for way in ways]) for lead in LEADS),
+        (None, [_make_untouched_step(way[0], *texts) for way, *texts in zip(ways, original, anonymised, strict=True)]),
+        *((lead, [way[_find_step_index(way, lead)] for way in ways]) for lead in LEADS),
         (lead, steps),
     ]
 
@@ -329,10 +329,10 @@ class _TextHardening:
         return [(gain[k], where[k]) for k in best]
 
 
-def _restore_text(step: _Step, original: str, text: str) -> _Step:
-    """Return a step with the text as it was before any edit."""
-    removed, weighted = _compute_removed_shares(len(list_words(original)), text, ())
-    return replace(step, text=text, removed=removed, weighted=weighted)
+def _make_untouched_step(step: _Step, original: str, anonymised: str) -> _Step:
+    """Return a first step with the text as it was before any edit."""
+    removed, weighted = _compute_removed_shares(len(list_words(original)), anonymised, ())
+    return replace(step, text=anonymised, removed=removed, weighted=weighted)
 
 
 def _compute_removed_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
@@ -349,7 +349,7 @@ def _count_general_words(edits: Sequence[Edit]) -> int:
     return sum(min(len(list_words(e.replacement)), max(1, len(list_words(e.original or "")))) for e in generalised)
 
 
-def _find_first_step_below(way: Sequence[_Step], lead: float) -> int:
+def _find_step_index(way: Sequence[_Step], lead: float) -> int:
     """Return the first step whose lead is at most this, else the one with the least."""
     return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
 

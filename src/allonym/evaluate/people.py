@@ -153,8 +153,8 @@ def people_study(
     for truth in truths:
         if not (read := by_text.get(truth.text)):
             continue
-        similarity = sum(reading.first for reading in read) / len(read)
-        guesses = tuple(reading.guess for reading in read)
+        similarity = sum(reading.first_likeness for reading in read) / len(read)
+        guesses = tuple(reading.first_guess for reading in read)
         rank = 0
         if len(read) == 1:  # several guesses of one judge have an order; those of several judges have none
             guesses = read[0].judgement.answer.guesses
@@ -162,7 +162,7 @@ def people_study(
         row = Row(truth.text, truth.subject, truth.group, guesses, similarity, similarity >= cut, rank, len(read))
         rows.append(row)
     claimed = [reading.judgement.answer.claimed for reading in readings]
-    right = [reading.first >= cut for reading in readings]
+    right = [reading.first_likeness >= cut for reading in readings]
     outcomes = Counter(zip(claimed, right, strict=True))
     claims = {
         f"{claim}_{truth}": outcomes[claim == "claimed", truth == "right"]
@@ -170,15 +170,15 @@ def people_study(
         for truth in ("right", "wrong")
     }
     # What was written where the person was identified, and what was learnt where not: subject and text.
-    revealed = [(r.subject, r.judgement.answer.reason) for r in readings if r.first >= cut]
-    answers = [(r.subject, r.judgement.answer) for r in readings if r.first < cut]
+    revealed = [(r.subject, r.judgement.answer.reason) for r in readings if r.first_likeness >= cut]
+    answers = [(r.subject, r.judgement.answer) for r in readings if r.first_likeness < cut]
     learnt = [(subject, answer.knowledge or answer.reason) for subject, answer in answers]
     tables = np.zeros((len({j.judge for j in judgements}), 2, 2))
     place: dict[str, int] = {}
     for j, is_right in zip(judgements, right, strict=True):
         tables[place.setdefault(j.judge, len(place)), int(j.answer.claimed), int(is_right)] += 1
     agreement, corrected = _measure_claim_accuracy(tables, seed)
-    units = [[reading.first >= cut for reading in read] for read in by_text.values()]
+    units = [[reading.first_likeness >= cut for reading in read] for read in by_text.values()]
     return PeopleStudy(
         tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
         cut,
@@ -208,12 +208,12 @@ class _Reading(NamedTuple):
     likenesses: list[float]
 
     @property
-    def guess(self) -> str:
+    def first_guess(self) -> str:
         """The first guess; empty where there is none."""
         return (*self.judgement.answer.guesses, "")[0]
 
     @property
-    def first(self) -> float:
+    def first_likeness(self) -> float:
         """Likeness of the first guess; 0 where there is none."""
         return (*self.likenesses, 0.0)[0]
 
@@ -290,7 +290,7 @@ def _estimate_chance(
     def find_similar(guess: str) -> frozenset[str]:
         return frozenset(n for n in names if measure_best_likeness(guess, (n, *aliases.get(n, ()))) >= cut)
 
-    return average([len(find_similar(r.guess) - {r.subject}) / (len(names) - 1) for r in readings])
+    return average([len(find_similar(r.first_guess) - {r.subject}) / (len(names) - 1) for r in readings])
 
 
 def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Estimate:

@@ -121,7 +121,7 @@ def syntheticity(
     changed = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
     old, new = [original[i] for i in changed], [anonymised[i] for i in changed]
     unchanged = len(original) - len(changed)
-    groups = _group_pairs(old, new)
+    groups = _number_groups_of_pairs(old, new)
     parts = min(folds, max(groups, default=-1) + 1)
     if parts < 2:
         nothing = none("two different texts that have changed are required", len(changed))
@@ -261,7 +261,7 @@ def _find_feature_kind(name: str) -> str:
     return "lower-case word" if any(c.isalpha() for c in name) else "punctuation"
 
 
-def _group_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
+def _number_groups_of_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
     """Number groups of pairs from 0, in order of appearance; pairs that share a version are in one group."""
     n = len(old)
     number = {text: n + k for k, text in enumerate(dict.fromkeys((*old, *new)))}

@@ -23,7 +23,7 @@ _CACHED = 20_000  # texts whose features are remembered
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Read:
+class TextFeatures:
     """The features of a text.
 
     Attributes:
@@ -56,9 +56,9 @@ class Reader:
         self._numbers: dict[str, dict[str, int]] = {"words": {}, "characters": {}}
         self._grams: dict[str, Ids] = {}
         self._vectors: dict[str, NDArray[np.float32]] = {}
-        self._read: dict[tuple[str, str], Read] = {}
+        self._read: dict[tuple[str, str], TextFeatures] = {}
 
-    def read_features(self, text: str, kind: str) -> Read:
+    def read_features(self, text: str, kind: str) -> TextFeatures:
         """Return the features of one kind, ``words`` or ``characters``, and where they stand."""
         features = self._read.pop((kind, text), None)
         if features is None:
@@ -66,7 +66,7 @@ class Reader:
             low = text.lower() if len(text.lower()) == len(text) else "".join(map(_lower_character, text))
             words = [low[a:b] for a, b in spans]
             grams = self._number_word_grams(words) if kind == "words" else self._number_character_grams(words)
-            features = Read(np.array(spans, np.int64).reshape(-1, 2), *grams)
+            features = TextFeatures(np.array(spans, np.int64).reshape(-1, 2), *grams)
         self._read[kind, text] = features  # what was used last is dropped last
         if len(self._read) > _CACHED:
             del self._read[next(iter(self._read))]

@@ -134,7 +134,7 @@ def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
     forms = [[normalize_organization(normalize_surface(name)) for name in names_of_class] for names_of_class in names]
     tests = (
         lambda form: form == core,
-        lambda form: _contains_other_name(set(core.split()), set(form.split())),
+        lambda form: _is_either_within_other(set(core.split()), set(form.split())),
         lambda form: SequenceMatcher(None, form, core).ratio() >= _SIMILAR,
     )
     for fits in tests:
@@ -143,7 +143,7 @@ def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
     return -1
 
 
-def _contains_other_name(a: set[str], b: set[str]) -> bool:
+def _is_either_within_other(a: set[str], b: set[str]) -> bool:
     """Whether one of two names holds all words of the other, a longer one among them."""
     return (a <= b or b <= a) and any(len(word) > 3 for word in a & b)
 

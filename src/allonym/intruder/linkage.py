@@ -154,7 +154,7 @@ class LinkageJudge:
         Raises:
             UsageError: it has never met that class.
         """
-        place = self._find_class(label)
+        place = self._find_class_index(label)
         spans = self._reader.find_word_spans(text)
         total = np.zeros(len(spans))
         for part in self._parts:
@@ -170,7 +170,7 @@ class LinkageJudge:
             return total
         names = self._reader.list_features(part.kind)
         for target, label in zip(targets, labels, strict=True):
-            text, place = target.item.text, self._find_class(label)
+            text, place = target.item.text, self._find_class_index(label)
             if part.kind == "words":
                 row = part.compute_features([text])
                 weights = zip((names[i] for i in row.indices), part.score_features(row, place), strict=True)
@@ -182,7 +182,7 @@ class LinkageJudge:
                     total[name] = total.get(name, 0.0) + float(weight)
         return total
 
-    def _find_class(self, label: int) -> int:
+    def _find_class_index(self, label: int) -> int:
         place = int(np.searchsorted(self._known_classes, label))
         if place == len(self._known_classes) or self._known_classes[place] != label:
             count = len(self._known_classes)

@@ -100,12 +100,9 @@ class _Judge:
         x = self._weigh_features(targets)
         places = {int(c): i for i, c in enumerate(self._classes)}
         weights_for = self._get_class_weights()
-        rows_of: dict[int, list[int]] = {}
-        for i, label in enumerate(labels):
-            rows_of.setdefault(label, []).append(i)
         total: dict[str, float] = {}
-        for label, rows in sorted(rows_of.items()):
-            part = x[rows]
+        for label in sorted(set(labels)):
+            part = x[np.flatnonzero(np.asarray(labels) == label)]
             words, positions = np.unique(part.indices, return_inverse=True)
             added = np.bincount(positions, part.data) * weights_for(places[label], words)
             for k, weight in zip(words.tolist(), added.tolist(), strict=True):

@@ -153,13 +153,13 @@ def _match_word_class(text: str, classes: Mapping[str, str]) -> str:
 
 
 def _score_income(guess: str, truth: str) -> float:
-    true_level = _find_income(truth)
+    true_level = _find_income_level(truth)
     if true_level < 0:
         raise DataError(f"attribute income: one of {', '.join(_INCOMES)} is required in a profile; got something else")
-    return EXACT if _find_income(guess) == true_level else WRONG
+    return EXACT if _find_income_level(guess) == true_level else WRONG
 
 
-def _find_income(text: str) -> int:
+def _find_income_level(text: str) -> int:
     words = normalize_surface(text).replace("medium", "middle").replace("no income", "none")
     return next((i for i in range(len(_INCOMES) - 1, -1, -1) if re.search(rf"\b{_INCOMES[i]}\b", words)), -1)
 

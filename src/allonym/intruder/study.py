@@ -187,11 +187,8 @@ def study(
         learnt = _list_texts_to_learn(texts, extra, fold == number) if intruder.learns else ([], [])
         judge = intruder.learn(*learnt, classes)
         judged = np.flatnonzero(fold_of_row == number)
-        place: dict[Target, int] = {}
-        for targets in stages.values():
-            for row in judged:
-                place.setdefault(targets[row], len(place))
-        distinct = list(place)
+        distinct = list(dict.fromkeys(targets[row] for targets in stages.values() for row in judged))
+        place = {target: k for k, target in enumerate(distinct)}
         ranked = [judge.rank(distinct[start : start + _BATCH]) for start in range(0, len(distinct), _BATCH)]
         guesses, certainty = np.concatenate([r.order for r in ranked]), np.concatenate([r.scores for r in ranked])
         for stage, targets in stages.items():
