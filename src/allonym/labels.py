@@ -131,11 +131,11 @@ class Taxonomy:
     def from_scheme(self, name: str, scheme: str) -> tuple[str, ...]:
         """Return all labels that the scheme calls ``name``, in table order; empty where it has no such name."""
         check_names("scheme", (scheme,), SCHEMES)
-        return _reverse_names(self, scheme).get(name, ())
+        return _map_foreign_names(self, scheme).get(name, ())
 
 
 @lru_cache(maxsize=256)
-def _reverse_names(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]]:
+def _map_foreign_names(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]]:
     by_name: dict[str, list[str]] = {}
     for label in taxonomy:
         for foreign in label.names.get(scheme, ()):

@@ -188,8 +188,8 @@ class Policy:
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in listed_below]
         parts += [
             repr(sorted(self.operating_points.items())),
-            repr(_order_tables(self.tables)),
-            repr(_order_tables(self.llm)),
+            repr(_sort_tables(self.tables)),
+            repr(_sort_tables(self.llm)),
         ]
         parts += [self.images] if self.images != "remove" else []
         parts += [f"ocr {self.ocr}"] if self.ocr else []
@@ -210,8 +210,8 @@ def _read_preset(name: str) -> Policy:
     return _parse_toml(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
 
 
-def _order_tables(value: Any) -> Any:
-    return sorted((k, _order_tables(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
+def _sort_tables(value: Any) -> Any:
+    return sorted((k, _sort_tables(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
 
 
 # Reading. KEYS is the only list of what a policy file may hold; the JSON schema and the docs derive from it.

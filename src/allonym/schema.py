@@ -123,7 +123,7 @@ def _describe_options_table(keys: Mapping[str, registry.Key]) -> Schema:
 
 
 def _describe_pattern() -> Schema:
-    says = _read_attributes(PatternRule)
+    says = _read_descriptions(PatternRule)
     properties = {
         name: {"description": says.get(name, ""), **_describe_type(hint)}
         for name, hint in get_type_hints(PatternRule).items()
@@ -172,7 +172,7 @@ def _describe_type(hint: Any) -> Schema:
     return out
 
 
-def _read_attributes(cls: type) -> dict[str, str]:
+def _read_descriptions(cls: type) -> dict[str, str]:
     """Read what the ``Attributes:`` section of a docstring says about each attribute, on one line each."""
     out: dict[str, str] = {}
     name = ""

@@ -57,7 +57,7 @@ def builtin_rules() -> tuple[PatternRule, ...]:
     return tuple(rules.values())
 
 
-class _Compiled:
+class _CompiledRule:
     """A rule in use. Its patterns are compiled when first needed, since most rules never match anything."""
 
     def __init__(self, rule: PatternRule, threshold: float, context_index: int) -> None:
@@ -104,7 +104,7 @@ class Ruleset:
         contexts: dict[tuple[str, ...], int] = {}
         self._contexts = scan.PatternSet(memory=_SET_MEMORY)
         sets: dict[int, scan.PatternSet] = {}
-        self._rules: list[_Compiled] = []
+        self._rules: list[_CompiledRule] = []
         for rule in rules:
             threshold = thresholds(rule.label)
             if max(rule.score, rule.context_score if rule.context else 0.0) < threshold:
@@ -117,7 +117,7 @@ class Ruleset:
             if rule.context and rule.context not in contexts:
                 contexts[rule.context] = len(contexts)
                 self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
-            self._rules.append(_Compiled(rule, threshold, contexts.get(rule.context, -1)))
+            self._rules.append(_CompiledRule(rule, threshold, contexts.get(rule.context, -1)))
         self._sets = [pattern_set.compile() for pattern_set in sets.values()]
         self._contexts.compile()
 
@@ -149,7 +149,7 @@ class Ruleset:
                     best[key] = span
         return list(best.values())
 
-    def _select_matching_rules(self, data: bytes | memoryview) -> list[_Compiled]:
+    def _select_matching_rules(self, data: bytes | memoryview) -> list[_CompiledRule]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
         present = [self._rules[i] for present in self._sets for i in present.find_matching_patterns(data)]
         if any(compiled.gated for compiled in present):
@@ -157,14 +157,14 @@ class Ruleset:
             present = [compiled for compiled in present if not compiled.gated or compiled.context_index in near]
         return present
 
-    def _find_hits(self, data: bytes) -> list[tuple[_Compiled, int, int]]:
+    def _find_hits(self, data: bytes) -> list[tuple[_CompiledRule, int, int]]:
         size = len(data)
-        hits: list[tuple[_Compiled, int, int]] = []
+        hits: list[tuple[_CompiledRule, int, int]] = []
         if size <= WINDOW + AFTER:
             for compiled in self._select_matching_rules(data):
                 _locate_matches(compiled, data, 0, size, size, hits)
             return hits
-        ranges: dict[_Compiled, list[list[int]]] = {}
+        ranges: dict[_CompiledRule, list[list[int]]] = {}
         view = memoryview(data)
         start = 0
         while start < size:
@@ -198,7 +198,7 @@ def _find_cut_position(data: bytes, position: int) -> int:
 
 
 def _locate_matches(
-    compiled: _Compiled, data: bytes, start: int, end: int, size: int, hits: list[tuple[_Compiled, int, int]]
+    compiled: _CompiledRule, data: bytes, start: int, end: int, size: int, hits: list[tuple[_CompiledRule, int, int]]
 ) -> int:
     """Append the matches of one pattern that start in ``start:end`` to ``hits``; return where the search stopped."""
     limit = min(size, end + AFTER)
@@ -229,7 +229,7 @@ def _locate_matches(
     return position
 
 
-def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
+def _map_to_code_points(data: bytes, hits: Sequence[tuple[_CompiledRule, int, int]]) -> dict[int, int]:
     """Map the byte offsets of the hits to code points, in one pass. A byte inside a character counts as its start."""
     out: dict[int, int] = {}
     position = points = 0
@@ -243,7 +243,7 @@ def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]])
     return out
 
 
-def _make_hit_span(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
+def _make_hit_span(compiled: _CompiledRule, text: str, start: int, end: int) -> Span | None:
     rule = compiled.rule
     if rule.boundary != "none":
         if rule.boundary != "right" and start and text[start - 1 : start + 1].isalnum():

@@ -26,7 +26,7 @@ from allonym.kb.store import Source, Store, open_store
 
 Advance = Callable[[int, "int | None"], None]
 Entity = dict[str, Any]
-_Tell = Callable[[int], None]  # gets the bytes that a pass has read
+_Report = Callable[[int], None]  # gets the bytes that a pass has read, or the number of a damaged line
 LISTED = 20  # damaged lines that are named
 _DEPTH = 40  # of the tree of classes
 _LEVELS = 6  # of districts between a town and its region
@@ -118,7 +118,7 @@ def import_dump(
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".gz": gzip.open}
 
 
-def _read_lines(dump: Path, tell: _Tell, report_damage: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+def _read_lines(dump: Path, report_bytes: _Report, report_damage: _Report) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that hold an entity, with their numbers, without the comma between them."""
     opener = _OPENERS.get(dump.suffix)
     with dump.open("rb") as raw, opener(raw) if opener is not None else raw as file:
@@ -126,17 +126,17 @@ def _read_lines(dump: Path, tell: _Tell, report_damage: Callable[[int], None]) -
         try:
             for number, line in enumerate(file, 1):
                 if number % 256 == 0:
-                    tell(raw.tell())
+                    report_bytes(raw.tell())
                 body = line.strip().removesuffix(b",")
                 if body and body not in (b"[", b"]"):
                     yield number, body
         except (EOFError, OSError):  # the archive ends too early, or is damaged from here on
             report_damage(number + 1)
-        tell(raw.tell())
+        report_bytes(raw.tell())
 
 
-def _read_entities(dump: Path, imported: Imported, tell: _Tell) -> Iterator[Entity]:
-    for number, body in _read_lines(dump, tell, imported.add_damaged_line):
+def _read_entities(dump: Path, imported: Imported, report_bytes: _Report) -> Iterator[Entity]:
+    for number, body in _read_lines(dump, report_bytes, imported.add_damaged_line):
         entity = _parse_entity(body)
         if entity is None:
             imported.add_damaged_line(number)
@@ -203,18 +203,18 @@ class _Importer:
 
     def __init__(self, store: Store, languages: tuple[str, ...], min_sitelinks: int, imported: Imported) -> None:
         self.languages = languages
-        self._store, self._done, self._least = store, imported, min_sitelinks
+        self._store, self._imported, self._least = store, imported, min_sitelinks
         self._table = tomllib.loads((SOURCES / "wikidata.toml").read_text(encoding="utf-8"))
         credit = "Wikidata contributors, https://www.wikidata.org"
         self._source = store.add_source(Source("Wikidata", "dump", "CC0-1.0", credit, "labels, aliases and statements"))
 
     # The first pass
 
-    def read_classes(self, dump: Path, tell: _Tell) -> None:
+    def read_classes(self, dump: Path, report_bytes: _Report) -> None:
         """Read which classes lie under which, the codes of countries, and the items that are names."""
         table, db = self._table, self._store.db
         needed = re.compile(rb'"P279"|"P297"|"id" ?: ?"(?:%s)"' % b"|".join(q.encode() for q in table["names"]))
-        for _, body in _read_lines(dump, tell, lambda number: None):
+        for _, body in _read_lines(dump, report_bytes, lambda number: None):
             entity = _parse_entity(body) if needed.search(body) else None
             if entity is None:
                 continue
@@ -306,8 +306,8 @@ class _Importer:
             db.execute("INSERT OR IGNORE INTO scratch_industry VALUES (?, ?)", (number, target))
         if region:
             db.execute("INSERT INTO scratch_region VALUES (?)", (number,))
-        self._done.entities += 1
-        self._done.kinds[kind] += 1
+        self._imported.entities += 1
+        self._imported.kinds[kind] += 1
 
     def _find_country(self, entity: Entity, number: int, kind: str) -> str:
         for item in [number] if kind == "country" else _get_item_numbers(entity, "P17"):
