@@ -204,10 +204,6 @@ def document_risk(
         risks, final = _cross_fit(traits, judged, y, home, calibration, seed)
         weights = tuple(zip(names, (float(w) for w in final.weights), strict=True))
     judged_risks, n_judged = risks[judged], len(y)
-
-    def estimate_error(drawn: Any) -> float:
-        return _compute_calibration_error(judged_risks[drawn], y[drawn])
-
     unknown = none(reason)
     return DocumentRisk(
         not reason,
@@ -217,7 +213,11 @@ def document_risk(
         share(int(y.sum()), n_judged) if n_judged else none(reason or "no document was judged"),
         unknown if reason else average(((judged_risks - y) ** 2).tolist()),
         unknown if reason else average(((y.mean() - y) ** 2).tolist()),
-        unknown if reason else bootstrap(estimate_error, n_judged, draws=500, seed=seed),
+        unknown
+        if reason
+        else bootstrap(
+            lambda drawn: _compute_calibration_error(judged_risks[drawn], y[drawn]), n_judged, draws=500, seed=seed
+        ),
         _estimate_auc(judged_risks, y, seed),
         () if reason else _make_bins(judged_risks, y),
         tuple(int(c) for c in np.histogram(risks, bins=20, range=(0, 1))[0]),

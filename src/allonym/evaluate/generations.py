@@ -124,16 +124,21 @@ class GenerationLeaks(Serialisable):
         common: Zipf frequency from which on a word is common; language: of the frequencies.
     """
 
+    KEYS = (
+        *("outputs", "words", "baseline", "found", "common", "language"),
+        *("all", "direct", "labels", "places"),
+    )
+
     outputs: int
     words: int
     baseline: int
-    found: int
-    common: float
-    language: str
     all: LabelLeaks
     direct: LabelLeaks
     labels: tuple[LabelLeaks, ...]
     places: tuple[Place, ...] = field(repr=False)
+    found: int
+    common: float
+    language: str
 
 
 def generations(
@@ -194,13 +199,13 @@ def generations(
         counted.texts,
         counted.words,
         baseline_count.texts,
-        places_found,
-        common,
-        language,
         counted.summarise_labels(ALL, had.total(), set(had), baseline_count),
         counted.summarise_labels(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
         tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
         tuple(places),
+        places_found,
+        common,
+        language,
     )
 
 

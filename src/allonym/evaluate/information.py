@@ -47,13 +47,15 @@ class Information(Serialisable):
         skipped: measure to the reason why it was left out.
     """
 
+    KEYS = ("texts", *MEASURES, "perplexity_model", "contrasts", "skipped")
+
     texts: int
     surface: Surface | None
     similarity: Similarity | None
     perplexity: Change | None
+    perplexity_model: str
     construct: Construct | None
     utility: Utility | None
-    perplexity_model: str
     contrasts: tuple[Contrast, ...]
     skipped: Mapping[str, str]
 
@@ -140,7 +142,7 @@ def information_loss(
     order = [v for v in _TABLE_9 if v in variables]
     compared = contrasts({v: variables[v] for v in order}, identified) if identified is not None else ()
     judge = "" if unusual is None else "n-grams of the originals" if language_model is None else "causal model"
-    return Information(n, on_surface, similar, unusual, construct, utility, judge, compared, skipped)
+    return Information(n, on_surface, similar, unusual, judge, construct, utility, compared, skipped)
 
 
 _TABLE_9 = (

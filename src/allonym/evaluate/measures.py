@@ -258,8 +258,8 @@ def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, 
         value = get_nested_value(measures.get(line.measure, {}), line.path)
         if value is None:
             continue
-        row: dict[str, Any] = {name: getattr(line, name) for name in ("key", "measure", "name", "side", "better")}
-        row |= {"kind": line.kind, "digits": line.digits, "note": line.note, "value": value}
+        names = ("key", "measure", "name", "side", "better", "kind", "digits", "note")
+        row: dict[str, Any] = {name: getattr(line, name) for name in names} | {"value": value}
         for name in ("before", "chance"):
             path = getattr(line, name)
             row[name] = get_nested_value(measures[line.measure], path) if path else None

@@ -220,8 +220,7 @@ def read_answers(paths: Iterable[Path], sheets: Sheets) -> list[StudyAnswer]:
     for path in paths:
         for number, row in enumerate(_read_rows(path), 1):
             where = f"{path.name}, answer {number}"
-            answer = _read_answer(row, sheets, where)
-            if answer is None:
+            if (answer := _read_answer(row, sheets, where)) is None:
                 continue
             key = (answer.page, answer.participant, answer.token)
             if key in answered:
@@ -237,9 +236,8 @@ def has_claimed_identification(answer: StudyAnswer) -> bool:
 
 
 def _read_answer(row: Mapping[str, object], sheets: Sheets, where: str) -> StudyAnswer | None:
-    values = {
-        k: str(row.get(k) or "").strip() for k in ("study", "task", "page", "participant", "item", *FIELDS[sheets.task])
-    }
+    names = ("study", "task", "page", "participant", "item", *FIELDS[sheets.task])
+    values = {name: str(row.get(name) or "").strip() for name in names}
     if values["task"] != sheets.task:
         raise DataError(f"{where}: answers to the task {sheets.task} are required, got some to another")
     if values["study"] != sheets.study:
@@ -261,10 +259,9 @@ def _read_rows(path: Path) -> list[Mapping[str, Any]]:
             objects = json.loads(content)
             if objects.get("form") != FORM:
                 raise ValueError
-            beside = {k: objects[k] for k in ("study", "task", "page")} | {
-                "participant": objects.get("participant", "")
-            }
-            return [{**answer, **beside} for answer in objects["answers"]]
+            beside = {"participant": "", **objects}
+            names = ("study", "task", "page", "participant")
+            return [{**answer, **{name: beside[name] for name in names}} for answer in objects["answers"]]
         rows = list(csv.DictReader(io.StringIO(content, newline="")))
         if not rows or any("item" not in row or "study" not in row for row in rows):
             raise ValueError
