@@ -69,7 +69,7 @@ class Site:
         from allonym.server.access import COOKIE
 
         token = self.services.accounts.sign_in(role, PASSWORD)
-        made = self.client(**{"X-CSRF-Token": self.services.accounts.find_caller(token, key=False).csrf})
+        made = self.client(**{"X-CSRF-Token": self.services.accounts.find_caller(token, is_key=False).csrf})
         made.cookies.set(COOKIE, token)
         return made
 
@@ -78,7 +78,7 @@ class Site:
         from allonym.server.access import ROLES, Caller
 
         accounts = self.services.accounts
-        user = accounts.find_caller(accounts.sign_in(role, PASSWORD), key=False)
+        user = accounts.find_caller(accounts.sign_in(role, PASSWORD), is_key=False)
         who = Caller(user.id, user.name, user.role, frozenset(ROLES[role]))
         token, _ = accounts.make_key(who, secrets.token_hex(8), permissions or ROLES[role], None)
         return str(token)

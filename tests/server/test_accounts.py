@@ -64,7 +64,7 @@ def made(accounts: Accounts, role: str = "annotator") -> Caller:
     """A new user."""
     name = f"user {uuid.uuid4().hex[:8]}"
     accounts.make_account(accounts.make_account_link(role)[0], name, PASSWORD)
-    found = accounts.find_caller(accounts.sign_in(name, PASSWORD), key=False)
+    found = accounts.find_caller(accounts.sign_in(name, PASSWORD), is_key=False)
     assert found
     return found
 
@@ -181,13 +181,13 @@ def test_sessions_expire(accounts, clock):
     token = accounts.sign_in(who.name, PASSWORD)
     for _ in range(5):
         clock(500)
-        assert accounts.find_caller(token, key=False)
+        assert accounts.find_caller(token, is_key=False)
     clock(650)
-    assert accounts.find_caller(token, key=False) is None  # idle
+    assert accounts.find_caller(token, is_key=False) is None  # idle
     token = accounts.sign_in(who.name, PASSWORD)
     for _ in range(8):
         clock(450)
-        kept = accounts.find_caller(token, key=False)
+        kept = accounts.find_caller(token, is_key=False)
     assert kept is None  # an hour has passed
 
 
@@ -195,9 +195,9 @@ def test_keys_expire(accounts, clock):
     who = made(accounts)
     short, key = accounts.make_key(who, "short", ["detect"], 1)
     long, _ = accounts.make_key(who, "long", ["detect", "anonymize"], None)
-    assert key.expires and accounts.find_caller(short, key=True).permissions == {"detect"}
+    assert key.expires and accounts.find_caller(short, is_key=True).permissions == {"detect"}
     clock(86_401)
-    assert accounts.find_caller(short, key=True) is None and accounts.find_caller(long, key=True).key == "long"
+    assert accounts.find_caller(short, is_key=True) is None and accounts.find_caller(long, is_key=True).key == "long"
     assert {(k.name, k.owner) for k in accounts.list_keys(who)} == {("short", who.name), ("long", who.name)}
     with pytest.raises(RequestError) as caught:
         accounts.make_key(who, "long", ["detect"], None)
@@ -212,7 +212,7 @@ def test_a_new_password_ends_all_sessions(accounts):
     with pytest.raises(RequestError):
         accounts.set_password(who, "wrong" * 4, "another password")
     accounts.set_password(who, PASSWORD, "another password")
-    assert [accounts.find_caller(token, key=False) for token in tokens] == [None, None]
+    assert [accounts.find_caller(token, is_key=False) for token in tokens] == [None, None]
     assert accounts.sign_in(who.name, "another password")
 
 
@@ -227,9 +227,9 @@ def test_what_was_read_before_somebody_was_shut_out_is_not_remembered(accounts, 
         remember(code, value, changes)
 
     monkeypatch.setattr(accounts, "_cache_token", late)
-    accounts.find_caller(token, key=True)
+    accounts.find_caller(token, is_key=True)
     monkeypatch.setattr(accounts, "_cache_token", remember)
-    assert accounts.find_caller(token, key=True) is None
+    assert accounts.find_caller(token, is_key=True) is None
 
 
 def test_the_last_admin_stays(place, accounts):

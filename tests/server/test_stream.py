@@ -300,7 +300,7 @@ def test_a_key_that_is_removed_ends_its_stream(site: Any, monkeypatch: pytest.Mo
         socket.send_json({"type": "open", "mode": "annotate"})
         socket.send_json(_text(1, "Ada Brook"))
         assert socket.receive_json()["type"] == "spans"
-        who = site.services.accounts.find_caller(client.headers["authorization"].removeprefix("Bearer "), key=True)
+        who = site.services.accounts.find_caller(client.headers["authorization"].removeprefix("Bearer "), is_key=True)
         site.services.accounts.remove_key(who, who.key)
         socket.send_json(_text(2, "Ada Brook"))
         assert socket.receive_json()["error"]["code"] == "NotSignedIn"

@@ -104,7 +104,9 @@ def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] |
         token = bearer or session
         if not token and is_open is not None and is_open(services.settings):
             return NOBODY
-        if token and services.accounts.get_cached_caller(token, key=bool(bearer)) is None:  # then the database is asked
+        if (
+            token and services.accounts.get_cached_caller(token, is_key=bool(bearer)) is None
+        ):  # then the database is asked
             caller = await run_in_threadpool(identify_caller, request, session, bearer)
         else:
             caller = identify_caller(request, session, bearer)
@@ -122,7 +124,7 @@ def identify_caller(request: Request, session: str | None, key: str | None) -> C
         RequestError: nobody (401), or a session without the token that only our own pages have (403).
     """
     token = key or session
-    caller = get_services(request).accounts.find_caller(token, key=bool(key)) if token else None
+    caller = get_services(request).accounts.find_caller(token, is_key=bool(key)) if token else None
     if caller is None:
         raise RequestError("this API key is not known, or has expired" if key else _SIGN_IN, 401, "NotSignedIn")
     csrf = request.headers.get(CSRF, "").encode()
@@ -142,7 +144,7 @@ def authorize_socket(socket: WebSocket, *permissions: str) -> Caller:
     token = key.strip() if is_key else socket.cookies.get(COOKIE)
     if not is_key and token and urlsplit(socket.headers.get("origin", "")).netloc != socket.headers.get("host"):
         raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
-    caller = get_services(socket).accounts.find_caller(token, key=is_key) if token else None
+    caller = get_services(socket).accounts.find_caller(token, is_key=is_key) if token else None
     if caller is None:
         raise RequestError(_SIGN_IN, 401, "NotSignedIn")
     caller.check_permissions(*permissions)

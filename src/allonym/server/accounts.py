@@ -264,20 +264,20 @@ class Accounts:
 
     # Sessions and keys
 
-    def find_caller(self, token: str, *, key: bool) -> Caller | None:
-        """Return who an API key (``key``) or a session belongs to; None where there is no such one."""
-        caller = self.get_cached_caller(token, key=key)
+    def find_caller(self, token: str, *, is_key: bool) -> Caller | None:
+        """Return who an API key (``is_key``) or a session belongs to; None where there is no such one."""
+        caller = self.get_cached_caller(token, is_key=is_key)
         if caller is not None:
             return caller
         moment, changes = get_unix_time(), self._changes
-        table, used = (db.keys, "used") if key else (db.sessions, "seen")
+        table, used = (db.keys, "used") if is_key else (db.sessions, "seen")
         users = (db.users.c.name.label("owner"), db.users.c.role)
         query = sa.select(table, *users).join(db.users, db.users.c.id == table.c.user)
         row = self._database.fetch_row(query.where(table.c.digest == hash_token(token), db.users.c.active))
         if row is None or (row.expires is not None and row.expires <= moment):
             return None
         caller = Caller(row.user, row.owner, row.role, frozenset(ROLES[row.role]))
-        if key:
+        if is_key:
             allowed = caller.permissions & frozenset(row.permissions.split())
             caller = replace(caller, permissions=allowed, key=row.name)
         elif row.seen > moment - self._idle_seconds:
@@ -290,11 +290,11 @@ class Accounts:
         self._cache_token(row.digest, caller, changes)
         return caller
 
-    def get_cached_caller(self, token: str, *, key: bool) -> Caller | None:
-        """Return who an API key (``key``) or a session belongs to, if that was read seconds ago."""
+    def get_cached_caller(self, token: str, *, is_key: bool) -> Caller | None:
+        """Return who an API key (``is_key``) or a session belongs to, if that was read seconds ago."""
         with self._lock:
             until, caller = self._cache.get(hash_token(token), (0.0, None))
-        is_wanted = caller is not None and (caller.key is not None) is key
+        is_wanted = caller is not None and (caller.key is not None) is is_key
         return caller if is_wanted and until > time.monotonic() else None
 
     def is_known_token(self, token: str) -> bool:
@@ -303,7 +303,7 @@ class Accounts:
 
     def is_valid_token(self, token: str) -> bool:
         """Whether the token is a valid key or session now."""
-        return self.find_caller(token, key=token.startswith(KEY_MARK)) is not None
+        return self.find_caller(token, is_key=token.startswith(KEY_MARK)) is not None
 
     # The audit log
 

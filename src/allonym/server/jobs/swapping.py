@@ -55,8 +55,6 @@ def swap(task: Task) -> Outcome:
     from allonym.swap.run import STAGES
 
     run, state = _make_run(task), State(task.folder.state)
-    for folder in (task.folder.out, task.folder.made):
-        folder.mkdir(mode=0o700, exist_ok=True)
     advance = task.make_stages_tracker({**STAGES, "release": "writing"})
 
     def search() -> Releases:

@@ -132,15 +132,15 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, text.encode("utf-8", "backslashreplace"), private=True)
 
 
-def write_lines(path: Path, texts: Iterable[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write the lines of a file of the owner's alone, atomically."""
-    lines = Lines(path, private=True)
+    output = Lines(path, private=True)
     try:
-        for text in texts:
-            lines.write(text)
-        lines.finish()
+        for line in lines:
+            output.write(line)
+        output.finish()
     finally:
-        lines.close(remove=True)
+        output.close(remove=True)
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ def sign_in(body: wire.SignIn, response: Response, services: AnyServices) -> wir
         samesite="strict",
         secure=services.settings.secure,
     )
-    caller = services.accounts.find_caller(token, key=False)
+    caller = services.accounts.find_caller(token, is_key=False)
     assert caller is not None
     services.accounts.record_action(caller, "signed in")
     return _describe_session(caller)
