@@ -208,11 +208,12 @@ def test_the_riskiest_come_first(queue):
 
 def test_what_is_there_stays(queue):
     save(queue, "ann", QUILL)
-    assert queue.are_documents_stored("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
+    other = Document("new", "x")
+    assert queue.list_new_documents("calls", [Document("one", TEXT), other]) == [other]
     add(queue, "one")
     assert own(queue, "ann").version == 1
     with pytest.raises(RequestError, match=r"documents\[0\]: its id is another document's"):
-        queue.are_documents_stored("calls", ["one"], ["another text"])
+        queue.list_new_documents("calls", [Document("one", "another text")])
 
 
 def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):

@@ -104,9 +104,8 @@ def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] |
         token = bearer or session
         if not token and is_open is not None and is_open(services.settings):
             return NOBODY
-        if (
-            token and services.accounts.get_cached_caller(token, is_key=bool(bearer)) is None
-        ):  # then the database is asked
+        # the database is asked in a thread, and only about a token that it was not asked about just before
+        if token and services.accounts.get_cached_caller(token, is_key=bool(bearer)) is None:
             caller = await run_in_threadpool(identify_caller, request, session, bearer)
         else:
             caller = identify_caller(request, session, bearer)

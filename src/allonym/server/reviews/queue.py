@@ -136,21 +136,22 @@ class ReviewQueue:
 
     # Documents
 
-    def are_documents_stored(self, project: str, ids: Sequence[str], texts: Sequence[str]) -> list[bool]:
-        """Return which documents are there already, with the same text.
+    def list_new_documents(self, project: str, documents: Iterable[Document]) -> list[Document]:
+        """Return the documents that are not there already, with the same text.
 
         Raises:
             RequestError: there is no such project (404), or another text has the same id (409).
         """
-        stored = []
+        new = []
         with self._database.open_read_transaction() as connection:
             number = get_project_number(connection, project)
-            for index, (id, text) in enumerate(zip(ids, texts, strict=True)):
-                row = self._find_document_row(connection, number, project, id)
-                if row is not None and self._sealing.unseal_json(row.head, "head")["digest"] != digest(text):
+            for index, document in enumerate(documents):
+                row = self._find_document_row(connection, number, project, document.id)
+                if row is None:
+                    new.append(document)
+                elif self._sealing.unseal_json(row.head, "head")["digest"] != digest(document.text):
                     raise RequestError(f"documents[{index}]: its id is another document's", 409, "Taken")
-                stored.append(row is not None)
-        return stored
+        return new
 
     def add_document(self, project: str, item: Item) -> None:
         """Put a document into the queue; if its id is there already, that document stays.

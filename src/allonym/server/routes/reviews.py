@@ -78,10 +78,9 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     for index, document in enumerate(documents):
         if len(document.text) > most:
             raise RequestError(f"documents[{index}]: at most {most} characters are treated here", 413, "TooLarge")
-    ids = [document.id for document in documents]
-    if len(set(ids)) < len(ids):
+    if len({document.id for document in documents}) < len(documents):
         raise RequestError("documents: two have the same id", 409, "Taken")
-    stored = await run_in_threadpool(services.queue.are_documents_stored, name, ids, [d.text for d in documents])
+    new = await run_in_threadpool(services.queue.list_new_documents, name, documents)
 
     async def add_document(document: Document) -> None:
         result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
@@ -92,8 +91,8 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
         item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
         await run_in_threadpool(services.queue.add_document, name, item)
 
-    await process_items(add_document, [d for d, is_stored in zip(documents, stored, strict=True) if not is_stored])
-    counts = {"added": stored.count(False), "known": stored.count(True)}
+    await process_items(add_document, new)
+    counts = {"added": len(new), "known": len(documents) - len(new)}
     await run_in_threadpool(services.accounts.record_action, caller, "documents to review", counts)
     return wire.Added(**counts)
 
