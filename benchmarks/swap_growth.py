@@ -413,7 +413,7 @@ def measure_stages(
     grid = Grid(settings.exchange.swaps, settings.search.points)
     watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques, grid, sample=240))
     watch.leaf("utility, all chunks", lambda: measure_prefixes(space, sequence, uniques, grid, sample=0))
-    placed, fallback = sequence.placed(), {c: settings.fallback_for(c) for c in every}
+    placed, fallback = sequence.map_slots_to_donors(), {c: settings.fallback_for(c) for c in every}
     written = watch("write", lambda: write(corpus, placed, fallback=fallback, key=KEY))
     texts = {i: t.text for i, t in enumerate(written.chunk_texts) if t.text != corpus.chunks[i].text}
     watch.leaf("U and D of the release", lambda: measure_utility(space, embed_versions(space, sorted(texts.items()))))

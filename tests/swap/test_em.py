@@ -19,7 +19,7 @@ from allonym.swap.em import (
     draw_kmeans_labels,
     draw_random_labels,
     find_duplicate_components,
-    iterate_log_joint,
+    iterate_log_joint_densities,
     maximise_parameters,
     run_em,
     run_stepwise_em,
@@ -66,7 +66,7 @@ def test_an_expectation_step_is_what_it_says(family):
     assert sums.size == pytest.approx(share.sum(axis=0), rel=1e-12)
     assert sums.shrunk == pytest.approx(v.sum(axis=0), rel=1e-12)
     assert sums.pull == pytest.approx(v.T @ X, rel=1e-9, abs=1e-9)
-    for part, log in iterate_log_joint(X, now, family):
+    for part, log in iterate_log_joint_densities(X, now, family):
         assert pytest.approx(logs[part], rel=1e-10, abs=1e-10) == log.T
 
 

@@ -110,7 +110,7 @@ def test_promises(name: str, seed: int, documents: int, chunks: int, most: int) 
     rules = RULES[name]
     corpus = invented.corpus(seed, documents, chunks, most, pool=5)
     sequence = drawn(corpus, rules, seed)
-    placed = sequence.placed()
+    placed = sequence.map_slots_to_donors()
 
     # Each swap is a permutation of slots, and no slot moves twice.
     slots = [slot for swap in sequence.swaps for slot, _ in swap.moves]
@@ -150,7 +150,7 @@ def test_promises(name: str, seed: int, documents: int, chunks: int, most: int) 
 
     # Prefixes are nested.
     for r in range(len(sequence.swaps) + 1):
-        part = sequence.placed(r)
+        part = sequence.map_slots_to_donors(r)
         assert part.items() <= placed.items()
         assert sequence.changed(r) == tuple(sorted({s.chunk for s in part}))
 
@@ -189,9 +189,9 @@ def test_all_entities_of_a_chunk_go_to_several_partners() -> None:
     corpus = one_against_many()
     few = limited(("Organization",), unswapped_differ=False)
     many = limited(("Organization",), unswapped_differ=False, counts="all")
-    assert {len(exchange(corpus, [0] * 4, few, seed).placed()) for seed in range(9)} == {4}
+    assert {len(exchange(corpus, [0] * 4, few, seed).map_slots_to_donors()) for seed in range(9)} == {4}
     drawn = [exchange(corpus, [0] * 4, many, seed) for seed in range(9)]
-    whole = [s for s in drawn if len(s.placed()) == 6]
+    whole = [s for s in drawn if len(s.map_slots_to_donors()) == 6]
     assert all(s.changed() == (0, 1, 2, 3) for s in whole)
     assert any(s.swaps[0].chunks == (0, 1, 2, 3) for s in whole)
 
@@ -234,7 +234,7 @@ def test_a_rotation_of_three_where_no_pair_may_trade() -> None:
     assert not exchange(corpus, [0] * 6, rules, 1).swaps
     turned = exchange(corpus, [0] * 6, replace(rules, cycles=True), 1)
     assert [len(swap.moves) for swap in turned.swaps] == [3]
-    assert turned.placed() == {Slot(0, 0): Slot(2, 0), Slot(1, 0): Slot(0, 0), Slot(2, 0): Slot(1, 0)}
+    assert turned.map_slots_to_donors() == {Slot(0, 0): Slot(2, 0), Slot(1, 0): Slot(0, 0), Slot(2, 0): Slot(1, 0)}
 
 
 def test_the_odd_one_joins_a_pair() -> None:
@@ -252,7 +252,7 @@ def test_per_category_partners_break_combinations() -> None:
     for seed in range(5):
         sequence = drawn(corpus, lifted(ALL), seed, clusters=1)
         donors: dict[tuple[int, int], set[str]] = {}
-        for slot, donor in sequence.placed().items():
+        for slot, donor in sequence.map_slots_to_donors().items():
             if len(next(s for s in sequence.swaps if slot in dict(s.moves)).moves) == 2:
                 donors.setdefault((slot.chunk, donor.chunk), set()).add(category(corpus, slot))
         assert all(len(c) == 1 for c in donors.values())
@@ -365,7 +365,9 @@ def test_a_cluster_exchanges_the_same_whatever_others_do(name: str, seed: int) -
     rules = replace(RULES[name], cycles=False, beyond=False)
     alone = drawn(corpus, rules, seed, clusters=3, allowed={0})
     together = drawn(corpus, rules, seed, clusters=3)
-    assert alone.placed() == {slot: d for slot, d in together.placed().items() if slot.chunk % 3 == 0}
+    assert alone.map_slots_to_donors() == {
+        slot: d for slot, d in together.map_slots_to_donors().items() if slot.chunk % 3 == 0
+    }
 
 
 def test_hash_seed_does_not_count() -> None:
@@ -373,7 +375,7 @@ def test_hash_seed_does_not_count() -> None:
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from tests.swap import invented, test_exchange as t\n"
         "c = invented.corpus(8, 5, 6)\n"
-        "print([list(t.drawn(c, r, 3).placed().items()) for r in t.RULES.values()])"
+        "print([list(t.drawn(c, r, 3).map_slots_to_donors().items()) for r in t.RULES.values()])"
     )
     src = str(Path(__file__).parents[2] / "src")
     outs = {

@@ -119,7 +119,7 @@ def test_every_number_of_a_release_is_what_a_plain_count_gives(ours):
     seen = {"changed": [], "uniques": [], "distance": [], "cosine": [], "utility": []}
     for number in range(2):
         swaps, sequence = draw_release(ours, release, number)
-        placed = sequence.placed(swaps)
+        placed = sequence.map_slots_to_donors(swaps)
         chunks = sorted({slot.chunk for slot in placed})
         _, after = space.embed([write_chunk(ours.corpus, i, placed) for i in chunks], chunks)
         labels = space.labels[chunks]
@@ -150,7 +150,7 @@ def test_entities_only_change_places(ours, beyond):
         ours = allonym.swap.search(corpus(), OURS.with_({"exchange.beyond": False}), seed=1)
     release = ours.best()
     swaps, sequence = draw_release(ours, release, 0)
-    placed = sequence.placed(swaps)
+    placed = sequence.map_slots_to_donors(swaps)
     assert sorted(placed) == sorted(placed.values())
     for slot, donor in placed.items():
         a, b = ours.corpus.chunks[slot.chunk], ours.corpus.chunks[donor.chunk]
@@ -325,7 +325,7 @@ def test_covariates_are_taken_out_of_the_vectors_or_restrict_donors():
     changes = {"embed.covariates": ("sector",), "embed.use": "donors"}
     apart = allonym.swap.search(corpus(), OURS.with_(changes), seed=1)
     swaps, sequence = draw_release(apart, apart.releases[-1], 0)
-    placed = sequence.placed(swaps)
+    placed = sequence.map_slots_to_donors(swaps)
     assert placed
     assert all(sector[a.chunk] == sector[b.chunk] for a, b in placed.items())
 
@@ -345,7 +345,7 @@ def test_clusters_of_low_concentration_take_no_part():
     weak = {k for k, c in enumerate(made.chosen_fit.mixture.cosines_) if c < least}
     swaps, sequence = draw_release(made, made.releases[-1], 0)
     assert weak
-    assert not weak & {int(made.space.labels[slot.chunk]) for slot in sequence.placed(swaps)}
+    assert not weak & {int(made.space.labels[slot.chunk]) for slot in sequence.map_slots_to_donors(swaps)}
 
 
 def test_stages_are_told():

@@ -41,7 +41,7 @@ def with_base(corpus: Corpus) -> Corpus:
 
 
 def drawn(corpus: Corpus, seed: int, categories: tuple[str, ...] = ALL) -> dict[Slot, Slot]:
-    return exchange(corpus, [0] * len(corpus.chunks), lifted(categories), seed).placed()
+    return exchange(corpus, [0] * len(corpus.chunks), lifted(categories), seed).map_slots_to_donors()
 
 
 @pytest.mark.parametrize("way", ["keep", "tag", "suppress", "generalise", "pseudonym", "summarise"])

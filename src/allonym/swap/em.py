@@ -119,7 +119,7 @@ def _iterate_scaled_distances(X: Array, parameters: Parameters, family: str) -> 
         yield block, w, log
 
 
-def iterate_log_joint(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array]]:
+def iterate_log_joint_densities(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array]]:
     """Yield per block of rows its slice and log pi_k + log f_k(x_i) as ``(K, rows)``, overwritten by the next block."""
     b = get_exponents(family, X.shape[1])[1]
     for block, _, log in _iterate_scaled_distances(X, parameters, family):

@@ -64,9 +64,11 @@ class EntityFit:
     def of(cls, corpus: Corpus) -> EntityFit:
         """Read the corpus once; time is linear in its distinct entities. The knowledge base gives their trades."""
         numbers: dict[tuple[str, str, str, str], int] = {}
-        looks = tuple(tuple(numbers.setdefault(_get_look(v), len(numbers)) for v in c.values) for c in corpus.chunks)
+        looks = tuple(
+            tuple(numbers.setdefault(_list_appearance_fields(v), len(numbers)) for v in c.values) for c in corpus.chunks
+        )
         classes = recoding(knowledge=KnowledgeBase.open())
-        features = [_describe_look(*look, classes) for look in numbers]
+        features = [_describe_appearance(*look, classes) for look in numbers]
         parts = [_compute_meanings([DETERMINER.sub("", form) for _, form, _, _ in numbers])]
         for name in ("kind", "class"):
             parts.append(encode_one_hot([f[name] for f in features], np.sqrt(COSTS[name]), empty=False))
@@ -91,14 +93,14 @@ class EntityFit:
         return 1.0 - float(gap @ gap) / 2
 
 
-def _get_look(value: Value) -> tuple[str, str, str, str]:
+def _list_appearance_fields(value: Value) -> tuple[str, str, str, str]:
     # The label is that of most mentions; of equally frequent ones the first by name.
     counts = Counter(s.label for s in value.spans)
     label = min(counts, key=lambda name: (-counts[name], name)) if counts else get_category_label(value.category)
     return value.category, (*value.forms, value.key)[0], label, value.key
 
 
-def _describe_look(category: str, form: str, label: str, key: str, classes: Recoding) -> dict[str, Any]:
+def _describe_appearance(category: str, form: str, label: str, key: str, classes: Recoding) -> dict[str, Any]:
     bare = DETERMINER.sub("", form) or form
     letters = [c for c in bare if c.isalpha()]
     family = TAXONOMY.get_family(label)

@@ -67,7 +67,7 @@ class Sequence:
     left: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     slots: Mapping[str, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
-    def placed(self, r: int | None = None) -> dict[Slot, Slot]:
+    def map_slots_to_donors(self, r: int | None = None) -> dict[Slot, Slot]:
         """Return slot to donor slot after the first ``r`` swaps; after all by default."""
         return dict(move for swap in self.swaps[:r] for move in swap.moves)
 

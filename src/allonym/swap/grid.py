@@ -18,7 +18,13 @@ from allonym.swap.corpus import Advance, Corpus, ignore_progress
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
-from allonym.swap.search import collect_releases, draw_candidates, list_candidates, open_recoding, unify_utility_scale
+from allonym.swap.search import (
+    collect_releases,
+    list_candidates,
+    measure_candidates,
+    open_recoding,
+    unify_utility_scale,
+)
 from allonym.swap.settings import Settings
 from allonym.swap.space import embed_corpus, fit_mixtures, make_space
 
@@ -115,7 +121,7 @@ def grid(
                 out += [replace(point, population=n) for n in sizes]
                 continue
             space = make_space(corpus, embedded, fit.mixture, here)
-            draws, _ = draw_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
+            draws, _ = measure_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
             scaled = unify_utility_scale(draws, *space.vectors.shape)
             releases, _ = collect_releases(candidates, scaled, len(corpus.chunks))
             out += [_choose_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]

@@ -130,7 +130,7 @@ def write_draw(
     """Draw a release, with fall-backs by a policy, and write it; see :func:`make`."""
     corpus, settings = releases.corpus, releases.settings
     swaps, sequence = draw_release(releases, release, number, spread)
-    placed = sequence.placed(swaps)
+    placed = sequence.map_slots_to_donors(swaps)
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
     secret = key or derive_fallback_key(corpus, releases.seed)

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import em
 from allonym.swap.density import Array, compute_mean_cosine, get_exponents, log_density
-from allonym.swap.em import LEAST, EmRun, Limits, Parameters, iterate_log_joint, start_from_labels
+from allonym.swap.em import LEAST, EmRun, Limits, Parameters, iterate_log_joint_densities, start_from_labels
 from allonym.swap.rows import (
     ALONE,
     SIZE,
@@ -164,7 +164,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Return the log density of each row under the mixture, nats, uniform measure: float64 (n,)."""
-        return self._map_log_joint(X, _sum_exponentials)
+        return self._map_log_joint(X, _compute_log_sum_exp)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Return the mean log density of the rows; ``y`` is ignored."""
@@ -188,7 +188,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _map_log_joint(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
         data, _ = self._prepare_rows(X)
         with limit_to_one_thread():
-            blocks = iterate_log_joint(data, self._parameters, self.family)
+            blocks = iterate_log_joint_densities(data, self._parameters, self.family)
             return np.concatenate([compute(log) for _, log in blocks])
 
     @property
@@ -364,9 +364,9 @@ def _score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Arr
     """Return the likeliest component of each row, and (2,): log-likelihood, and entropy of the posteriors."""
     labels = np.empty(len(shard.X), np.int64)
     total = entropy = 0.0
-    for block, log in iterate_log_joint(shard.X, parameters, family):
+    for block, log in iterate_log_joint_densities(shard.X, parameters, family):
         labels[block] = log.argmax(axis=0)
-        scores = _sum_exponentials(log)
+        scores = _compute_log_sum_exp(log)
         log -= scores.astype(log.dtype)
         mixed = -(np.exp(log) * np.maximum(log, -1e4)).sum(axis=0, dtype=np.float64)  # 0 log 0 is 0
         weight = None if shard.weight is None else shard.weight[block]
@@ -375,9 +375,9 @@ def _score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Arr
     return labels, np.array([total, entropy])
 
 
-def _sum_exponentials(log: Array) -> Array:
-    top = log.max(axis=0)
-    return np.asarray(top + np.log(np.exp(log - top).sum(axis=0)), np.float64)
+def _compute_log_sum_exp(log_densities: Array) -> Array:
+    top = log_densities.max(axis=0)
+    return np.asarray(top + np.log(np.exp(log_densities - top).sum(axis=0)), np.float64)
 
 
 def _check_labels(labels: ArrayLike, n: int, k: int) -> Array:

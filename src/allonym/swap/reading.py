@@ -202,7 +202,7 @@ def load(
         pairs.append((item, result))
         advance("read", len(pairs), len(items))
     if not job.encode:
-        pairs = [(item, _split_into_chunks(item.document.text, r, embedder.encode, job)) for item, r in pairs]
+        pairs = [(item, _add_chunk_borders(item.document.text, r, embedder.encode, job.sizes)) for item, r in pairs]
     entities, term_warnings = _link_corpus(pairs, job, terms or TermOptions(share=read.terms))
     chunks, plans = _make_chunks(pairs, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
@@ -266,7 +266,7 @@ def _detect_and_split(job: _Job, item: _Item) -> _Result:
     result = _Result(spans, section, tiles)
     if find_category(TERM, job.states):
         result = replace(result, phrases=find_phrases(document, spans, language=policy.language))
-    return _split_into_chunks(document.text, result, encode, job) if job.encode else result
+    return _add_chunk_borders(document.text, result, encode, job.sizes) if job.encode else result
 
 
 def _grow_section(section: Sequence[Interval], covered: Sequence[Interval]) -> Iterator[Interval]:
@@ -299,13 +299,15 @@ def _split_into_sentences(document: Document, start: int, end: int) -> tuple[Int
     return tuple(out)
 
 
-def _split_into_chunks(text: str, result: _Result, encode: Callable[[list[str]], Any], job: _Job) -> _Result:
+def _add_chunk_borders(
+    text: str, result: _Result, encode: Callable[[list[str]], Any], sizes: tuple[float, int, int]
+) -> _Result:
     """Return the result with the borders of chunks."""
     spans = [(s.start, s.end) for s in result.spans]
     bounds: list[Interval] = []
     for tiles in result.tiles:
         vectors = encode([text[a:b].strip() for a, b in tiles])
-        bounds += split_chunks(text, tiles, vectors, *job.sizes, spans)
+        bounds += split_chunks(text, tiles, vectors, *sizes, spans)
     return replace(result, bounds=tuple(bounds))
 
 

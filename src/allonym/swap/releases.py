@@ -188,9 +188,9 @@ class Releases:
             out.append(self._describe_default_rule(chosen))
         return " ".join(out)
 
-    def _get_risk_sd(self, release: Release, size: float) -> float:
+    def _get_risk_sd(self, release: Release, population: float) -> float:
         """Return the standard deviation over the draws alone: R is linear in m."""
-        table = self.risks[release.categories][size]
+        table = self.risks[release.categories][population]
         p = table.bounded if self.is_bounded else table.p
         return _get_estimate_sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 

@@ -103,7 +103,7 @@ def search(
     with _measure_time(timings, "tables"):
         candidates, dropped = list_candidates(corpus, settings, recode or open_recoding(settings), advance)
     with _measure_time(timings, "sequences"):
-        draws, without_swaps = draw_candidates(
+        draws, without_swaps = measure_candidates(
             space, settings, candidates, seed=seed, state=store, advance=advance, spread=spread
         )
     dropped |= without_swaps
@@ -190,7 +190,7 @@ def list_candidates(
     return candidates, dropped
 
 
-def draw_candidates(
+def measure_candidates(
     space: Space,
     settings: Settings,
     candidates: Sequence[Candidate],
@@ -282,12 +282,12 @@ def collect_releases(
             if last == [p.swaps for p in points]:
                 continue  # a sequence shorter than the grid
             last = [p.swaps for p in points]
-            out.append(_average_points(len(out), candidate, points, n))
+            out.append(_make_release(len(out), candidate, points, n))
             places.append(Place(step, sum(p.moves for p in points) / len(points)))
     return tuple(out), tuple(places)
 
 
-def _average_points(index: int, candidate: Candidate, points: Sequence[Point], n: int) -> Release:
+def _make_release(index: int, candidate: Candidate, points: Sequence[Point], n: int) -> Release:
     risks, m = candidate.risks, [p.uniques for p in points]
     flags = dict.fromkeys(flag for p in points for flag in p.flags)
     flags |= dict.fromkeys(flag for risk in risks.values() for flag in risk.flags)

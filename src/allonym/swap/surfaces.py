@@ -271,9 +271,9 @@ def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) ->
 
 
 @cache
-def _load_nouns(name: str) -> Mapping[str, str]:
-    table = files("allonym.swap").joinpath("general_nouns.toml").read_text(encoding="utf-8")
-    nouns: Mapping[str, str] = tomllib.loads(table)[name]
+def _load_nouns(table: str) -> Mapping[str, str]:
+    text = files("allonym.swap").joinpath("general_nouns.toml").read_text(encoding="utf-8")
+    nouns: Mapping[str, str] = tomllib.loads(text)[table]
     return nouns
 
 
