@@ -81,7 +81,7 @@ def open_section(section: str | tuple[str, str] | Sectioner) -> Sectioner:
             start = next((m[0][0] for m in find_matches(compile_pattern(begin), text)), -1)
         if end:
             stop = next((m[0][0] for m in find_matches(compile_pattern(end), text) if m[0][0] > start), -1)
-        return None if min(start, stop) < 0 else clip_intervals(everything(document), start, stop)
+        return None if min(start, stop) < 0 else tuple(clip_intervals(everything(document), start, stop))
 
     return find_section
 
