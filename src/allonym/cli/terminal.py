@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -150,14 +150,15 @@ def show_byte_progress(*, enabled: bool) -> Iterator[Callable[[int, int | None],
         yield None if advance is None else lambda count, total: advance("", count, total)
 
 
-@contextmanager
-def show_stage_bars(names: Mapping[str, str], *, enabled: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield a function (stage, done, total) that draws one bar per stage, or None if not enabled or not possible.
+def show_stage_bars(
+    names: Mapping[str, str], *, enabled: bool
+) -> AbstractContextManager[Callable[[str, int, int | None], None] | None]:
+    """Return a context with a function (stage, done, total) that draws one bar per stage, or with None if not enabled
+    or not possible.
 
     ``names`` maps stages to the names that are shown.
     """
-    with _show_bars(names, _make_stage_columns, enabled) as advance:
-        yield advance
+    return _show_bars(names, _make_stage_columns, enabled)
 
 
 @contextmanager

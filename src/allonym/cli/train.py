@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 BACKENDS = ("tagger", "spacy", "mitie")
 PARTS = ("train", "dev", "test")
-Steps = list[dict[str, Any]]
 
 
 @click.group(short_help="Train taggers from annotated text.")
@@ -138,18 +137,14 @@ def ner(
         "backends": backends,
     }
     scores: dict[str, Score] = {}
-    if from_reviews is not None:
-        settings = {"seed": training.seed, **_convert_options(settings)}
-        backends["tagger"], scores = _train_on_reviews(
-            base or "english", parts, out / "tagger", settings, setup, resume=resume, quiet=quiet
-        )
+    run: dict[str, Any] = {"setup": setup, "resume": resume, "quiet": quiet}
+    for name in names:
+        if from_reviews is not None:
+            settings = {"seed": training.seed, **_convert_options(settings)}
+            backends[name], scores = _train_on_reviews(base or "english", parts, out / name, settings, **run)
+        else:
+            backends[name], scores[name] = _train_backend(name, parts, out / name, options[name], **run)
         _write_json(out / "report.json", report)
-    else:
-        for name in names:
-            backends[name], scores[name] = _train_backend(
-                name, parts, out / name, options[name], setup, resume=resume, quiet=quiet
-            )
-            _write_json(out / "report.json", report)
     from allonym.train.score import tabulate_scores
 
     head, rows = tabulate_scores(scores)
@@ -162,10 +157,9 @@ def _train_backend(
     """Train a backend, and score it on the third part."""
     from allonym.train import backends
 
-    steps, report = _make_step_recorder(name, quiet=quiet)
-    began = time.monotonic()
-    model = backends.train(name, *parts[:2], out, options=options, setup=setup, report=report, resume=resume)
-    summary = _summarise_training(options, began, steps, model)
+    steps = _StepRecorder(name, quiet=quiet)
+    model = backends.train(name, *parts[:2], out, options=options, setup=setup, report=steps, resume=resume)
+    summary = steps.summarise_training(options, model)
     score = backends.score_predictor(backends.load(name, out), parts[2], setup)
     return {**summary, "test": score.to_dict()}, score
 
@@ -179,11 +173,10 @@ def _train_on_reviews(
     with require_extra("training the tagger", "train"):
         from allonym.train import reviews
     folder, options = reviews.find_base_folder(base), reviews.make_review_options(settings)
-    steps, report = _make_step_recorder("tagger", quiet=quiet)
-    began = time.monotonic()
+    steps = _StepRecorder("tagger", quiet=quiet)
     more: dict[str, Any] = {"base": folder, "options": options, "label_map": setup.label_map}
-    model = reviews.train_on_reviews(*parts[:2], out, report=report, resume=resume, **more)
-    summary = _summarise_training(options, began, steps, model)
+    model = reviews.train_on_reviews(*parts[:2], out, report=steps, resume=resume, **more)
+    summary = steps.summarise_training(options, model)
     taggers = {"base": folder, "reviewed": out}
     scores = {
         name: backends.score_predictor(backends.load("tagger", path), parts[2], setup) for name, path in taggers.items()
@@ -200,27 +193,27 @@ def _train_recipe(
     with require_extra("training the tagger", "train"):
         from allonym.train.build import build_from_recipe
         from allonym.train.corpus import Recipe
-    steps, report = _make_step_recorder("tagger", quiet=quiet)
-    recipe = Recipe.load(name)
-    model = build_from_recipe(recipe, data, out, encoder=folder, options=options, report=report, resume=resume)
-    _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps, "made": model})
+    steps, recipe = _StepRecorder("tagger", quiet=quiet), Recipe.load(name)
+    model = build_from_recipe(recipe, data, out, encoder=folder, options=options, report=steps, resume=resume)
+    _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps.rows, "made": model})
 
 
-def _make_step_recorder(name: str, *, quiet: bool) -> tuple[Steps, Callable[[dict[str, Any]], None]]:
-    """Return a list that fills with the rows of the epochs, and the function that prints and stores a row."""
-    steps: Steps = []
+class _StepRecorder:
+    """Prints and keeps the rows of the epochs."""
 
-    def report_step(row: dict[str, Any]) -> None:
-        steps.append(row)
-        if not quiet:
+    def __init__(self, name: str, *, quiet: bool) -> None:
+        self.name, self.quiet, self.began = name, quiet, time.monotonic()
+        self.rows: list[dict[str, Any]] = []
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if not self.quiet:
             numbers = [f"{k} {v:.4f}" for k, v in row.items() if isinstance(v, float)]
-            click.echo("  ".join([f"{name}: epoch {row['epoch']} of {row['epochs']}", *numbers]), err=True)
+            click.echo("  ".join([f"{self.name}: epoch {row['epoch']} of {row['epochs']}", *numbers]), err=True)
 
-    return steps, report_step
-
-
-def _summarise_training(options: Any, began: float, steps: Steps, model: dict[str, Any]) -> dict[str, Any]:
-    return {"options": asdict(options), "seconds": round(time.monotonic() - began, 1), "epochs": steps, "made": model}
+    def summarise_training(self, options: Any, model: dict[str, Any]) -> dict[str, Any]:
+        seconds = round(time.monotonic() - self.began, 1)
+        return {"options": asdict(options), "seconds": seconds, "epochs": self.rows, "made": model}
 
 
 def _convert_options(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def html(page: Page) -> str:
 
     context = {"draw": draw_block, "ident": lambda: f"b{next(numbers)}", "anchor": lambda section: anchors[id(section)]}
     module = environment.get_template("blocks.html").make_module(context)
-    macros |= {name: getattr(module, f"draw_{name}") for name in _list_block_kinds()}
+    macros |= {name.removeprefix("draw_"): macro for name, macro in vars(module).items()}
     return environment.get_template("page.html").render(
         **context,
         page=page,
@@ -119,15 +119,6 @@ def _load_environment() -> Environment:
         "is_tag": lambda v: hasattr(v, "tone"),
     }
     return environment
-
-
-def _list_block_kinds() -> list[str]:
-    kinds, waiting = [], [Block]
-    while waiting:
-        kind = waiting.pop(0)
-        waiting += kind.__subclasses__()
-        kinds += [kind.__name__.lower()] if kind is not Block else []
-    return kinds
 
 
 def _assign_anchors(page: Page) -> dict[int, str]:

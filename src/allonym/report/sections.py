@@ -18,15 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from allonym.report import page
-from allonym.report.values import (
-    Plain,
-    Source,
-    Template,
-    Values,
-    read_cell,
-)
-
-RowMark = Literal["", "frontier", "chosen"]
+from allonym.report.values import Plain, Source, Template, Values, get_nested_value, read_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +131,9 @@ class ValueTable(Part):
     """A table with a row for each row of the result; title, names of columns and notes are templates.
 
     Attributes:
-        rows: where the rows are, or paths of values with their names.
+        rows: where the rows are, or paths of values with their names; ``mark`` in a row sets it apart.
         fields: the columns; their sources are paths in a row.
         shown: how many rows show at first; 0: all.
-        mark: sets rows apart.
     """
 
     title: Template
@@ -150,7 +141,6 @@ class ValueTable(Part):
     fields: Template
     note: Template = ""
     shown: int = 0
-    mark: Callable[[Any], RowMark] = lambda row: ""
 
     def draw(self, result: Values, texts: bool = False) -> page.Table:
         """See the base class."""
@@ -159,9 +149,8 @@ class ValueTable(Part):
         columns = tuple(
             page.Column(result.fill_template(f.name), f.kind, f.digits, result.fill_template(f.note)) for f in fields
         )
-        body = (
-            page.Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in result.list_rows(self.rows)
-        )
+        rows = ((row, get_nested_value(row, "mark")) for row in result.list_rows(self.rows))
+        body = (page.Row(tuple(read_cell(row, f.source) for f in fields), mark or "") for row, mark in rows)
         return page.Table(
             result.fill_template(self.title), columns, tuple(body), result.fill_template(self.note), self.shown
         )
@@ -254,6 +243,16 @@ class SectionSpec:
         values = type(values)({**values, **self.derive(values)})
         blocks = tuple(draw_parts(self.parts, values, texts=texts))
         return page.Section(values.fill_template(self.title), blocks, values.fill_template(self.anchor))
+
+
+def colour_by(path: str) -> Callable[[Values], page.Tone]:
+    """Return a function that chooses the colour of a verdict: good, bad, or neither where there is none."""
+
+    def choose_colour(result: Values) -> page.Tone:
+        verdict = result.get_value(path)
+        return "good" if verdict else "bad" if verdict is False else ""
+
+    return choose_colour
 
 
 def draw_parts(parts: Parts, result: Values, *, texts: bool = False) -> Iterator[page.Block]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from allonym.cli import options as common_options
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_estimates, replace_hard_spaces
+from allonym.cli.evaluate.options import Output, Source, format_value, print_estimates, split_estimate
 from allonym.cli.options import COUNT, FILE, NEW_FILE, NEW_FOLDER, PATH, POSITIVE, flag, option, read_key
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.terminal import format_json_line, print_note, print_table
@@ -22,6 +22,24 @@ if TYPE_CHECKING:
     from allonym.llm import Client
     from allonym.stats import Estimate
 
+
+class Model(NamedTuple):
+    """The language model of a policy, and the key of its cache."""
+
+    policy: str = common_options.policy_option
+    key_file: Path | None = common_options.key_option
+
+    def open_client(self) -> Client:
+        """Open the language model with its cache."""
+        from allonym.intruder.persons import open_client
+        from allonym.keys import derive_operator_key
+        from allonym.policy import Policy
+
+        settings = Policy.load(self.policy).llm
+        key = read_key(self.key_file) if settings["cache"] else None
+        return open_client(settings, None if key is None else derive_operator_key(key, "llm cache"))
+
+
 _KEY, _PAGES = "key.json", "pages"
 _overwrite = flag("--overwrite", "Replace existing pages and keys.")
 _consent = option("--consent FILE", "Text of the consent that people give before they begin.", type=FILE)
@@ -29,8 +47,7 @@ _asking = common_options.with_options(
     option("--kind WORDS", "Kind of the texts, for the prompt.", default="text"),
     option("--guesses", "Number of guesses per text.", type=POSITIVE, default=3),
     flag("--before", "Also ask about the originals, which sends them to the endpoint."),
-    common_options.policy_option,
-    common_options.key_option,
+    common_options.group_options("model", Model),
 )
 
 
@@ -197,14 +214,11 @@ def _print_people_study(result: Any) -> None:
 
 def _print_guess_rates(results: Any) -> None:
     """Print the rates by group and for all texts."""
-    from allonym.report.values import format_cell, format_number
-
     rows = []
     for rate in (*results.groups, results.all):
-        share = format_cell(rate.identified, "share", 2)
-        similarity, spread = (format_number(n, "number", 2) for n in (rate.similarity.value, rate.spread))
-        cells = (similarity, spread, share.text, share.interval, format_number(rate.error, "share", 2))
-        rows.append((rate.name or "all texts", str(rate.texts), *map(replace_hard_spaces, cells)))
+        similarity, spread = (format_value(n, "number", 2) for n in (rate.similarity, rate.spread))
+        shares = (*split_estimate(rate.identified, "share", 2), format_value(rate.error, "share", 2))
+        rows.append((rate.name or "all texts", str(rate.texts), similarity, spread, *shares))
     print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
     if results.ranks:
         click.echo()
@@ -283,14 +297,7 @@ def guess() -> None:
 @options.seed_option
 @options.output_options
 def persons(
-    source: Source,
-    subject: str,
-    group: str | None,
-    aliases: Path | None,
-    policy: str,
-    key_file: Path | None,
-    output: Output,
-    **settings: Any,
+    source: Source, subject: str, group: str | None, aliases: Path | None, model: Model, output: Output, **settings: Any
 ) -> None:
     """Let a language model do P3's judging task: a name, a confidence, and what revealed the person.
 
@@ -301,7 +308,7 @@ def persons(
     from allonym.evaluate.guessing import person_guesses
 
     output.check_writable(*source.paths)
-    settings["client"] = _open_client(policy, key_file)
+    settings["client"] = model.open_client()
     pairs = source.read_pairs()
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     settings |= {"groups": pairs.labels(group) if group else [], "aliases": _read_aliases(aliases)}
@@ -327,9 +334,7 @@ def persons(
 @option("--person WORDS", "Person whose attributes are guessed.", default="author")
 @_asking
 @options.output_options
-def attributes(
-    source: Source, wanted: tuple[str, ...], policy: str, key_file: Path | None, output: Output, **settings: Any
-) -> None:
+def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Output, **settings: Any) -> None:
     """Let a language model infer attributes after Staab et al. 2023, scored by rules.
 
     \b
@@ -339,12 +344,11 @@ def attributes(
     from allonym.evaluate.guessing import attribute_guesses
     from allonym.evaluate.reading import get_metadata_value
     from allonym.intruder.attributes import ATTRIBUTES
-    from allonym.report.values import format_cell
 
     keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}
     check_names("attribute", keys, ATTRIBUTES, "--attribute")
     output.check_writable(*source.paths)
-    settings["client"] = _open_client(policy, key_file)
+    settings["client"] = model.open_client()
     pairs = source.read_pairs()
     for field in keys.values():
         if not any(get_metadata_value(meta, field) for meta in pairs.meta):
@@ -358,8 +362,7 @@ def attributes(
     rows = []
     for rate in (*result.after.attributes, result.after.all):
         numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)
-        shares = (replace_hard_spaces(format_cell(e, "share", 1).text) for e in numbers)
-        rows.append((rate.attribute or "all", str(rate.texts), *shares))
+        rows.append((rate.attribute or "all", str(rate.texts), *(format_value(e, "share", 1) for e in numbers)))
     head = ("attribute", "texts", "guessed", "first right", "or less precise", "any right", "or less precise")
     print_table(head, rows, right=range(1, 7))
     if result.before:
@@ -369,14 +372,3 @@ def attributes(
 def _print_estimate_change(before: Estimate, change: Estimate, head: str) -> None:
     click.echo()
     print_estimates([("before", before, "share"), ("change", change, "share")], head)
-
-
-def _open_client(policy: str, key_file: Path | None) -> Client:
-    """Open the language model of a policy, with its cache."""
-    from allonym.intruder.persons import open_client
-    from allonym.keys import derive_operator_key
-    from allonym.policy import Policy
-
-    settings = Policy.load(policy).llm
-    key = read_key(key_file) if settings["cache"] else None
-    return open_client(settings, None if key is None else derive_operator_key(key, "llm cache"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_estimates, replace_hard_spaces
+from allonym.cli.evaluate.options import Output, Source, format_number, format_value, print_estimates
 from allonym.cli.options import FILE, POSITIVE, flag, option
 from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import DataError, UnknownNameError
@@ -148,30 +148,23 @@ def _print_information(result: Information, *, quiet: bool) -> None:
 
 
 def _print_word_classes(construct: Construct) -> None:
-    from allonym.report.values import format_number
-
-    def format_value(value: float) -> str:
-        return replace_hard_spaces(format_number(value, "number", 2))
-
     print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
     rows = []
     for c in construct.counts:
         name = c.part.lower() if c.part == "WORDS" else c.part
-        counts = (format_value(c.before.value), format_value(c.after.value))
-        mapped = (format_value(c.mapped.value), format_value(c.mapped_bayes.log10), c.mapped_bayes.reading)
-        rows.append([name, *counts, format_value(c.bayes.log10), c.bayes.reading, *mapped])
+        values = (c.before, c.after, c.bayes.log10, c.mapped, c.mapped_bayes.log10)
+        before, after, bayes, mapped, mapped_bayes = (format_value(value, "number", 2) for value in values)
+        rows.append([name, before, after, bayes, c.bayes.reading, mapped, mapped_bayes, c.mapped_bayes.reading])
     head = ["part", "before", "after", "log10 BF10", "reading", "mapped", "log10 BF10", "reading"]
     print_table(head, rows, right=(1, 2, 3, 5, 6))
 
 
 def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
-    from allonym.report.values import format_cell
-
     print_heading("identified texts against the others")
     rows = []
     for c in contrasts:
-        numbers = [format_cell(e).text for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)]
-        rows.append([c.name, *map(replace_hard_spaces, (*numbers, format_cell(c.d).line))])
+        numbers = map(format_value, (c.hidden, c.hidden_sd, c.found, c.found_sd))
+        rows.append([c.name, *numbers, format_number(c.d, None)])
     print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], rows, right=(1, 2, 3, 4))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_queue, format_share, print_estimates
+from allonym.cli.evaluate.options import Output, Source, format_queue, format_share, format_value, print_estimates
 from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, flag, option
 from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError
@@ -57,7 +57,6 @@ def intruder(
       allonym evaluate intruder original.jsonl safe.jsonl --subject person --background wikipedia.jsonl
     """
     from allonym.evaluate.intruder import reidentification
-    from allonym.report.values import format_cell
 
     output.check_writable(*source.paths, background)
     pairs = source.read_pairs()
@@ -70,12 +69,9 @@ def intruder(
     rows = []
     for row in (*result.groups, result.all):
         shares = (format_share(e, None) for e in (row.before, row.after, row.change))
-        numbers = [format_cell(row.chance, "share"), format_cell(row.reciprocal[1], "number", 3)]
-        if row.test is not None:
-            numbers.append(format_cell(row.test.exact, "p"))
-        cells = [options.replace_hard_spaces(shown.text) for shown in numbers]
-        counts = (f"{row.texts:,}", f"{row.subjects:,}")
-        rows.append([row.name or "all texts", *counts, *shares, *cells, *([""] if row.test is None else [])])
+        numbers = (format_value(row.chance, "share"), format_value(row.reciprocal[1], "number", 3))
+        p = "" if row.test is None else format_value(row.test.exact, "p")
+        rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, *numbers, p])
     head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
     print_table(head, rows, right=(1, 2, 6, 7, 8))
     if result.unjudged and not output.quiet:

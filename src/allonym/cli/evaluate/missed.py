@@ -137,9 +137,7 @@ def _print_residual_risk(result: ResidualRisk) -> None:
         word = "holds" if total.passes else "does not hold"
         click.echo(f"\nmean + SD < {limit} (P2's criterion) {word}.")
     if total.normality.off:
-        from allonym.report.values import format_number
-
-        p = options.replace_hard_spaces(format_number(total.normality.p.value, "p"))
+        p = options.format_value(total.normality.p, "p")
         click.echo(
             f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = {p}): a normal "
             f"distribution would have {total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_estimates, replace_hard_spaces
+from allonym.cli.evaluate.options import Output, Source, format_value, print_estimates, split_estimate
 from allonym.cli.options import FILE, PATH, SHARE, TextFields, VaultChoice, flag, option, vault_options
 from allonym.cli.terminal import print_heading, print_note, print_table, report_failure
 from allonym.errors import DataError
@@ -159,16 +159,14 @@ def _convert_target(value: object, kind: str) -> Any:
 
 
 def _print_downstream(result: Downstream) -> None:
-    from allonym.report.values import format_cell
-
     rows = []
     for name, task in result.tasks.items():
         for measure, score in task.scores.items():
             if score.original.value != score.original.value:
                 rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
                 continue
-            a, b, d = (format_cell(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
-            rows.append([name, _NAMES[measure], *map(replace_hard_spaces, (a.text, b.text, d.text, d.interval))])
+            shares = (format_value(e, "share", 1) for e in (score.original, score.anonymised))
+            rows.append([name, _NAMES[measure], *shares, *split_estimate(score.difference, "share", 1)])
     print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))
 
 

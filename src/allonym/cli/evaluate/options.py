@@ -233,31 +233,36 @@ _BEAMS = option("--beams", "With seq2seq:FOLDER: beams of the search.", type=POS
 
 def print_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
     """Print a table of estimates: name, value, interval and n, or the reason for a missing value."""
-    from allonym.report.values import format_cell
-
     cells = []
     for name, estimate, *kind in rows:
-        shown = format_cell(estimate, kind[0] if kind else "number")
-        interval = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
+        value, interval = split_estimate(estimate, kind[0] if kind else "number")
+        reason = replace_hard_spaces(estimate.method.removeprefix("none: "))
         n = f"{estimate.n:,}" if estimate.n else ""
-        cells.append([name, replace_hard_spaces(shown.text), replace_hard_spaces(interval), n])
+        cells.append([name, value, reason if estimate.value != estimate.value else interval, n])
     print_table([head, "value", "interval", "n"], cells, right=(1, 3))
 
 
-def format_number(estimate: Estimate, digits: int = 3) -> str:
+def split_estimate(value: Estimate | float, kind: Kind = "number", digits: int | None = None) -> tuple[str, str]:
+    """Return a number and its interval, for a terminal; the interval is empty where there is none."""
+    from allonym.report.values import format_cell
+
+    shown = format_cell(value, kind, digits)
+    return replace_hard_spaces(shown.text), replace_hard_spaces(shown.interval)
+
+
+def format_value(value: Estimate | float, kind: Kind = "number", digits: int | None = None) -> str:
+    """Return a number, or an estimate without its interval, for a terminal."""
+    return split_estimate(value, kind, digits)[0]
+
+
+def format_number(estimate: Estimate, digits: int | None = 3) -> str:
     """Return an estimate with its interval, for a terminal."""
-    return _format_line(estimate, "number", digits)
+    return " ".join(filter(None, split_estimate(estimate, "number", digits)))
 
 
 def format_share(estimate: Estimate, digits: int | None = 1) -> str:
     """Return a share in per cent with its interval, for a terminal."""
-    return _format_line(estimate, "share", digits)
-
-
-def _format_line(estimate: Estimate, kind: Kind, digits: int | None) -> str:
-    from allonym.report.values import format_cell
-
-    return replace_hard_spaces(format_cell(estimate, kind, digits).line)
+    return " ".join(filter(None, split_estimate(estimate, "share", digits)))
 
 
 def replace_hard_spaces(text: str) -> str:

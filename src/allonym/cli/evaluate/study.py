@@ -11,7 +11,7 @@ import click
 
 from allonym.cli.evaluate import options
 from allonym.cli.evaluate.options import Output, Source, replace_hard_spaces
-from allonym.cli.options import PATH, SHARE, flag, group_options, option, with_options
+from allonym.cli.options import PATH, SHARE, argument, flag, group_options, option, with_options
 from allonym.cli.outputs import open_stages_folder
 from allonym.cli.terminal import print_note, print_table, show_stage_bars
 from allonym.errors import UsageError
@@ -89,24 +89,18 @@ def evaluate_all(source: Source, study: Study, output: Output) -> None:
     _print_headlines({"": data})
 
 
+def _make_source(**values: Any) -> Source:
+    return Source(anonymised=None, **values)
+
+
 @click.command(short_help="Compare several anonymised versions of one corpus.")
-@click.argument("original", type=PATH)
+@group_options("source", _make_source, argument("original", type=PATH), *options.reading_options)
 @click.argument("version", type=PATH, nargs=-1)
-@with_options(*options.reading_options)
 @option("--human NAME", "Name of a version made by people. Repeatable.", multiple=True)
 @option("--names A,B,...", "Names of the versions; by default those of the files or fields.")
 @_study_options
 def compare(
-    original: Path,
-    version: tuple[Path, ...],
-    field: tuple[str, ...],
-    anonymised_field: tuple[str, ...],
-    format: str | None,
-    metadata: Path | None,
-    human: tuple[str, ...],
-    names: str | None,
-    study: Study,
-    output: Output,
+    source: Source, version: tuple[Path, ...], human: tuple[str, ...], names: str | None, study: Study, output: Output
 ) -> None:
     """Compare several anonymised versions of ORIGINAL, including one made by people.
 
@@ -120,10 +114,9 @@ def compare(
     from allonym.evaluate.study import compare as measure
     from allonym.report import compare_page
 
-    source = Source(original, None, field, anonymised_field, format, metadata)
     sources = [source._replace(anonymised=path) for path in version]
-    sources = sources or [source._replace(anonymised_field=(name,)) for name in anonymised_field]
-    called = _name_versions(names, [path.name for path in version] or list(anonymised_field))
+    sources = sources or [source._replace(anonymised_field=(name,)) for name in source.anonymised_field]
+    called = _name_versions(names, [path.name for path in version] or list(source.anonymised_field))
     settings = study.read_settings(source)
     with _open_measures_folder(study, output, [*source.paths, *version]) as state:
         versions = {name: each.read_pairs() for name, each in zip(called, sources, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from allonym.report.page import Axis, Block, Matrix, Notice, Square, Tabs, Tag, Text, Tone
-from allonym.report.sections import BarChart, Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
+from allonym.report.sections import BarChart, Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
 from allonym.report.values import Plain, Values, format_number
 
 LEVELS = {
@@ -124,7 +124,7 @@ def _draw_notices(result: Values) -> Iterator[Block]:
 def _draw_scores(result: Values) -> Iterator[Block]:
     options = []
     for level, (name, meaning) in LEVELS.items():
-        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(result.get_part(f"levels.{level}"))
+        table = ValueTable("", _list_scores, _SCORES).draw(result.get_part(f"levels.{level}"))
         options.append((name, (Text(meaning, "muted"), table)))
     yield Tabs("Precision, recall and F1", tuple(options), 1)
 
@@ -139,11 +139,7 @@ def _list_leaks(result: Values) -> list[Plain]:
 
 
 def _list_averages(values: Values, names: Mapping[str, str]) -> list[Plain]:
-    return [{**values.get_part(key), "name": name, "average": True} for key, name in names.items()]
-
-
-def _mark_average(row: Values) -> RowMark:
-    return "frontier" if row.get("average") else ""
+    return [{**values.get_part(key), "name": name, "mark": "frontier"} for key, name in names.items()]
 
 
 def _draw_confusion(result: Values) -> Iterator[Block]:
@@ -206,7 +202,6 @@ detection_section = SectionSpec(
             _list_leaks,
             _LEAKS,
             "False negative rates as in P4, Table 4. A finding of a wrong type covers all the same.",
-            mark=_mark_average,
             when="leaks.types",
         ),
         ValueTable("Recall as in the Text Anonymization Benchmark", "recall", _RECALL, _BENCHMARK_NOTE, when="recall"),
@@ -284,13 +279,9 @@ def _list_label_leaks(result: Values) -> list[Plain]:
     lines = [
         *result.list_rows("labels"),
         result.get_part("direct"),
-        {**result.get_part("all"), "total": True},
+        {**result.get_part("all"), "mark": "chosen"},
     ]
     return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
-
-
-def _mark_total(row: Values) -> RowMark:
-    return "chosen" if row.get("total") else ""
 
 
 def _list_leak_forms(result: Values) -> list[Plain]:
@@ -329,7 +320,7 @@ generations_section = SectionSpec(
             },
         ),
         Warn(_NONE, when=lambda result: not result.get_value("all.occurrences")),
-        ValueTable("By label", _list_label_leaks, _LABELS, shown=_SHOWN, mark=_mark_total),
+        ValueTable("By label", _list_label_leaks, _LABELS, shown=_SHOWN),
         ValueTable(
             "In which form",
             _list_leak_forms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from allonym.report.page import Axis, Block, Chart, Guide, Matrix, Point, Series, Square, Tone
+from allonym.report.page import Axis, Block, Chart, Guide, Matrix, Point, Series, Square
 from allonym.report.sections import (
     BarChart,
     Folded,
@@ -16,6 +16,7 @@ from allonym.report.sections import (
     SectionSpec,
     ValueTable,
     Warn,
+    colour_by,
     draw_parts,
 )
 from allonym.report.values import Plain, Values, format_number, get_missing_reason
@@ -342,11 +343,6 @@ people_section = SectionSpec(
 )
 
 
-def _colour_identified(result: Values) -> Tone:
-    achieved = result.get("achieved")
-    return "good" if achieved else "bad" if achieved is False else ""
-
-
 _RED_TEAM_FIGURES = """
     Fully anonymised    | total.clean      | share.1 | of {total.conversations}
     Something left      | total.residual   | share.1
@@ -373,7 +369,7 @@ red_team_section = SectionSpec(
     "total",
     (
         Paragraph(_LEAD, "lead"),
-        KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": _colour_identified}),
+        KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": colour_by("achieved")}),
         Warn(_OPEN, "warning", when="open"),
         ValueTable("By stratum", lambda r: [*r.list_rows("strata"), r.get_part("total")], _STRATA, when="strata"),
         ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag, Tone
-from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
+from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag
+from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn, colour_by
 from allonym.report.values import Plain, Values, format_number
 
 _SHOWN = 25
@@ -75,11 +75,6 @@ def _derive_residual(result: Values) -> Plain:
     return {"limit": 5, **result, "verdict": verdict, "group_name": str(result.get("by") or "Conversations")}
 
 
-def _colour_criterion(result: Values) -> Tone:
-    passes = result.get_value("total.passes")
-    return "good" if passes else "bad" if passes is False else ""
-
-
 def _is_near_limit(result: Values) -> bool:
     total = result.get_part("total")
     return bool(total.get("passes")) and total.get_estimate("bound").high >= float(result["limit"])
@@ -97,12 +92,8 @@ def _explain_other_scoring(result: Values) -> str:
 
 def _list_groups(result: Values) -> list[Plain]:
     tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
-    groups = [*result.list_rows("groups"), {**result.get_part("total"), "all": True}]
+    groups = [*result.list_rows("groups"), {**result.get_part("total"), "mark": "chosen"}]
     return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
-
-
-def _mark_total(row: Values) -> RowMark:
-    return "chosen" if row.get("all") else ""
 
 
 def _draw_score_histogram(result: Values) -> Iterator[Block]:
@@ -165,12 +156,12 @@ residual_section = SectionSpec(
     "total",
     (
         Paragraph(_LEAD, "lead"),
-        KeyFigures(_FIGURES, {"Mean + SD": _colour_criterion}),
+        KeyFigures(_FIGURES, {"Mean + SD": colour_by("total.passes")}),
         Warn(_UNCONFIRMED, "warning", when="unconfirmed"),
         Warn(_NOT_NORMAL, when="total.normality.off"),
         Warn(_CLOSE, "warning", when=_is_near_limit),
         Warn(_explain_other_scoring, when="other"),
-        ValueTable("Residual risk by group (P2, Table 4)", _list_groups, _GROUPS, mark=_mark_total),
+        ValueTable("Residual risk by group (P2, Table 4)", _list_groups, _GROUPS),
         _draw_score_histogram,
         ValueTable(
             "What was missed",

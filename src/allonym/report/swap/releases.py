@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from allonym.report import page
-from allonym.report.sections import Folded, Paragraph, RowMark, SectionSpec, ValueTable
+from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.clusters import SHORT
 from allonym.report.swap.values import (
     Categories,
@@ -153,7 +154,7 @@ def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], 
     return scale_estimate, page.Axis(f"Risk R − 1, in units of {format_power(unit)}")
 
 
-def _mark_release(release: Values, result: Search, frontier: set[int]) -> RowMark:
+def _mark_release(release: Values, result: Search, frontier: set[int]) -> Literal["", "frontier", "chosen"]:
     return "chosen" if result.is_chosen(release) else "frontier" if release.get("index") in frontier else ""
 
 
@@ -178,22 +179,21 @@ def _list_release_facts(release: Values, result: Search, size: float) -> page.Fa
 def _draw_frontier(result: Search, size: float) -> page.Table:
     """The releases that none beats in both risk and utility, the most useful first."""
     frontier = result.find_frontier(size)
-    releases = [release for release in _list_releases(result, size) if release.get("index") in frontier]
+    releases = [release for release in _list_releases(result, size, set()) if release.get("index") in frontier]
     releases.sort(key=lambda release: -release.get_estimate("utility").value)
-    has_chosen = any(release["mark"] == "chosen" for release in releases)
+    has_chosen = any(result.is_chosen(release) for release in releases)
     return ValueTable(
         f"Releases on the frontier at N = {format_power(size)}",
         lambda _: releases,
         _FRONTIER,
         "The chosen release is set off." if has_chosen else "",
         15,
-        lambda release: release["mark"] if release["mark"] == "chosen" else "",
     ).draw(Search({**result, "spread": _SPREAD}))
 
 
-def _list_releases(result: Search, size: float) -> list[Values]:
-    """List the releases with the values that the tables show at a population size."""
-    frontier, sizes = result.find_frontier(size), result.populations
+def _list_releases(result: Search, size: float, frontier: set[int]) -> list[Values]:
+    """List the releases with the values that the tables show at a population size; those of ``frontier`` are marked."""
+    sizes = result.populations
     lines = []
     for release in result.list_rows("releases"):
         risks, bounded, remaining = (map_by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
@@ -216,8 +216,9 @@ def _draw_every_release(result: Search) -> Iterator[page.Block]:
     fields += [f"R, N = {name} | risk.{i} | number.4 | (2.16) with p of (2.15)" for i, name in sizes]
     fields += [f"R*, N = {name} | bounded.{i} | number.4 | (2.16) with the bounded p*" for i, name in sizes]
     fields.append("Remarks | remark")
-    releases = _list_releases(result, result.population or NAN)
-    table = ValueTable("", lambda _: releases, "\n".join(fields), _NOTE, 20, lambda release: release["mark"])
+    size = result.population or NAN
+    releases = _list_releases(result, size, result.find_frontier(size))
+    table = ValueTable("", lambda _: releases, "\n".join(fields), _NOTE, 20)
     yield Folded(f"Every release ({len(releases):,})", (table,)).draw(result)
 
 
