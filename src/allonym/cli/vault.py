@@ -165,7 +165,7 @@ def purge(
             click.confirm(f"Permanently delete {what} from {where}?", abort=True, err=True)
         # Purge even if nothing matches: an earlier purge may have left traces, which this one removes.
         summary = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
-    _check_scope(where, scope, scopes)
+    _check_scope_exists(where, scope, scopes)
     if subject is not None and not summary.subjects:
         raise VaultError("nothing of this subject is in the vault" + (f" in scope {scope!r}" if scope else ""))
     counts = (
@@ -214,7 +214,7 @@ def digests(where: str, output: Path, secret: SecretChoice, scope: str | None, o
       allonym vault digests letters.vault --secret-file letters.key -o letters.digests
     """
     with secret.open_vault(where) as opened:
-        _check_scope(where, scope, _list_scopes(opened))
+        _check_scope_exists(where, scope, _list_scopes(opened))
         _check_not_secret(output, secret.file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
     print_note(f"digests of {count:,} originals in {output}; whoever has it can test names", label="written:")
@@ -224,7 +224,7 @@ def _list_scopes(opened: Vault) -> list[str]:
     return [scope.name for scope in opened.info().scopes]
 
 
-def _check_scope(where: str, scope: str | None, scopes: list[str]) -> None:
+def _check_scope_exists(where: str, scope: str | None, scopes: list[str]) -> None:
     from allonym.vault.records import format_scope_names
 
     if scope is not None and scope not in scopes:

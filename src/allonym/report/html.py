@@ -19,7 +19,7 @@ from allonym.errors import MissingExtra
 from allonym.report.charts import LEVELS, draw_bars, draw_bubbles, draw_chart, find_darkness_step
 from allonym.report.page import Bars, Block, Bubbles, Chart, Key, Mark, Page, Reader, Section
 from allonym.report.svg import draw_element, draw_shape, get_colour_class
-from allonym.report.values import format_cell, format_number, list_digits, list_methods
+from allonym.report.values import format_cell, format_number, list_column_digits, list_column_methods
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -108,8 +108,8 @@ def _load_environment() -> Environment:
         "step": find_darkness_step,
         "steps": range(1, LEVELS + 1),
         "legend": list_series,
-        "digits": list_digits,
-        "methods": list_methods,
+        "digits": list_column_digits,
+        "methods": list_column_methods,
         "exactly": lambda value: f"{value:.12g}",
         "pieces": split_passage,
         "choices": list_filters,

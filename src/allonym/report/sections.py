@@ -245,7 +245,7 @@ class SectionSpec:
         return page.Section(values.fill_template(self.title), blocks, values.fill_template(self.anchor))
 
 
-def colour_by(path: str) -> Callable[[Values], page.Tone]:
+def make_verdict_colour(path: str) -> Callable[[Values], page.Tone]:
     """Return a function that chooses the colour of a verdict: good, bad, or neither where there is none."""
 
     def choose_colour(result: Values) -> page.Tone:

@@ -215,7 +215,7 @@ def format_cell(value: Cell, kind: Kind = "number", digits: int | None = None) -
     return Shown(format_number(float(value), kind, digits), order=_get_sort_value(float(value)))
 
 
-def list_digits(table: Table) -> list[int | None]:
+def list_column_digits(table: Table) -> list[int | None]:
     """List the decimals of each column: its own, else those that its numbers need in common."""
     return [
         c.digits
@@ -225,7 +225,7 @@ def list_digits(table: Table) -> list[int | None]:
     ]
 
 
-def list_methods(table: Table) -> list[str]:
+def list_column_methods(table: Table) -> list[str]:
     """List for each column the method that all its estimates share, else an empty text: each cell has its own then."""
     out = []
     for i, column in enumerate(table.columns):

@@ -16,8 +16,8 @@ from allonym.report.sections import (
     SectionSpec,
     ValueTable,
     Warn,
-    colour_by,
     draw_parts,
+    make_verdict_colour,
 )
 from allonym.report.values import Plain, Values, format_number, get_missing_reason
 
@@ -276,7 +276,7 @@ def _are_judges_people(result: Values) -> bool:
     return bool(result.get_value("results.intruder") == "people")
 
 
-def _draw_results(result: Values) -> Iterator[Block]:
+def _draw_judged_rates(result: Values) -> Iterator[Block]:
     yield from draw_parts((*RATES, SUBJECTS), result.get_part("results"))
 
 
@@ -309,7 +309,7 @@ people_section = SectionSpec(
         Paragraph(_MODEL, when=lambda result: not _are_judges_people(result)),
         KeyFigures(_FIGURES),
         Warn("{unread:,} texts have no judgement and are in no rate.", "warning", when="unread"),
-        _draw_results,
+        _draw_judged_rates,
         PartsInRow(
             (
                 _draw_claims,
@@ -369,7 +369,7 @@ red_team_section = SectionSpec(
     "total",
     (
         Paragraph(_LEAD, "lead"),
-        KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": colour_by("achieved")}),
+        KeyFigures(_RED_TEAM_FIGURES, {"Somebody identified": make_verdict_colour("achieved")}),
         Warn(_OPEN, "warning", when="open"),
         ValueTable("By stratum", lambda r: [*r.list_rows("strata"), r.get_part("total")], _STRATA, when="strata"),
         ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),

@@ -193,7 +193,7 @@ def verdict(result: Values) -> Iterator[page.Block]:
     if warnings := tuple(_list_warnings(result, lines)):
         yield page.Notice("What speaks against sharing, or is not known", "warning", warnings)
     if lines:
-        yield page.Figures(tuple(map(_make_figure, lines)))
+        yield page.Figures(tuple(map(_make_headline_figure, lines)))
     yield from _draw_bars(lines)
 
 
@@ -340,7 +340,7 @@ def _is_above_chance(row: Values) -> bool:
     return row.has_estimate("chance") and row.get_estimate("value").low > row.get_estimate("chance").value
 
 
-def _make_figure(row: Values) -> page.Figure:
+def _make_headline_figure(row: Values) -> page.Figure:
     note = str(row.get("note") or "") + (f"; chance {row['chance_text']}" if row.has_estimate("chance") else "")
     value, kind, before = row.get_estimate("value"), choose_number_kind(row), row.find_number("before")
     return page.Figure(row["label"], value, note, kind, row.get("digits"), row["tone"], before)

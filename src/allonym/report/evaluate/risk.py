@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag
-from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn, colour_by
+from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn, make_verdict_colour
 from allonym.report.values import Plain, Values, format_number
 
 _SHOWN = 25
@@ -156,7 +156,7 @@ residual_section = SectionSpec(
     "total",
     (
         Paragraph(_LEAD, "lead"),
-        KeyFigures(_FIGURES, {"Mean + SD": colour_by("total.passes")}),
+        KeyFigures(_FIGURES, {"Mean + SD": make_verdict_colour("total.passes")}),
         Warn(_UNCONFIRMED, "warning", when="unconfirmed"),
         Warn(_NOT_NORMAL, when="total.normality.off"),
         Warn(_CLOSE, "warning", when=_is_near_limit),

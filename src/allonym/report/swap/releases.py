@@ -92,7 +92,7 @@ def _draw_choice_reasons(result: Search) -> Iterator[page.Block]:
 
 
 def _draw_frontiers(result: Search) -> Iterator[page.Block]:
-    if sizes := [size for size in result.populations if result.find_frontier(size)]:
+    if sizes := [size for size in result.populations if result.find_frontier_indices(size)]:
         yield page.Section("The frontier", (_draw_population_tabs(result, sizes, _draw_frontier),))
 
 
@@ -108,7 +108,7 @@ def draw_plane(result: Search, size: float) -> page.Chart:
     risks = ((release, read_estimate(result.read_risks(release).get(size))) for release in result.list_rows("releases"))
     shown = [(release, risk) for release, risk in risks if has_estimate(risk) and release.has_estimate("utility")]
     lift, axis = _choose_risk_scale([risk for _, risk in shown])
-    frontier = result.find_frontier(size)
+    frontier = result.find_frontier_indices(size)
     points: dict[Categories, list[page.Point]] = {}
     for release, risk in sorted(shown, key=lambda pair: (pair[0].get("swaps") or 0, pair[0].get("index") or 0)):
         categories, facts = read_categories(release), _list_release_facts(release, result, size)
@@ -178,7 +178,7 @@ def _list_release_facts(release: Values, result: Search, size: float) -> page.Fa
 
 def _draw_frontier(result: Search, size: float) -> page.Table:
     """The releases that none beats in both risk and utility, the most useful first."""
-    frontier = result.find_frontier(size)
+    frontier = result.find_frontier_indices(size)
     releases = [release for release in _list_releases(result, size, set()) if release.get("index") in frontier]
     releases.sort(key=lambda release: -release.get_estimate("utility").value)
     has_chosen = any(result.is_chosen(release) for release in releases)
@@ -217,7 +217,7 @@ def _draw_every_release(result: Search) -> Iterator[page.Block]:
     fields += [f"R*, N = {name} | bounded.{i} | number.4 | (2.16) with the bounded p*" for i, name in sizes]
     fields.append("Remarks | remark")
     size = result.population or NAN
-    releases = _list_releases(result, size, result.find_frontier(size))
+    releases = _list_releases(result, size, result.find_frontier_indices(size))
     table = ValueTable("", lambda _: releases, "\n".join(fields), _NOTE, 20)
     yield Folded(f"Every release ({len(releases):,})", (table,)).draw(result)
 

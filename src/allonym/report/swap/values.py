@@ -72,7 +72,7 @@ class Search(Values):
         """Map population sizes to the risk that a release is judged by."""
         return map_by_population(release.get(self.risk_key)) or map_by_population(release.get("risk"))
 
-    def find_frontier(self, size: float) -> set[int]:
+    def find_frontier_indices(self, size: float) -> set[int]:
         """Return the numbers of the releases on the frontier at a population size."""
         frontier = self.get_part("frontier").items()
         return {int(i) for k, v in frontier if math.isclose(float(k), size, rel_tol=1e-9) for i in v}
