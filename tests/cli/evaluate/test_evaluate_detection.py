@@ -90,7 +90,7 @@ def test_a_label_map(run, files, tmp_path):
     wrong = run(*COMMAND, files["gold"], files["found"], "--label-map", str(names))
     assert wrong.code == 2 and "LOCATION" in wrong.err
     names.write_text("LOC = 1\n", encoding="utf-8")
-    assert "required is a list of labels, got int" in run(*COMMAND, files["gold"], "--label-map", str(names)).err
+    assert "a list of labels is required, got int" in run(*COMMAND, files["gold"], "--label-map", str(names)).err
     names.write_text("LOC", encoding="utf-8")
     assert "cannot be read as TOML" in run(*COMMAND, files["gold"], "--label-map", str(names)).err
 
