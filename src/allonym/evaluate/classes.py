@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -51,15 +52,9 @@ def _map_folded_names() -> dict[str, tuple[str, ...]]:
 def _find_label_by_prefix(bare: str) -> tuple[str, ...]:
     """Return the only label that begins with this name at a border of its parts, such as EMAIL_ADDRESS for
     ``EMAIL``."""
-    matches = [
-        label.name for label in TAXONOMY if any(_fold_name(head) == bare for head in _list_name_prefixes(label.name))
-    ]
+    names = [label.name.split("_") for label in TAXONOMY]
+    matches = ["_".join(parts) for parts in names if bare in accumulate(map(_fold_name, parts[:-1]))]
     return tuple(matches) if len(matches) == 1 else ()
-
-
-def _list_name_prefixes(name: str) -> Iterable[str]:
-    parts = name.split("_")
-    return ("_".join(parts[:n]) for n in range(1, len(parts)))
 
 
 def _fold_name(name: str) -> str:
@@ -152,20 +147,19 @@ class Classes:
         if self.compare == "exact" or (self.compare == "gold" and label in self._meant):
             return (label,) if label in self._meant else ()
         ranked = []
+        meanings = self._find_mapped_labels(label, source)
+        families = {TAXONOMY.get_family(meaning) for meaning in meanings} if self.compare == "group" else frozenset()
         for name in self.names:
             targets = self._meant[name]
-            nearness = [
-                far
-                for meaning in self._find_mapped_labels(label, source)
-                for step in targets
-                for far in (
-                    _count_steps(meaning, step),
-                    100 + _count_steps(step, meaning),
-                    _measure_group_distance(self.compare, meaning, name),
-                )
-                if far % 100 < _FAR
-            ]
-            if nearness:
+            steps = [_count_steps(meaning, step) for meaning in meanings for step in targets]
+            steps += [100 + _count_steps(step, meaning) for meaning in meanings for step in targets]
+            if (
+                self.compare == "group"
+                and targets
+                and any(TAXONOMY.get_family(meaning) == name for meaning in meanings)
+            ):
+                steps.append(1)
+            if nearness := [far for far in steps if far % 100 < _FAR]:
                 ranked.append((min(nearness), len(targets), name))
         return tuple(name for _, _, name in sorted(ranked))
 
@@ -188,7 +182,3 @@ def _count_steps(low: str, high: str) -> int:
     """Count the steps from a label up to one above it; a large number where it is not above."""
     line = TAXONOMY.lineage(low)
     return line.index(high) if high in line else _FAR
-
-
-def _measure_group_distance(compare: Compare, label: str, name: str) -> int:
-    return 1 if compare == "group" and TAXONOMY.get_family(label) == name else _FAR

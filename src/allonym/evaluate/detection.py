@@ -177,7 +177,8 @@ def detection(
         if any(span.end > len(text) for span in spans):
             raise DataError(f"text {number}: a finding ends beyond the text of {len(text)} characters")
     labels = Counter(span.label for spans in findings for span in spans)
-    classes, document, documents = marked.classes, *_number_documents(gold)
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(record["doc_id"] for record in gold))}
+    classes, document, documents = marked.classes, [numbers[record["doc_id"]] for record in gold], len(numbers)
     beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.map_finding(label)}
     names = Names(
         classes.names, tuple(sorted({classes.name_class_beyond_gold(label) for label in beyond} - {*classes.names}))
@@ -275,12 +276,6 @@ def _is_exempt(mark: Mark) -> bool:
 
 def _choose_source_name(from_gold: Sequence[bool], otherwise: str) -> str:
     return "gold" if from_gold and all(from_gold) else "both" if any(from_gold) else otherwise
-
-
-def _number_documents(gold: Sequence[Record]) -> tuple[list[int], int]:
-    """Return the number of each text's document, and the count of documents."""
-    numbers: dict[str, int] = {}
-    return [numbers.setdefault(record["doc_id"], len(numbers)) for record in gold], len(numbers)
 
 
 def _build_confusion(table: Any, names: Names) -> Confusion:

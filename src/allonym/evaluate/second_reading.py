@@ -170,8 +170,8 @@ def second_reading(
             inside += not intervals
             marks += [_build_mark(text, *part, span, placeholders) for part in intervals]
         if original is not None:
-            standing = _make_occurrence_test(original[i])
-            real = [m for m in marks if standing(text[m.start : m.end])]
+            words_of_original = _fold_words(original[i])
+            real = [m for m in marks if _fold_words(text[m.start : m.end]) in words_of_original]
             elsewhere += len(marks) - len(real)
             marks = real
         out.append(Marked(name, text, tuple(sorted(marks)), meta[i] if meta else MappingProxyType({})))
@@ -262,11 +262,6 @@ def _is_organization_of_speaker(text: str, start: int, end: int, placeholders: S
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 
 
-def _make_occurrence_test(original: str) -> Callable[[str], bool]:
-    """Return a test of whether a surface occurs in the original text as complete words in plain form."""
-    words_of_original = _fold_words(original)
-    return lambda surface: _fold_words(surface) in words_of_original
-
-
 def _fold_words(text: str) -> str:
+    """Return the words of a text in plain form, with a blank around each."""
     return " " + " ".join(find_words(normalize_surface(text))) + " "
