@@ -153,12 +153,7 @@ class Classes:
             targets = self._meant[name]
             steps = [_count_steps(meaning, step) for meaning in meanings for step in targets]
             steps += [100 + _count_steps(step, meaning) for meaning in meanings for step in targets]
-            if (
-                self.compare == "group"
-                and targets
-                and any(TAXONOMY.get_family(meaning) == name for meaning in meanings)
-            ):
-                steps.append(1)
+            steps += [1] if targets and name in families else []
             if nearness := [far for far in steps if far % 100 < _FAR]:
                 ranked.append((min(nearness), len(targets), name))
         return tuple(name for _, _, name in sorted(ranked))
