@@ -17,7 +17,7 @@ pytest.importorskip("fastapi")
 
 from allonym.document import Document
 from allonym.errors import PolicyError, RequestError
-from allonym.server.kernel import Kernel, WorkerError, _Call
+from allonym.server.kernel import Kernel, WorkerError
 from allonym.server.processing import TextTask
 
 RULES = '{"confidence": null, "detectors": ["rules"], "dictionary": {}, "exclude": {}, "name": "default", "off": [], "operators": {}, "toml": null}'
@@ -172,16 +172,16 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
 
 def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
-    lane, unwanted = Kernel(1, RULES)._lanes[0], _Call(who, ())
+    lane, unwanted = Kernel(1, RULES)._lanes[0], threading.Event()
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(lane.answer_call(unwanted)))
+    asking = threading.Thread(target=lambda: answers.append(lane.answer_task((who, ()), unwanted)))
     asking.start()
     while lane._process is None or lane._process.pid is None:
         time.sleep(0.001)
     loading = lane._process.pid
-    unwanted.abandon()
+    unwanted.set()
     asking.join()
-    assert answers == [None] and lane.answer_call(_Call(who, ())) == loading
+    assert answers == [None] and lane.answer_task((who, ()), threading.Event()) == loading
     lane.close()
 
 

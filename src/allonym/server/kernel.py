@@ -30,6 +30,9 @@ from allonym.server.problems import HALF_SURROGATE, locate_error
 T = TypeVar("T")
 log = logging.getLogger("allonym.server")
 _CLOSING = 5.0  # seconds that a process has to end by itself
+_GLANCE = 0.05  # seconds between two looks whether the caller still waits
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function that a process is to call, and its arguments."""
 
 
 class Kernel:
@@ -80,19 +83,20 @@ class Kernel:
             RequestError: a process ended twice while it worked on it (503).
             AllonymError: what the function raised.
         """
-        call = _Call(function, args)
+        is_abandoned = threading.Event()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer_call, call)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self._answer_task, (function, args), is_abandoned)
         except asyncio.CancelledError:
-            call.abandon()
+            is_abandoned.set()
             raise
 
-    def _answer_call(self, call: _Call) -> Any:
+    def _answer_task(self, task: Task, is_abandoned: threading.Event) -> Any:
         lane = self._free.get()
         try:
             for _ in range(2):
                 try:
-                    return lane.answer_call(call)
+                    return lane.answer_task(task, is_abandoned)
                 except _Ended as error:
                     log.error("a worker process ended while it worked, or could not begin: %s", error)
         except WorkerError as error:
@@ -111,47 +115,23 @@ class _Ended(Exception):
     """The process ended before it answered, or none could be started."""
 
 
-class _Call:
-    """A function that a process is to call, until its caller waits no more."""
-
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.task = (function, args)
-        self.is_abandoned = False
-        self._lock = threading.Lock()
-        self._lane: _Lane | None = None
-
-    def assign_lane(self, lane: _Lane | None) -> bool:
-        """Note which process works on it, None: none any more; return whether somebody still waits for it."""
-        with self._lock:
-            self._lane = lane
-            return not self.is_abandoned
-
-    def abandon(self) -> None:
-        """Give the call up: kill a process that works on it, so that the next caller gets another. A process that is
-        still loading its detectors goes on."""
-        with self._lock:
-            self.is_abandoned = True
-            if self._lane is not None:
-                self._lane.kill()
-
-
 class _Lane:
-    """One process at a time, and the pipe to it. Only :meth:`kill` comes from other threads."""
+    """One process at a time, and the pipe to it."""
 
     def __init__(self, warm: str) -> None:
         self._warm = warm
         self._lock = threading.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._killed = False
 
     def start(self) -> None:
         """Start the process, if there is none, and wait until it has loaded its detectors."""
         with self._lock:
             self._start_process()
 
-    def answer_call(self, call: _Call) -> Any:
-        """Return the result of a call; None where it was abandoned before the process has begun.
+    def answer_task(self, task: Task, is_abandoned: threading.Event) -> Any:
+        """Return the result of a task. Where nobody waits for it any more, return None and end a process that works on
+        it, so that the next caller gets another; one that is still loading its detectors goes on.
 
         Raises:
             _Ended: the process ended, or could not start.
@@ -159,26 +139,19 @@ class _Lane:
         with self._lock:
             try:
                 pipe = self._start_process()
-                if not call.assign_lane(self):
+                if is_abandoned.is_set():
                     return None
-                pipe.send(call.task)
+                pipe.send(task)
+                while not pipe.poll(_GLANCE):
+                    if is_abandoned.is_set():
+                        self._end_process(0)
+                        return None
                 return _receive_answer(pipe)
             except AllonymError:  # that of an endpoint is an OSError as well
                 raise
             except (EOFError, OSError) as error:
                 self._end_process()
-                if call.is_abandoned:
-                    return None
                 raise _Ended(type(error).__name__) from None
-            finally:
-                call.assign_lane(None)
-
-    def kill(self) -> None:
-        """Kill the process, while a call keeps it busy."""
-        self._killed = True
-        with suppress(ValueError):  # it may just have ended
-            if self._process is not None:
-                self._process.kill()
 
     def close(self) -> None:
         """End the process when it has answered."""
@@ -186,7 +159,7 @@ class _Lane:
             self._end_process()
 
     def _start_process(self) -> Connection:
-        if self._killed or self._process is None or not self._process.is_alive():
+        if self._process is None or not self._process.is_alive():
             self._end_process()
             context = multiprocessing.get_context("spawn")
             here, there = context.Pipe()
@@ -202,16 +175,16 @@ class _Lane:
         assert self._pipe is not None
         return self._pipe
 
-    def _end_process(self) -> None:
+    def _end_process(self, seconds: float = _CLOSING) -> None:
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
-            self._process.join(0 if self._killed else _CLOSING)
+            self._process.join(seconds)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()
             self._process.close()
-        self._process, self._pipe, self._killed = None, None, False
+        self._process = self._pipe = None
 
 
 def _receive_answer(pipe: Connection) -> Any:
@@ -227,7 +200,7 @@ def _serve_tasks(pipe: Connection, warm: str, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to end
     warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_load_detectors, (warm,))
+    task: Task | None = (_load_detectors, (warm,))
     with suppress(EOFError, ConnectionError):
         while True:
             if task is not None:
