@@ -175,11 +175,11 @@ class _Lane:
         assert self._pipe is not None
         return self._pipe
 
-    def _end_process(self, seconds: float = _CLOSING) -> None:
+    def _end_process(self, grace: float = _CLOSING) -> None:
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
-            self._process.join(seconds)
+            self._process.join(grace)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()

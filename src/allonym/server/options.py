@@ -18,9 +18,9 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 Reader = Callable[[object, str], Any]
 
 
-def define_setting(default: Any, says: str, least: float | None = None, most: float | None = None) -> Any:
+def define_setting(default: Any, description: str, least: float | None = None, most: float | None = None) -> Any:
     """Define a setting as a field of a dataclass: its default, its description, and its least and greatest value."""
-    return dataclass_field(default=default, metadata={"says": says, "least": least, "most": most})
+    return dataclass_field(default=default, metadata={"says": description, "least": least, "most": most})
 
 
 def check_bounds(settings: Any) -> None:
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 def gather_settings(
-    kind: Any,
+    settings_class: Any,
     prefix: str,
     file: str | Path | None,
     environment: Mapping[str, str] | None,
@@ -56,7 +56,7 @@ def gather_settings(
     """Return the values of all settings that are set: options before the environment, before the file.
 
     Args:
-        kind: the dataclass.
+        settings_class: the dataclass.
         prefix: what the variables' names begin with; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
         environment: by default the process's own.
         options: values; None and empty ones do not count.
@@ -68,7 +68,7 @@ def gather_settings(
     """
     environment = os.environ if environment is None else environment
     readers = readers or {}
-    defaults = {field.name: field.default for field in fields(kind)}
+    defaults = {field.name: field.default for field in fields(settings_class)}
     values: dict[str, Any] = {}
     source = file or environment.get(prefix + "CONFIG") or None
     if source is not None:
@@ -99,11 +99,11 @@ def check_type(default: Any, value: Any, where: str) -> Any:
             raise UsageError(f"{where} must be true or false, got {value!r}")
         return value
     if isinstance(default, (int, float)):
-        number = _convert_number(default, value)
-        if number is None:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or (isinstance(default, int) and value % 1 != 0):
             form = "an integer" if isinstance(default, int) else "a number"
             raise UsageError(f"{where} must be {form}, got {value!r}")
-        return number
+        return type(default)(value)
     if isinstance(default, tuple):
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
             raise UsageError(f"{where} must be a list of strings, got {type(value).__name__}")
@@ -135,12 +135,3 @@ def _parse_setting(default: Any, text: str, where: str) -> Any:
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return type(default)(text)
-
-
-def _convert_number(default: float, value: object) -> float | None:
-    """Return the value as a number of the default's type; None where it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if isinstance(default, int):
-        return int(value) if math.isfinite(value) and value == int(value) else None
-    return float(value)

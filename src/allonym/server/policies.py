@@ -132,25 +132,20 @@ def load_policy(source: str) -> Policy:
     for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
         if chosen in _REMOTE and chosen not in base.detectors:
             raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
-    table: dict[str, Any] = {"name": base.name}
-    detect: dict[str, Any] = {}
-    if choice["off"]:
-        detect["exclude"] = [*base.exclude, *choice["off"]]
-    if choice["detectors"] is not None:
-        detect["detectors"] = choice["detectors"]
-    if detect:
-        table["detect"] = detect
-    for key, terms in (("dictionary", choice["dictionary"]), ("exclusions", choice["exclude"])):
-        if terms:
-            table[key] = terms
-    operators = dict(choice["operators"])
-    overall = operators.pop("*", None)
-    if overall is not None:
+    excluded = [*base.exclude, *choice["off"]] if choice["off"] else None
+    detect = {"exclude": excluded, "detectors": choice["detectors"]}
+    rules = {label: {"operator": operator} for label, operator in choice["operators"].items()}
+    table = {
+        "detect": {key: value for key, value in detect.items() if value is not None},
+        "dictionary": choice["dictionary"],
+        "exclusions": choice["exclude"],
+        "default": rules.pop("*", None),
+        "rules": rules,
+    }
+    if table["default"]:
         base = base.with_(rules=MappingProxyType({}))
-        table["default"] = {"operator": overall}
-    if operators:
-        table["rules"] = {label: {"operator": operator} for label, operator in operators.items()}
-    policy = base.changed(table, "policy") if len(table) > 1 else base
+    changes = {key: value for key, value in table.items() if value}
+    policy = base.changed({"name": base.name, **changes}, "policy") if changes else base
     if choice["confidence"] is None:
         return policy
     confidence = float(choice["confidence"])

@@ -194,7 +194,7 @@ def parse_plan(values: Mapping[str, Any]) -> Plan:
         raise PlanMismatch("this is not a plan: it is nested too deep") from None
 
 
-def dump_choice(policy: wire.Policy) -> str | dict[str, Any] | None:
+def dump_policy_choice(policy: wire.Policy) -> str | dict[str, Any] | None:
     """Return a request's choice of a policy as plain values."""
     return policy.model_dump() if isinstance(policy, wire.PolicyChoice) else policy
 
@@ -216,7 +216,9 @@ def _make_task(body: wire.Text, services: Services) -> TextTask:
     check_surrogate_pairs(body)
     document = make_document(body)
     check_text_length(document.text, services.settings.max_characters)
-    return TextTask(document, services.policies.make_source(dump_choice(body.policy)), services.vault.operator_key)
+    return TextTask(
+        document, services.policies.make_source(dump_policy_choice(body.policy)), services.vault.operator_key
+    )
 
 
 async def detect_text(body: wire.Detect, services: Services) -> wire.Detected:

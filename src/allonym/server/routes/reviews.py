@@ -15,7 +15,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.policy import Policy
 from allonym.server.access import Caller
-from allonym.server.processing import NO_TEXT, TextTask, dump_choice, make_document, process_items
+from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, process_items
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, ListedTerm, Seat
@@ -46,7 +46,7 @@ def list_projects(caller: Reviewer, services: AnyServices, offset: Offset = 0, l
 def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServices) -> wire.ProjectOut:
     """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
     check_risk_extra()
-    policy = dump_choice(body.policy)
+    policy = dump_policy_choice(body.policy)
     services.policies.make_source(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
     services.accounts.record_action(caller, "project made")

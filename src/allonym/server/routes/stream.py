@@ -25,7 +25,7 @@ from allonym.server.processing import (
     TextTask,
     check_text_length,
     detect_and_count_labels,
-    dump_choice,
+    dump_policy_choice,
     measure_elapsed_milliseconds,
 )
 from allonym.server.services import Services
@@ -167,7 +167,7 @@ async def open_stream(socket: WebSocket) -> None:
         await run_in_threadpool(authorize_socket, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
-        source = await run_in_threadpool(services.policies.make_source, dump_choice(opening.policy))
+        source = await run_in_threadpool(services.policies.make_source, dump_policy_choice(opening.policy))
     except AllonymError as error:
         await stream.refuse(error)
         return
