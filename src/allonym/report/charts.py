@@ -56,7 +56,6 @@ def draw_chart(chart: Chart, ident: str) -> str:
     x = fit_scale(chart.x, _list_axis_values(chart, 0), frame.left, frame.right, 4 if chart.size == "small" else 6)
     y = fit_scale(chart.y, _list_axis_values(chart, 1), frame.bottom, frame.top, 5 if chart.size == "small" else 6)
     body = [
-        _draw_title_and_description(ident, chart.title, describe_chart(chart)),
         draw_grid(frame, x, y, chart.x, chart.y),
         _draw_better_arrow(chart, frame, x, y),
         draw_element("clipPath", draw_element("rect", x=frame.left - 8, y=frame.top - 8,
@@ -72,19 +71,18 @@ def draw_chart(chart: Chart, ident: str) -> str:
     inside += [_draw_mark(s, p, x, y, shrink) for _, s, p in marks]
     body.append(draw_element("g", "".join(inside), clip_path=f"url(#{ident}-c)"))
     body.append(_draw_chosen_name([p for o, _, p in marks if o == 2], frame, x, y))
-    return wrap_picture(
-        frame,
-        ident,
-        "".join(body),
-        f"plot{' small' if chart.size == 'small' else ''}{' many' if len(marks) > MANY else ''}",
-    )
+    class_ = f"plot{' small' if chart.size == 'small' else ''}{' many' if len(marks) > MANY else ''}"
+    return wrap_picture(frame, ident, chart.title, describe_chart(chart), "".join(body), class_)
 
 
-def wrap_picture(frame: Frame, ident: str, body: str, class_: str = "plot") -> str:
-    """Return the ``svg`` element around a drawing whose title and description are named after ``ident``."""
+def wrap_picture(frame: Frame, ident: str, title: str, description: str, body: str, class_: str = "plot") -> str:
+    """Return the ``svg`` element around a drawing, with title and description for readers who do not see it, under ids
+    that begin with ``ident``."""
+    named = draw_element("title", escape_text(title), id=f"{ident}-t")
+    named += draw_element("desc", escape_text(description), id=f"{ident}-d")
     return draw_element(
         "svg",
-        body,
+        named + body,
         class_=class_,
         id=ident,
         viewBox=f"0 0 {frame.width} {frame.height}",
@@ -152,12 +150,6 @@ def _draw_guide(name: str, style: str, points: list[tuple[float, float]]) -> str
     return draw_element(
         "path", draw_element("title", escape_text(name)), class_=f"guide {style}", d=format_path(points)
     )
-
-
-def _draw_title_and_description(ident: str, title: str, description: str) -> str:
-    """Return title and description of a picture for readers who do not see it, under the ids that it refers to."""
-    named = draw_element("title", escape_text(title), id=f"{ident}-t")
-    return named + draw_element("desc", escape_text(description), id=f"{ident}-d")
 
 
 def _draw_curve(series: Series, x: Scale, y: Scale) -> str:
@@ -240,10 +232,7 @@ def draw_bars(bars: Bars, ident: str) -> str:
     values += [value for _, value in bars.guides]
     x = fit_scale(bars.axis, values, frame.left, frame.right, 6)
     zero = x(max(x.low, min(0.0, x.high)))
-    body = [
-        _draw_title_and_description(ident, bars.title, describe_bars(bars)),
-        draw_grid(frame, x, None, bars.axis, None),
-    ]
+    body = [draw_grid(frame, x, None, bars.axis, None)]
     for name, value in bars.guides:
         body.append(_draw_guide(name, "reference", [(x(value), frame.top), (x(value), frame.bottom)]))
     said_values = []  # above everything else
@@ -264,7 +253,7 @@ def draw_bars(bars: Bars, ident: str) -> str:
             body.append(draw_element("path", title_of_reference, class_="tickmark", d=line, data_series=number))
         y += _BETWEEN
     body.append(draw_element("line", class_="base", x1=zero, x2=zero, y1=frame.top, y2=frame.bottom))
-    return wrap_picture(frame, ident, "".join(body + said_values), "plot bars")
+    return wrap_picture(frame, ident, bars.title, describe_bars(bars), "".join(body + said_values), "plot bars")
 
 
 def describe_bars(bars: Bars) -> str:
@@ -318,7 +307,7 @@ def draw_bubbles(bubbles: Bubbles, ident: str) -> str:
     """Draw a map. One scale serves both directions, so that distances compare."""
     shown = [b for b in bubbles.bubbles if math.isfinite(b.x) and math.isfinite(b.y)]
     placed = _place_bubbles(shown)
-    body = [_draw_title_and_description(ident, bubbles.title, f"{bubbles.description} {len(shown)} bubbles.".strip())]
+    body = []
     for bubble, x, y, r in sorted(placed, key=lambda p: -p[3]):
         kind = f"bubble h{find_darkness_step(bubble.level)}" + (" dashed" if bubble.dashed else "")
         body.append(
@@ -330,7 +319,8 @@ def draw_bubbles(bubbles: Bubbles, ident: str) -> str:
             dark = " light" if find_darkness_step(bubble.level) > 4 else ""
             body.append(draw_text(bubble.label.split()[-1], x, y + 4, f"inside{dark}", "middle"))
     body += _draw_bubble_words(placed)
-    return wrap_picture(_FRAME, ident, "".join(body))
+    description = f"{bubbles.description} {len(shown)} bubbles.".strip()
+    return wrap_picture(_FRAME, ident, bubbles.title, description, "".join(body))
 
 
 def _place_bubbles(bubbles: list[Bubble]) -> list[tuple[Bubble, float, float, float]]:
