@@ -158,13 +158,9 @@ def _write_rate_fields(result: Values) -> str:
     return _LINKAGE_RATES + "".join(_TOP.format(k=k) for k in ks) + _RANKS
 
 
-def _has_linkage_result(result: Values) -> bool:
-    return result.has_estimate("all.after")
-
-
 def _draw_rank_curve(result: Values) -> Iterator[Block]:
     curve = result.list_rows("all.curve")
-    if len(curve) < 2 or not _has_linkage_result(result):
+    if len(curve) < 2 or not result.has_estimate("all.after"):
         return
     series = []
     for name, slot in (("before", BEFORE), ("after", AFTER)):
@@ -226,10 +222,10 @@ linkage_section = SectionSpec(
             _list_linkage_groups,
             _write_rate_fields,
             "Below each value: its 95 % interval.",
-            when=_has_linkage_result,
+            when="all.after",
         ),
         _draw_rank_curve,
-        Paragraph(_explain_missing_linkage, "muted", when=lambda result: not _has_linkage_result(result)),
+        Paragraph(_explain_missing_linkage, "muted", when=lambda result: not result.has_estimate("all.after")),
         Folded(
             "The table that all intruders share, anonymised texts",
             (*RATES, replace(SUBJECTS, texts=True)),

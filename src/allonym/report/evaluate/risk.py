@@ -238,9 +238,7 @@ def _draw_reliability(result: Values) -> Iterator[Block]:
 
 def _draw_risk_histogram(result: Values) -> Iterator[Block]:
     counts, calibrated = result["histogram"], bool(result.get("calibrated"))
-    above = result.get_part("review").get("above")
-    limit = float(above) if isinstance(above, (int, float)) else None
-    width = 1 / len(counts)
+    limit, width = result.find_number("review.above"), 1 / len(counts)
     groups = []
     for i in range(0, len(counts), 2):
         low, high = i * width, i * width + 2 * width

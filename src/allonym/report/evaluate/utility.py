@@ -116,12 +116,8 @@ def _draw_skipped_notice(result: Values) -> Iterator[Block]:
         yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
 
 
-def _has_accuracy_loss(result: Values) -> bool:
-    return result.has_estimate("utility.loss")
-
-
 def _lacks_accuracy_loss(result: Values) -> bool:
-    return bool(result.get_part("utility")) and not _has_accuracy_loss(result)
+    return bool(result.get_part("utility")) and not result.has_estimate("utility.loss")
 
 
 def _list_accuracies(result: Values) -> list[Plain]:
@@ -235,7 +231,7 @@ information_section = SectionSpec(
         KeyFigures(_FIGURES, {"Utility loss": _colour_loss}),
         _draw_skipped_notice,
         Warn("Utility loss was not measured: {reason}", when=_lacks_accuracy_loss),
-        Paragraph(_CLASSIFIER, when=_has_accuracy_loss),
+        Paragraph(_CLASSIFIER, when="utility.loss"),
         BarChart(
             "A classifier before and after",
             Axis("Right", "share", 0, 1),
@@ -244,7 +240,7 @@ information_section = SectionSpec(
             "chance",
             "the most frequent class for all",
             "Whiskers: 95 %, corrected for the overlap of the splits (Nadeau and Bengio 2003).",
-            when=_has_accuracy_loss,
+            when="utility.loss",
         ),
         Paragraph(_TEST, when="construct"),
         _draw_evidence,

@@ -148,7 +148,7 @@ def _draw_task_utility(result: Search) -> Iterator[Block]:
             yield Settings((("Task utility", flatten_settings(task)),))
         return
     name = str(task.get("label") or task.get("labels") or "task")
-    chance = float(task["chance"]) if isinstance(task.get("chance"), (int, float)) else None
+    chance = task.find_number("chance")
     chunks = f" {task['chunks']:,} chunks" if isinstance(task.get("chunks"), int) else ""
     yield Bars(
         f"Task utility: predicting {name}",
