@@ -20,9 +20,9 @@ from allonym.export.examples import Job, Shaped, make_examples, read_field_text,
 from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
-from allonym.files.items import list_items
-from allonym.files.output import Lines, PartFile, digest_file
-from allonym.files.runreport import list_versions
+from allonym.files.items import check_targets_free, list_items
+from allonym.files.output import Lines, PartFile, digest_file, digest_outputs
+from allonym.files.runreport import list_package_versions
 from allonym.pipeline import detect
 from allonym.policy import Policy
 from allonym.serial import Serialisable
@@ -169,7 +169,7 @@ def export_path(
         manifest = Manifest(
             shape=shape.name,
             policy=_describe_policy(job, anonymised),
-            versions=list_versions(),
+            versions=list_package_versions(),
             split={
                 "shares": list(split.shares),
                 "seed": split.seed,
@@ -205,8 +205,7 @@ def _check_paths(source: str | Path, target: Path, outputs: Iterable[Path], over
     is_inside = source_path.is_dir() and source_path in (target_path, *target_path.parents)
     if is_inside or any(path.resolve() == source_path for path in outputs):
         raise UsageError(f"{target} is, or lies in, the source, which is never changed; choose another folder")
-    if not overwrite and (existing := next((path for path in outputs if path.exists()), None)):
-        raise UsageError(f"{existing} exists; --overwrite (overwrite=True in Python) replaces it")
+    check_targets_free(outputs, (), overwrite)
 
 
 def _check_run_digest(source: str | Path, target: Path, format: str | None, report: Mapping[str, Any]) -> None:
@@ -216,9 +215,7 @@ def _check_run_digest(source: str | Path, target: Path, format: str | None, repo
         raise UsageError("the report of the run that anonymised the source is required: allonym anonymize --report")
     items, is_folder = list_items(source, target, format)
     rows = [(item.name, digest_file(item.source)) for item in items if item.source is not None and not item.refused]
-    listing = "\n".join(f"{name}\0{digest}" for name, digest in rows).encode("utf-8", "surrogateescape")
-    digest = blake2b(listing, digest_size=32).hexdigest() if is_folder else rows[0][1]
-    if digest != required:
+    if digest_outputs(rows, is_folder) != required:
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
 
 

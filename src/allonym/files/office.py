@@ -144,24 +144,10 @@ class Package:
         for rels in [n for n in self.list_parts() if n.endswith(".rels")]:
             for link, target in list(self.list_links(get_part_of_rels(rels))):
                 if target == name:
-                    self.remove_element(rels, link)
+                    Part(self, rels).remove_element(link)
         for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{name}":
-                self.remove_element(TYPES, row)
-
-    def remove_element(self, name: str, element: Any) -> None:
-        """Remove an element from a part; the text after it stays."""
-        parent = element.getparent()
-        if parent is None:
-            raise RefusedContent(f"the part {name} cannot be treated")
-        if element.tail:
-            before = element.getprevious()
-            if before is None:
-                parent.text = (parent.text or "") + element.tail
-            else:
-                before.tail = (before.tail or "") + element.tail
-        parent.remove(element)
-        self.touched.add(name)
+                Part(self, TYPES).remove_element(row)
 
     def replace_part(self, old: str, new: str, data: bytes) -> None:
         """Replace a part by other data under another name."""
@@ -175,7 +161,7 @@ class Package:
         is_declared = False
         for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{old}":
-                self.remove_element(TYPES, row)
+                Part(self, TYPES).remove_element(row)
             is_declared = is_declared or str(row.get("Extension", "")).lower() == suffix
         if not is_declared:
             space = self.read_tree(TYPES).tag[: self.read_tree(TYPES).tag.index("}") + 1]
@@ -274,7 +260,17 @@ class Part:
 
     def remove_element(self, element: Any) -> None:
         """Remove an element; the text after it stays."""
-        self.package.remove_element(self.name, element)
+        parent = element.getparent()
+        if parent is None:
+            raise RefusedContent(f"the part {self.name} cannot be treated")
+        if element.tail:
+            before = element.getprevious()
+            if before is None:
+                parent.text = (parent.text or "") + element.tail
+            else:
+                before.tail = (before.tail or "") + element.tail
+        parent.remove(element)
+        self.mark_changed()
 
     def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n") -> Slot:
         """Return a slot whose new text goes to ``put`` if XML can contain it."""

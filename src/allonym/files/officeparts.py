@@ -130,7 +130,7 @@ def _remove_file_links(package: Package, rels: str) -> None:
                 link.set("Target", re.split(r"[\\/]", target)[-1])
                 package.touched.add(rels)
         elif kind in _FILES:
-            package.remove_element(rels, link)
+            Part(package, rels).remove_element(link)
         else:
             link.set("Target", "NULL")
             package.touched.add(rels)

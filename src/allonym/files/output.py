@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import sys
+from collections.abc import Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,14 @@ def digest_file(path: Path) -> str:
     """Return the digest of a file's bytes, like the one of :class:`PartFile`."""
     with path.open("rb") as stream:
         return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
+
+
+def digest_outputs(digests: Sequence[tuple[str, str]], folder: bool) -> str:
+    """Return the digest of a run's output from (name, digest) of each file; of a folder, over all names and digests."""
+    if not folder:
+        return digests[0][1] if digests else ""
+    rows = "\n".join(f"{name}\0{digest}" for name, digest in digests)
+    return blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
 
 
 def hash_beginning(stream: BinaryIO, length: int) -> blake2b | None:

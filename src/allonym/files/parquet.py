@@ -178,31 +178,27 @@ class _Writer:
 
     def write(self, data: bytes) -> None:
         """Append an anonymised chunk."""
-        import pyarrow as arrow
         import pyarrow.parquet as pq
 
         codec, _, packed = data[1:].partition(b"\0")
-        reader = arrow.ipc.open_stream(packed)
-        batches = list(reader)
+        reader = import_arrow().ipc.open_stream(packed)
         if self._writer is None:
             name = codec.decode()
             self._writer = pq.ParquetWriter(
                 self._stream, reader.schema, compression="none" if name == "UNCOMPRESSED" else name.lower()
             )
-        if data[0] and self._group:
-            self._flush_batches()
-        self._group += batches
+        if data[0]:
+            self._write_group()
+        self._group += reader
 
-    def _flush_batches(self) -> None:
-        import pyarrow as arrow
-
-        self._writer.write_table(arrow.Table.from_batches(self._group))
+    def _write_group(self) -> None:
+        if self._group:
+            self._writer.write_table(import_arrow().Table.from_batches(self._group))
         self._group = []
 
     def close(self) -> None:
         """Write the end of the file; the stream stays open."""
-        if self._group:
-            self._flush_batches()
+        self._write_group()
         if self._writer is not None:
             self._writer.close()
 

@@ -18,9 +18,9 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.journal import Journal
-from allonym.files.output import ChunkOutput, Lines, PartFile, Pipe, digest_file, part_path, write_file
+from allonym.files.output import ChunkOutput, Lines, PartFile, Pipe, digest_file, digest_outputs, part_path, write_file
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
-from allonym.files.runreport import RunReport, list_versions
+from allonym.files.runreport import RunReport, list_package_versions
 from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, parse_all_chunks, read_tasks
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
@@ -353,16 +353,12 @@ class Run:
 
     def make_report(self, settings: Mapping[str, object], seconds: float) -> RunReport:
         """Return the report; its digest is that of the output, for a folder over the files' paths and digests."""
-        digest = self.digests[0][1] if self.digests else ""
-        if self.folder:
-            rows = "\n".join(f"{name}\0{digest}" for name, digest in self.digests)
-            digest = blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
         return RunReport(
             settings={"policy": self.job.policy.name, "fingerprint": self.job.policy.fingerprint(), **settings},
-            versions=list_versions(),
+            versions=list_package_versions(),
             files=len(self.digests),
             refused=tuple(self.refused),
-            digest=digest,
+            digest=digest_outputs(self.digests, self.folder),
             seconds=seconds,
             **self.tally.to_dict(),
         )

@@ -102,7 +102,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
-def list_versions() -> dict[str, str]:
+def list_package_versions() -> dict[str, str]:
     """Return the versions of allonym, Python and the installed packages that decide on findings."""
     from allonym import __version__
 

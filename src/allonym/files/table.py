@@ -82,7 +82,7 @@ def sniff_delimiter(line: str) -> str:
     return max(DELIMITERS, key=lambda d: (bare.count(d), -DELIMITERS.index(d)))
 
 
-def _find_boundary(text: str, at_end: bool, delimiter: str) -> int:
+def _find_last_row_end(text: str, at_end: bool, delimiter: str) -> int:
     row = _compile_patterns(delimiter)[0]
     position = 0
     while (match := row.match(text, position)) and match.end() > position:
@@ -101,7 +101,7 @@ def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimi
     def find_row_boundary(text: str, at_end: bool) -> int:
         nonlocal delimiter
         delimiter = delimiter or sniff_delimiter(text[: text.find("\n") + 1] or text)
-        return _find_boundary(text, at_end, delimiter)
+        return _find_last_row_end(text, at_end, delimiter)
 
     pieces = cut_stream(stream, encoding, size, find_row_boundary, beginning)
     for first in pieces:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from allonym.detect.turns import find_turns
+from allonym.detect.turns import add_turns
 from allonym.document import Document
 from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
@@ -12,9 +10,7 @@ from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 
 def read_transcript(text: str, id: str = "") -> Document:
     """Return a document with exactly this text, and with turns if it is a transcript of ``Name: text`` lines."""
-    document = Document(id, text)
-    turns = find_turns(text)
-    return replace(document, turns=turns) if turns else document
+    return add_turns(Document(id, text))
 
 
 def _parse_text(chunk: Chunk, job: Job) -> Parsed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -191,7 +192,7 @@ class Client:
         self._pace = _Pace(cast(int, settings["requests_per_minute"]))
         self._lock = Lock()
         self._http: tuple[int, Any] = (0, None)
-        self._counts = dict.fromkeys(("requests", "kept", "retries", "prompt_tokens", "completion_tokens"), 0)
+        self._counts = Counter(requests=0, kept=0, retries=0, prompt_tokens=0, completion_tokens=0)
 
     @property
     def usage(self) -> Mapping[str, int]:
@@ -391,8 +392,7 @@ class Client:
 
     def _add_to_usage(self, **more: int) -> None:
         with self._lock:
-            for name, n in more.items():
-                self._counts[name] += n
+            self._counts.update(more)
 
 
 _HINTS = {401: "; is the key in the variable of llm.key_env right?", 404: "; are llm.url and llm.model right?"}

@@ -15,7 +15,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -131,7 +130,11 @@ def anonymize_on_ray(
         schedule = Schedule(listing.items, partition_size)
         worker = Worker(job, listing.folder, listing.storage, journal.state_of_run, partition_size, batch_size)
         keep = True
-        report_bytes = partial(_report_progress, progress, total)
+
+        def report_bytes(bytes_done: int) -> None:
+            if progress:
+                progress(min(bytes_done, total), total or None)
+
         with connect_ray(workers) as ray:
             _run_steps(ray, worker, schedule, workers or count_processors(ray), report_bytes)
         state = journal.state_of_run
@@ -145,11 +148,6 @@ def anonymize_on_ray(
         raise
     finally:
         journal.close(keep=keep)
-
-
-def _report_progress(progress: Advance | None, total: int, bytes_done: int) -> None:
-    if progress:
-        progress(min(bytes_done, total), total or None)
 
 
 class _Remembered:

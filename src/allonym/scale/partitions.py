@@ -219,7 +219,7 @@ class Worker:
         with self.storage.make_scratch_folder(self.state) as scratch:
             part_file = scratch / "part"
             with part_file.open("wb") as out:
-                _write_line(out, {"read": step.digest})
+                _write_json_line(out, {"read": step.digest})
                 stretch = Stretch(start=step.start, end=step.end)
                 for task in read_tasks(step.items, self.job, self.folder, self.batch, stretch):
                     place, treated = anonymize_task(self.job, task)
@@ -228,7 +228,7 @@ class Worker:
                     write_treated(out, place.last, treated)
                     if treated.refused:
                         break
-                _write_line(out, {"end": True})
+                _write_json_line(out, {"end": True})
             if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
             self._check_run_open()
@@ -320,7 +320,7 @@ def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
         "refused": treated.refused,
         "size": len(treated.data),
     }
-    _write_line(out, row)
+    _write_json_line(out, row)
     out.write(treated.data)
 
 
@@ -350,5 +350,5 @@ def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
         )
 
 
-def _write_line(out: BinaryIO | io.BufferedWriter, row: Mapping[str, object]) -> None:
+def _write_json_line(out: BinaryIO | io.BufferedWriter, row: Mapping[str, object]) -> None:
     out.write(json.dumps(row).encode("ascii") + b"\n")

@@ -207,7 +207,7 @@ class _Worker:
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the sums over these shards, as nodes of the tree."""
         return _call_and_catch(
-            lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_compute_results(group, call))))
+            lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_apply_to_shards(group, call))))
         )
 
     def add(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
@@ -218,7 +218,7 @@ class _Worker:
 
     def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the result of the work for each of these shards."""
-        return _call_and_catch(lambda: list(_compute_results(group, call)))
+        return _call_and_catch(lambda: list(_apply_to_shards(group, call)))
 
     def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
         return _call_and_catch(lambda: work(self._get_common_value(box[0]), item))
@@ -250,7 +250,7 @@ def _call_and_catch(doing: Callable[[], Any]) -> Any:
         return _Failed(DataError(f"{type(error).__name__} in a worker"))
 
 
-def _compute_results(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
+def _apply_to_shards(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
     work, arguments = call
     return (work(shard, *arguments) for shard in group)
 

@@ -84,6 +84,11 @@ class Glyph:
         """Its advance in the page's units."""
         return math.hypot(self.dx, self.dy)
 
+    @property
+    def angle(self) -> float:
+        """The direction of its line, in radians; of a character without width, such as some spaces, by the upward one."""
+        return math.atan2(self.dy, self.dx) if self.width > 1e-6 else math.atan2(self.uy, self.ux) - math.pi / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:

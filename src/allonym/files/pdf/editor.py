@@ -48,7 +48,7 @@ def parse_pdf(chunk: Chunk, job: Job) -> Parsed:
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
-    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.count_changes()))
+    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.count_pictures()))
 
 
 class _File:
@@ -75,8 +75,8 @@ class _File:
         if bare:
             self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
 
-    def count_changes(self) -> Counter[str]:
-        """Return the counts of content other than text."""
+    def count_pictures(self) -> Counter[str]:
+        """Return the number of pictures that are kept, or left out, for the report."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
         what = "pictures kept" if self._images == "keep" else "pictures left out"
         return Counter({what: inside} if inside else {})

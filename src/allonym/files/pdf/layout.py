@@ -87,7 +87,9 @@ def order_glyphs(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[li
     glyphs, others = _read_marked_text(glyphs, spans, twins)
     for glyph in _drop_duplicate_glyphs(glyphs, twins):
         tiny = glyph.size < 2
-        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _get_text_angle(glyph)].append(glyph)
+        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", round(math.degrees(glyph.angle)) % 360].append(
+            glyph
+        )
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[Unit] = []
     line = 0
@@ -129,13 +131,6 @@ def _read_marked_text(
 
 def _extract_alphanumerics(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
-
-
-def _get_text_angle(glyph: Glyph) -> int:
-    # Spaces without width have no direction; up is as good as along.
-    if glyph.width > 1e-6:
-        return round(math.degrees(math.atan2(glyph.dy, glyph.dx))) % 360
-    return round(math.degrees(math.atan2(glyph.uy, glyph.ux)) - 90) % 360
 
 
 def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:

@@ -216,8 +216,7 @@ class Painter:
 
 
 def _find_rotation(glyph: Glyph) -> tuple[float, float, float, float]:
-    along = math.atan2(glyph.dy, glyph.dx) if glyph.width > 1e-6 else math.atan2(glyph.uy, glyph.ux) - math.pi / 2
-    cos, sin = math.cos(along), math.sin(along)
+    cos, sin = math.cos(glyph.angle), math.sin(glyph.angle)
     return cos, sin, -sin, cos
 
 

@@ -90,7 +90,7 @@ def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
             elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
                 yield "content of a form", _read_content(thing)
             elif _may_hold_text(thing):
-                for text in _read_stream(thing):
+                for text in _read_stream_texts(thing):
                     yield "a stream", text
         _collect_strings(pdf.trailer, strings, 0)
         yield "objects", "\n".join(strings)
@@ -162,7 +162,7 @@ def _may_hold_text(stream: Any) -> bool:
     return not {"/Length1", "/Length2", "/Alternate"} & set(stream.keys())
 
 
-def _read_stream(stream: Any) -> Iterator[str]:
+def _read_stream_texts(stream: Any) -> Iterator[str]:
     """Return the text of a stream of another kind: markup as it is, otherwise each string separately.
 
     A character map has a string for each character; together they are not a text.
