@@ -86,7 +86,7 @@ class Glyph:
 
     @property
     def angle(self) -> float:
-        """The direction of its line, in radians; of a character without width, such as some spaces, by the upward one."""
+        """The direction of its line, in radians; without a width, as of some spaces, by the upward vector."""
         return math.atan2(self.dy, self.dx) if self.width > 1e-6 else math.atan2(self.uy, self.ux) - math.pi / 2
 
 
