@@ -207,7 +207,7 @@ class ChunkOutput:
         elif data:
             self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
 
-    def finish_chunks(self) -> None:
+    def write_end(self) -> None:
         """Write what follows the last chunk."""
         if self._writer is not None:
             self._writer.close()

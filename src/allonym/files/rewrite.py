@@ -80,7 +80,7 @@ def rewrite_path(
                     file_written += piece.counted and rendered[-1] is not None
                 out.write(parsed.join_pieces(rendered))
             if last:
-                out.finish_chunks()
+                out.write_end()
                 part.sync()
                 part.close(remove=False)  # a folder may have more files than can be open at once
                 if file_written or (item.format and item.format.many):

@@ -285,7 +285,7 @@ class Run:
             if place.last and not self.folder:
                 raise UsageError(message)
         if place.last:
-            self._out.finish_chunks()
+            self._out.write_end()
             self._out.part.finish()
             size, digest = self._out.measure_file()
             self._out = None

@@ -86,10 +86,8 @@ def order_glyphs(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[li
     twins: dict[int, list[Glyph]] = {}
     glyphs, others = _read_marked_text(glyphs, spans, twins)
     for glyph in _drop_duplicate_glyphs(glyphs, twins):
-        tiny = glyph.size < 2
-        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", round(math.degrees(glyph.angle)) % 360].append(
-            glyph
-        )
+        plane, angle = f"{glyph.plane} {glyph.size < 2}", round(math.degrees(glyph.angle)) % 360
+        planes[glyph.page, glyph.plane != "", plane, angle].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[Unit] = []
     line = 0
