@@ -110,16 +110,11 @@ def anonymize_path(
     journal = None
     if out is not None and str(source) != "-":
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
-    try:
-        if not (journal and journal.resumed):
-            check_targets_free([item.target for item in items], extras, overwrite)
-    except UsageError:
-        if journal:
-            journal.close(remove=True)
-        raise
     run = Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
     keep = False
     try:
+        if not run.resumed:
+            check_targets_free([item.target for item in items], extras, overwrite)
         run.resume_run()
         with closing(cast(Any, _anonymize_tasks(run.read_tasks(batch_size), job, workers))) as results:
             for place, treated in results:
