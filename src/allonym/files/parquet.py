@@ -130,8 +130,8 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
 
     def join_rows(out: list[bytes | None]) -> bytes:
         kept_rows = [row for row, data in enumerate(out) if data is not None]
-        kept = batch if len(kept_rows) == len(out) else batch.take(arrow.array(kept_rows, arrow.int64()))
-        arrays = list(kept.columns)
+        remaining = batch if len(kept_rows) == len(out) else batch.take(arrow.array(kept_rows, arrow.int64()))
+        arrays = list(remaining.columns)
         for i, f in columns:
             arrays[i] = arrow.array([new_values[row][i] for row in kept_rows], f.type)
         return mark + _pack_batches(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
