@@ -107,7 +107,7 @@ def test_the_size_of_shards_is_all_that_counts():
     X = points()
     rng = np.random.default_rng(0)
     start = start_from_labels(Rows(X), draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
-    one, many = (Rows(X, size=size).sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
+    one, many = (Rows(X, size=size).placed_shards.sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
     assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
     assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
     assert one.pull.tobytes() != many.pull.tobytes()
@@ -144,7 +144,7 @@ def test_what_is_sent_away_stays_with_one_thread():
     assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
     assert [len(s.X) for s in again.shards()] == [20, 20, 10]
     assert [s.first for s in again.shards()] == [0, 20, 40]
-    assert rows.map_shards(len_of) == [20, 20, 10]
+    assert rows.placed_shards.map_shards(len_of) == [20, 20, 10]
 
 
 def len_of(shard):

@@ -23,7 +23,6 @@ from allonym.swap.search import (
     list_candidates,
     measure_candidates,
     open_recoding,
-    unify_utility_scale,
 )
 from allonym.swap.settings import Settings
 from allonym.swap.space import embed_corpus, fit_mixtures, make_space
@@ -122,8 +121,7 @@ def grid(
                 continue
             space = make_space(corpus, embedded, fit.mixture, here)
             draws, _ = measure_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
-            scaled = unify_utility_scale(draws, *space.vectors.shape)
-            releases, _ = collect_releases(candidates, scaled, len(corpus.chunks))
+            releases, _ = collect_releases(candidates, draws, *space.vectors.shape)
             out += [_choose_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
     advance("grid", total, total)
     return tuple(out)

@@ -355,7 +355,7 @@ def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[fl
 def _score_rows(rows: Rows, parameters: Parameters, family: str) -> tuple[Array, float, float]:
     """Return the likeliest component of each row, the log-likelihood, and the entropy of the posteriors."""
     with limit_to_one_thread():
-        parts = rows.map_shards(_score_shard, parameters, family)
+        parts = rows.placed_shards.map_shards(_score_shard, parameters, family)
     total, entropy = add_along_tree((sums for _, sums in parts), len(parts)).tolist()
     return np.concatenate([labels for labels, _ in parts]), total, entropy
 

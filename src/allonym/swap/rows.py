@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Protocol
@@ -214,7 +214,6 @@ class Rows:
     ) -> None:
         self.X, self.weight, self.size, self.zeros = X, weight, size, zeros
         self.spread: Spread = spread or ThisProcess()
-        self._placed: PlacedShards | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -232,13 +231,10 @@ class Rows:
         parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
         return [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
 
-    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
-        """Return ``work(shard, *arguments)`` for each shard, in their order."""
-        return self._place_shards().map_shards(work, *arguments)
-
-    def sum_shards(self, work: Work, *arguments: Any) -> Any:
-        """Return the same results added along the tree."""
-        return self._place_shards().sum_shards(work, *arguments)
+    @cached_property
+    def placed_shards(self) -> PlacedShards:
+        """The shards at the place where they are worked on."""
+        return self.spread.place(self.shards())
 
     def without_workers(self) -> Rows:
         """Return the same rows, for one thread."""
@@ -248,11 +244,6 @@ class Rows:
         """Return some of the rows, by their numbers, worked on in this process."""
         spread = self.spread if isinstance(self.spread, ThisProcess) else None
         return Rows(self.X[numbers], None if self.weight is None else self.weight[numbers], self.size, spread)
-
-    def _place_shards(self) -> PlacedShards:
-        if self._placed is None:
-            self._placed = self.spread.place(self.shards())
-        return self._placed
 
 
 # Threads of matrix products

@@ -117,8 +117,7 @@ def search(
             f"utility and cosine of releases are estimated from {settings.search.sample} of their changed chunks; "
             "those of the released corpus are exact"
         )
-    scaled = unify_utility_scale(draws, *space.vectors.shape)
-    releases, places = collect_releases(candidates, scaled, len(corpus.chunks))
+    releases, places = collect_releases(candidates, draws, *space.vectors.shape)
     for reason in dict.fromkeys(dropped.values()):
         sets = [" + ".join(c) for c, other in dropped.items() if other == reason]
         warnings.append(f"{', '.join(sets)}: no candidate{'s' * (len(sets) > 1)}, since {reason}")
@@ -262,16 +261,18 @@ def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
 
 
 def collect_releases(
-    candidates: Sequence[Candidate], draws: Draws, n: int
+    candidates: Sequence[Candidate], draws: Draws, n: int, d: int
 ) -> tuple[tuple[Release, ...], tuple[Place, ...]]:
-    """Return the releases: the recorded prefixes of each candidate, averaged over the draws that reach them.
+    """Return the releases: the recorded prefixes of each candidate, averaged over the draws that reach them, with all
+    utilities on one scale.
 
     Args:
-        n: chunks of the corpus.
+        n, d: chunks of the corpus, and dimensions of their vectors.
 
     Returns:
         The releases, and the place of each in the grid.
     """
+    draws = unify_utility_scale(draws, n, d)
     out: list[Release] = []
     places: list[Place] = []
     for candidate in candidates:
