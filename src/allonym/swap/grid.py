@@ -18,12 +18,7 @@ from allonym.swap.corpus import Advance, Corpus, ignore_progress
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
-from allonym.swap.search import (
-    collect_releases,
-    list_candidates,
-    measure_candidates,
-    open_recoding,
-)
+from allonym.swap.search import collect_releases, list_candidates, measure_candidates
 from allonym.swap.settings import Settings
 from allonym.swap.space import embed_corpus, fit_mixtures, make_space
 
@@ -101,7 +96,7 @@ def grid(
     for i, threshold in enumerate(axes.threshold):
         corpus = read(threshold)
         embedded = embed_corpus(corpus, settings, cache=cache, workers=workers, spread=spread)
-        candidates, _ = list_candidates(corpus, settings, open_recoding(settings))
+        candidates, _ = list_candidates(corpus, settings)
         for j, (family, clusters, min_weight) in enumerate(mixtures):
             advance("grid", i * len(mixtures) + j, total)
             mixture = replace(settings.mixture, family=family, clusters=clusters, min_weight=min_weight)

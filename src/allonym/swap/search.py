@@ -101,7 +101,7 @@ def search(
         space = make_space(corpus, embedded, best.mixture, settings)
     warnings += _list_mixture_warnings(best, fits)
     with _measure_time(timings, "tables"):
-        candidates, dropped = list_candidates(corpus, settings, recode or open_recoding(settings), advance)
+        candidates, dropped = list_candidates(corpus, settings, recode, advance)
     with _measure_time(timings, "sequences"):
         draws, without_swaps = measure_candidates(
             space, settings, candidates, seed=seed, state=store, advance=advance, spread=spread
@@ -167,7 +167,7 @@ def list_candidates(
     corpus: Corpus, settings: Settings, recode: Recoding | None = None, advance: Advance = ignore_progress
 ) -> tuple[list[Candidate], dict[Categories, str]]:
     """Return the sets of categories that can be exchanged; and the others, with the reason."""
-    subsets = list_subsets(corpus, settings)
+    subsets, recode = list_subsets(corpus, settings), recode or open_recoding(settings)
     candidates: list[Candidate] = []
     dropped: dict[Categories, str] = {}
     occurring = {v.category for chunk in corpus.chunks for v in chunk.values}
