@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import itemgetter
 
+from allonym.document import subtract_intervals
 from allonym.replace import naming
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.mention import Setting, Wanted
@@ -71,12 +72,11 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
     if refused:
         remark = "substitutes were another's or stood in the text: a further choice or a tag instead"
         cast.remarks.append(f"{refused} {remark}")
-    return {key: _make_fixed_renderer(results[key], render) for key, render in renderers.items()}
+    return {key: partial(_render_as_decided, results[key], render) for key, render in renderers.items()}
 
 
-def _make_fixed_renderer(results: Mapping[str, str | None], render: Renderer) -> Renderer:
-    """Return a renderer whose results for the surfaces of the document are decided."""
-    return lambda surface: results[surface] if surface in results else render(surface)
+def _render_as_decided(results: Mapping[str, str | None], render: Renderer, surface: str) -> str | None:
+    return results[surface] if surface in results else render(surface)
 
 
 def _normalise_pseudonym(text: str) -> str:
@@ -86,11 +86,8 @@ def _normalise_pseudonym(text: str) -> str:
 
 def get_text_outside_mentions(setting: Setting) -> str:
     """Return the text of a document without what is about to be replaced."""
-    text, parts, position = setting.document.text, [], 0
-    for start, end in setting.places:
-        parts.append(text[position:start])
-        position = end
-    return "\0".join((*parts, text[position:]))
+    text = setting.document.text
+    return "\0".join(text[a:b] for a, b in subtract_intervals((0, len(text)), setting.places))
 
 
 class _Surroundings:

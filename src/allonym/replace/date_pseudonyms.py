@@ -28,7 +28,7 @@ from allonym.replace.collisions import (
     is_permitted_age,
     is_permitted_time,
 )
-from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, move_date, read_date
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_shift, move_date, read_date
 from allonym.replace.mention import Wanted
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
@@ -118,7 +118,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     Where no subject's documents must agree, another number of years is taken if an age in words would become a word
     that occurs in the document.
     """
-    first = draw_year_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS)
+    first = draw_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS, "years")
     texts = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
     numbers = [_read_age(text) for text in texts]
     spoken = [_read_age(text) for text in texts if not text.isdigit()]

@@ -195,25 +195,23 @@ def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: 
         DataError: the document lacks the metadata key ``subject``.
     """
     unit = 7 if keep_weekday else 1
-    return _draw_shift(setting, _get_shift_subject(setting, subject), max_days // unit) * unit
+    return draw_shift(setting, subject, max_days // unit) * unit
 
 
-def draw_year_shift(setting: Setting, subject: str, most: int) -> int:
-    """Return the keyed number of years by which ages move: from ``-most`` to ``most``, never 0."""
-    return _draw_shift(setting, "years\0" + _get_shift_subject(setting, subject), most)
+def draw_shift(setting: Setting, subject: str, most: int, kind: str = "") -> int:
+    """Return a keyed number for this document or subject: from ``-most`` to ``most``, never 0; one for each ``kind``.
 
-
-def _get_shift_subject(setting: Setting, subject: str) -> str:
+    Raises:
+        DataError: the document lacks the metadata key ``subject``.
+    """
     document = setting.document
+    name = f"document\0{document.id}" if document.id else f"text\0{digest(document.text)}"
     if subject:
         value = document.meta.get(subject)
         if value is None or value == "":
             raise DataError(f"moving dates needs the metadata key {subject!r}, which this document lacks")
-        return f"subject\0{value}"
-    return f"document\0{document.id}" if document.id else f"text\0{digest(document.text)}"
-
-
-def _draw_shift(setting: Setting, name: str, most: int) -> int:
+        name = f"subject\0{value}"
+    name = f"{kind}\0{name}" if kind else name
     key = derive_operator_key(setting.key, "shift_dates", setting.scope)
     number = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * most)
     return number - most if number < most else number - most + 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from allonym.kb import roman
@@ -37,9 +36,8 @@ class Piece(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class NameTables:
-    """The content of ``naming.toml``.
+    """The content of ``naming.toml``, read when it is needed first.
 
     Attributes:
         titles: title to the gender that it tells.
@@ -56,41 +54,26 @@ class NameTables:
         women: language of origin to the endings of family names for men, each with the one for women.
     """
 
-    titles: Mapping[str, str]
-    before_given: frozenset[str]
-    doubtful: frozenset[str]
-    suffixes: frozenset[str]
-    degrees: frozenset[str]
-    particles: frozenset[str]
-    joined: frozenset[str]
-    part_of_name: frozenset[str]
-    small: frozenset[str]
-    family_endings: tuple[str, ...]
-    particle_origins: Mapping[str, str]
-    title_origins: Mapping[str, str]
-    scripts: Mapping[str, str]
-    origins: Mapping[str, str]
-    women: Mapping[str, tuple[tuple[str, str], ...]]
-
-
-_SETS = ("before_given", "doubtful", "suffixes", "degrees", "particles", "joined", "part_of_name", "small")
+    def __init__(self) -> None:
+        raw = read_toml("naming.toml")
+        read_set = partial(read_word_set, file="naming.toml")
+        genders = {"titles": "", "titles_m": "m", "titles_f": "f"}
+        self.titles = {word: gender for name, gender in genders.items() for word in raw[name].split()}
+        self.before_given, self.doubtful = read_set("before_given"), read_set("doubtful")
+        self.suffixes, self.degrees, self.joined = read_set("suffixes"), read_set("degrees"), read_set("joined")
+        self.particles, self.small, self.part_of_name = map(read_set, ("particles", "small", "part_of_name"))
+        self.family_endings = tuple(raw["family_endings"].split())
+        self.particle_origins: Mapping[str, str] = raw["particle_origins"]
+        self.title_origins = {word: origin for origin, words in raw["title_origins"].items() for word in words.split()}
+        self.scripts: Mapping[str, str] = raw["scripts"]
+        self.origins: Mapping[str, str] = raw["origins"]
+        self.women = {o: [tuple(pair.split(":")) for pair in pairs.split()] for o, pairs in raw["women"].items()}
 
 
 @cache
 def load_name_tables() -> NameTables:
     """Return the content of ``naming.toml``."""
-    raw = read_toml("naming.toml")
-    genders = {"titles": "", "titles_m": "m", "titles_f": "f"}
-    return NameTables(
-        titles={word: gender for name, gender in genders.items() for word in raw[name].split()},
-        family_endings=tuple(raw["family_endings"].split()),
-        title_origins={word: origin for origin, words in raw["title_origins"].items() for word in words.split()},
-        women={o: tuple((p.split(":")[0], p.split(":")[1]) for p in v.split()) for o, v in raw["women"].items()},
-        particle_origins=raw["particle_origins"],
-        scripts=raw["scripts"],
-        origins=raw["origins"],
-        **{name: read_word_set(name, file="naming.toml") for name in _SETS},
-    )
+    return NameTables()
 
 
 def get_default_origin(language: str) -> str:

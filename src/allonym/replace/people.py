@@ -201,10 +201,6 @@ def _reserve_name(cast: Cast, name: str, key: str) -> None:
         cast.near_names.setdefault(form, key)
 
 
-def _is_near_other_name(cast: Cast, name: str, key: str) -> bool:
-    return any(cast.near_names.get(form, key) != key for form in _list_deletion_forms(name))
-
-
 def _assign_person_names(cast: Cast, person: Person) -> None:
     written = person.written
     for word in person.family:
@@ -315,7 +311,7 @@ def _make_proposer(
         word: the old name.
         families: the new family names beside a given name.
     """
-    pick, famous = cast.ledger.pick, cast.kb.famous
+    pick, famous, near_names, owner = cast.ledger.pick, cast.kb.famous, cast.near_names, f"{kind}\0{key}"
     old, old_key = normalize_surface(word), make_family_key(word)
 
     def propose(attempt: int) -> str:
@@ -327,7 +323,7 @@ def _make_proposer(
         if make_family_key(name) == old_key or is_within_one_edit(plain, old):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
-        if attempt < _ENGLISH and _is_near_other_name(cast, name, f"{kind}\0{key}"):
+        if attempt < _ENGLISH and any(near_names.get(f, owner) != owner for f in _list_deletion_forms(name)):
             return ""
         return "" if any(famous(name, f) or plain == normalize_surface(f) for f in families) else name
 

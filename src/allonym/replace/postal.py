@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from allonym.replace.place_map import PlaceMap, find_region
 from allonym.replace.tables import list_words, read_toml, read_word_set
-from allonym.replace.wording import get_ordinal_suffix
+from allonym.replace.wording import describe_shape, get_ordinal_suffix
 from allonym.text.names import normalize_surface
 
 RenderPlace = Callable[[str, str], "str | None"]
@@ -102,14 +102,14 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     if not _has_digit(core):
         return None
     source = _COUNTRY_OF_LABEL.get(label) or next((code for code, p in _CODES if p.fullmatch(core.strip())), "")
-    if not source and _get_postcode_form(places.home) == _describe_shape(core):
+    if not source and _get_postcode_form(places.home) == describe_shape(core):
         source = places.home
     target = places.get_target_country(source) if source else ""
     if target != source and target in read_toml()["postcodes"]:
         form = _get_postcode_form(target)
         prefix = prefix and f"{_ROAD_SIGNS.get(target, target) if len(prefix) == 2 else target}-"
     else:
-        form, target = _describe_shape(core), source
+        form, target = describe_shape(core), source
     key = f"{normalize_surface(core)}>{target}.{region}"
     value = places.cast.ledger.assign("postcode", key, partial(_draw_postcode, places, form, target, key, region))
     if value is None:
@@ -119,10 +119,6 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
 
 def _get_postcode_form(country: str) -> str:
     return str(read_toml()["postcodes"].get(country, {}).get("form", ""))
-
-
-def _describe_shape(text: str) -> str:
-    return "".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in text)
 
 
 @cache
@@ -429,7 +425,7 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
         cities = [c for c in places.kb.pool("city", country=_HOMES[language]) if c.label[0] not in "AEIOUYH"]
         return form.format(city=cities[draw(attempt) // 64 % len(cities)].label if cities else new)
 
-    new = places.cast.ledger.assign("street", key, propose, telling=_get_last_word)
+    new = places.cast.ledger.assign("street", key, propose, telling=lambda name: name.replace("'", " ").split(" ")[-1])
     if new is None:
         return None
     if joined:
@@ -437,7 +433,3 @@ def choose_street_name(places: PlaceMap, name: str, language: str, joined: bool 
     elif language != "de" or key.split(" ")[0] in read_word_set("streets", "de", "first"):
         new += _STREET_ENDINGS.get(language, "")  # "Am Markt" is a full name, "Kölner" has its Straße behind it
     return new.upper() if name.isupper() and len(name) > 2 else new.lower() if name.islower() else new
-
-
-def _get_last_word(name: str) -> str:
-    return name.replace("'", " ").split(" ")[-1]

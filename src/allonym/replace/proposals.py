@@ -28,7 +28,7 @@ from allonym.replace.naming import Piece, load_name_tables, parse_name, pluralis
 from allonym.replace.pseudonym import prepare as prepare_pseudonyms
 from allonym.replace.pseudonym import render_mention
 from allonym.replace.rewriter import align_output, load_rewriter, split_passages
-from allonym.replace.wording import match_case
+from allonym.replace.wording import describe_shape, match_case
 from allonym.text.names import is_within_one_edit, list_singulars, normalize_surface
 from allonym.text.words import LETTERS, find_words
 
@@ -336,7 +336,7 @@ def _is_plausible(value: str, target: Wanted, originals: frozenset[str]) -> bool
     like = find_fullest_surface(target)
     if not is_possible_value(value) or not 1 < len(value) <= 2 * len(like) + 10 or _STUTTER.search(value):
         return False
-    if any(c.isdigit() for c in like + value) and _describe_shape(value) != _describe_shape(like):
+    if any(c.isdigit() for c in like + value) and describe_shape(value) != describe_shape(like):
         return False  # a number or code of another form would not be one
     if any(c.isalpha() for c in like) and not any(c.isalpha() for c in value):
         return False
@@ -380,7 +380,3 @@ def _repeats_name(new: Sequence[str], surfaces: Sequence[str]) -> bool:
             if any(c >= _IDEOGRAPHS and c in old for c in word):
                 return True
     return False
-
-
-def _describe_shape(text: str) -> str:
-    return "".join("9" if c.isdigit() else "a" if c.isalpha() else c for c in text)

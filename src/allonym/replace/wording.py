@@ -24,6 +24,11 @@ ORDINALS += [f"twenty-{word}" for word in ORDINALS[:9]] + ["thirtieth", "thirty-
 """Ordinals of the days of a month."""
 
 
+def describe_shape(text: str) -> str:
+    """Return a text with 9 for each digit and A for each letter."""
+    return "".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in text)
+
+
 def match_case(new: str, model: str) -> str:
     """Return ``new`` in the case of ``model``: capitals, small letters, or as names are written."""
     if sum(c.isalpha() for c in model) > 1 and model.isupper():

@@ -267,9 +267,10 @@ def restore(
     if plan is not None:
         original = invert_plan(text, plan)
         if original is not None:
-            result = _make_inverted_result(original, plan)
-            _log_restore(vault, scope, actor, result.restored, 0)
-            return result
+            edits = (e for e in plan.edits if not e.operator.startswith(_ARTICLE))
+            mentions = tuple(Found(e.start, e.end, "exact", e.label) for e in edits)
+            _log_restore(vault, scope, actor, len(mentions), 0)
+            return Restored(original, len(mentions), found=mentions)
     restorer = Restorer(entries, key=key)
     matches = list(restorer._scan(text).find_matches())
     notes: list[str] = []
@@ -345,19 +346,13 @@ def _collect_entries(
             )
     if vault is not None:
         vault_entries = vault.known(scope)
-        if not vault_entries:
-            _check_scope(vault, scope)
+        if not vault_entries and scope not in (names := [scope_info.name for scope_info in vault.info().scopes]):
+            raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
         if not entries:
             return vault_entries, lost
         there = {entry.replacement for entry in entries}
         entries += (entry for entry in vault_entries if entry.replacement not in there)
     return entries, lost
-
-
-def _check_scope(vault: Vault, scope: str) -> None:
-    names = [scope_info.name for scope_info in vault.info().scopes]
-    if scope not in names:
-        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
 
 
 def _is_irreversible(edit: Edit) -> bool:
@@ -392,11 +387,6 @@ def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
             return token.lstrip(" ") or token, original[a : len(original) - end]
     # A space inserted between two words belongs to neither of them.
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
-
-
-def _make_inverted_result(original: str, plan: Plan) -> Restored:
-    mentions = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if not e.operator.startswith(_ARTICLE))
-    return Restored(original, len(mentions), found=mentions)
 
 
 def _reconcile_with_plan(

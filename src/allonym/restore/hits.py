@@ -235,14 +235,17 @@ def fit_name_hit(scan: Scan, hit: Hit) -> Hit | None:
     if not plainly:
         rules = _add_difference_rules(form, surface, rules, any(hit.endings))
     hit.start, hit.end, hit.rules, hit.surface = start, end, rules, surface
-    weighed = weigh_name_hit(hit)
+    is_certain = is_certain_name(form, surface, rules)
+    if not is_certain and (form.rule or {"typo", "inflected", "plural"} & set(rules)):
+        return None
+    hit.is_sure = is_certain and not form.is_ordinary
     lost_capital = form.text[:1].isupper() and surface.islower() and surface[:1] != surface[:1].upper()
-    if plainly or weighed is None or not weighed.is_sure or len(form.keys) > 1 or form.rule or not lost_capital:
-        return weighed
+    if plainly or not hit.is_sure or len(form.keys) > 1 or form.rule or not lost_capital:
+        return hit
     scan.need_text(end + _AFTER)
     # A lower-case word within a sentence is hardly a name, unless the whole sentence is in lower case.
-    weighed.is_sure = _has_no_nearby_capitals(text, start, end)
-    return weighed if weighed.is_sure or "typo" not in rules else None
+    hit.is_sure = _has_no_nearby_capitals(text, start, end)
+    return hit if hit.is_sure or "typo" not in rules else None
 
 
 def _add_difference_rules(form: Form, surface: str, rules: list[str], is_inflected: bool) -> list[str]:
@@ -268,15 +271,6 @@ def _has_no_nearby_capitals(text: str, start: int, end: int) -> bool:
     before = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
     after = _SENTENCE.split(text[end : end + _AFTER], maxsplit=1)[0]
     return (before + after).islower() or not any(map(str.isalpha, before + after))
-
-
-def weigh_name_hit(hit: Hit) -> Hit | None:
-    """Set whether a hit is sure; return None if it is too unlikely."""
-    hit.is_sure = is_certain_name(hit.form, hit.surface, hit.rules)
-    if hit.is_sure or (not hit.form.rule and not {"typo", "inflected", "plural"} & set(hit.rules)):
-        hit.is_sure = hit.is_sure and not hit.form.is_ordinary
-        return hit
-    return None
 
 
 def is_certain_name(form: Form, surface: str, rules: list[str]) -> bool:

@@ -145,7 +145,7 @@ def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
         ascii_only = any("u" in written for written in escapes)
         levels = max(len(written) - len(written.lstrip("\\")) for written in escapes)
         for _ in range(1 if levels < 3 else 2):
-            text = json.dumps(text, ensure_ascii=ascii_only or not _is_encodable(text))[1:-1]
+            text = json.dumps(text, ensure_ascii=ascii_only or any("\ud800" <= c <= "\udfff" for c in text))[1:-1]
     if "url" in by_kind:
         text = quote(text.encode("utf-8", "surrogatepass"), safe="")
     return text
@@ -153,7 +153,3 @@ def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
 
 def _format_numeric_escape(like: str, sign: re.Match[str]) -> str:
     return f"&#x{ord(sign[0]):x};" if "x" in like.lower() else f"&#{ord(sign[0])};"
-
-
-def _is_encodable(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
