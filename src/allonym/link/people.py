@@ -158,8 +158,8 @@ class _Roll:
         fits: list[Group] = []
         if namesakes and given_names:
             numbers = {n for key in list_lookup_keys(given_names[0]) for n in namesakes.get(key, ())}
-            known = [self.groups[n] for n in sorted(numbers)]
-            fits = [g for g in known if all(is_same_person(words, f) for f in g.forms)]
+            candidates_by_key = [self.groups[n] for n in sorted(numbers)]
+            fits = [g for g in candidates_by_key if all(is_same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return

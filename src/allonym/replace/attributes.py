@@ -83,7 +83,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         for surface in target.surfaces:
             render(surface)
         if may_be_nationality:
-            cast.alternatives[target.entity.key] = partial(_render_further_nationality, places, forms)
+            cast.alternatives[target.entity.key] = partial(_render_unused_nationality, places, forms)
     return out
 
 
@@ -116,12 +116,8 @@ def _render_attribute(places: PlaceMap, label: str, forms: dict[str, str], surfa
     article, core = _split_article(surface) if has_article else ("", surface)
     if not core.strip():
         return None
-    if label == "OCCUPATION":
-        new = _choose_occupation(places, core)
-    elif label == "LANGUAGE":
-        new = _choose_language(places, core)
-    else:
-        new = _choose_attribute(places, label, core, forms.get(surface, ""))
+    choose = {"OCCUPATION": _choose_occupation, "LANGUAGE": _choose_language}.get(label)
+    new = choose(places, core) if choose else _choose_attribute(places, label, core, forms.get(surface, ""))
     return article + new if new is not None else None
 
 
@@ -135,7 +131,7 @@ def _split_article(surface: str) -> tuple[str, str]:
 # Nationalities and languages
 
 
-def _render_further_nationality(places: PlaceMap, forms: dict[str, str], surface: str) -> str | None:
+def _render_unused_nationality(places: PlaceMap, forms: dict[str, str], surface: str) -> str | None:
     """Render a further nationality for one whose country has given its own to another: British and English, say.
 
     None where the document names that country, too, and for other forms of what it calls that country's people: that
@@ -148,11 +144,11 @@ def _render_further_nationality(places: PlaceMap, forms: dict[str, str], surface
     several = sum(i == item for i in places.peoples.get(item.country, {}).values()) > 1
     if not item.region and (several or item.country in places.countries):
         return None
-    text = _choose_further_nationality(places, item, core, forms.get(surface, ""))
+    text = _choose_unused_nationality(places, item, core, forms.get(surface, ""))
     return None if text is None else article + text
 
 
-def _choose_further_nationality(places: PlaceMap, item: Item, surface: str, form: str) -> str | None:
+def _choose_unused_nationality(places: PlaceMap, item: Item, surface: str, form: str) -> str | None:
     """Return a nationality of a country that replaces no other of the document."""
     peoples = {i.label: i for i in _list_nationalities(places.kb)}
     used = {*places.present, *places.replaced, places.target}
@@ -188,7 +184,7 @@ def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "
     """
     if item.region and any(not i.region for i in places.peoples.get(item.country, {}).values()):
         # The British have the name of the country's people.
-        return _choose_further_nationality(places, item, surface, form)
+        return _choose_unused_nationality(places, item, surface, form)
     to = places.choose_country(item.country)
     text = places.get_nationality_name(item, to, surface, form) if to is not None else None
     return None if text is None else match_capitals(text, surface)
@@ -250,9 +246,8 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     chief = _choose_chief_office(places, surface, words, low)
     if chief is not None:
         return chief
-    rank = 0
-    while rank < len(words) - 1 and low[rank] in read_word_set("occupations", "rank"):
-        rank += 1
+    ranks = read_word_set("occupations", "rank")
+    rank = next((i for i, word in enumerate(low[:-1]) if word not in ranks), max(len(low) - 1, 0))
     ends = [len(words), *([low.index("of", rank + 1)] if "of" in low[rank + 1 :] else [])]  # student of law
     for start, end in [(first, last) for last in ends for first in range(rank, last)]:
         core = " ".join(words[start:end])
@@ -261,7 +256,7 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
             continue
         old = set(split_words(item.label))  # another teacher says too much of a teacher
         pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(split_words(o.label))]
-        pools = [[o for o in pool if not _is_gendered(o.label)], pool]
+        pools = [[o for o in pool if not _is_gendered_occupation(o.label)], pool]
         # The finance director and the director are two.
         other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
         if other is None:
@@ -275,7 +270,7 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     return None
 
 
-def _is_gendered(label: str) -> bool:
+def _is_gendered_occupation(label: str) -> bool:
     endings = ("man", "ess", "wife", "boy", "girl", "maid", "master")
     return normalize_surface(label).endswith(endings)
 

@@ -134,7 +134,7 @@ class Ledger:
 
         return self.assign(kind, key, propose, telling=telling)
 
-    def has_words(self, words: Iterable[str]) -> bool:
+    def text_has_words(self, words: Iterable[str]) -> bool:
         """Whether all these words, in plain form, occur somewhere in the document."""
         return self._words.issuperset(words)
 

@@ -213,14 +213,14 @@ def _parse_shape(shape: str) -> tuple[tuple[str, ...], bool]:
             raise ValueError(f"shapes.tsv: {shape!r} is no shape, from {position} on")
         token, count, more = match.groups()
         if token[0] == "[":
-            token = _expand_ranges(token[1:-1])
+            token = _expand_character_set(token[1:-1])
         out += [token] * _DATE_PARTS.get(token, int(count or 1))
         open_end = bool(more)
         position = match.end()
     return tuple(out), open_end
 
 
-def _expand_ranges(inside: str) -> str:
+def _expand_character_set(inside: str) -> str:
     """Return ``[`` and the characters of a set such as ``A-FX2``, ranges written out."""
     return "[" + re.sub(r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), inside)
 
@@ -348,16 +348,11 @@ def draw_digits(ledger: Ledger, kind: str, key: str, old: str, attempt: int = 0)
 def draw_similar_code(ledger: Ledger, kind: str, old: str, attempt: int = 0) -> str:
     """Return a code of the same shape: digits for digits, letters for letters, hexadecimal for hexadecimal."""
     bare = [c for c in old if c.isalnum()]
-    hexadecimal = len(bare) > 7 and all(c in "0123456789abcdefABCDEF" for c in bare)
-    alphabet = "abcdef" if hexadecimal else "abcdefghijklmnopqrstuvwxyz"
-    out = ""
+    hexadecimal = len(bare) > 7 and all(c in string.hexdigits for c in bare)
+    letters = "abcdef" if hexadecimal else string.ascii_lowercase
+    out = list(old)
     for i, char in enumerate(old):
-        number = ledger.draw_number(f"{kind} {i}", old, attempt) if char.isalnum() else 0
-        letter = alphabet[number % len(alphabet)]
-        if not char.isalnum():
-            out += char
-        elif char.isdigit():
-            out += str(number % 10)
-        else:
-            out += letter.upper() if char.isupper() else letter
-    return out
+        if char.isalnum():
+            alphabet = DIGITS if char.isdigit() else letters.upper() if char.isupper() else letters
+            out[i] = alphabet[ledger.draw_number(f"{kind} {i}", old, attempt) % len(alphabet)]
+    return "".join(out)

@@ -124,7 +124,7 @@ class _Surroundings:
             key: of the entity that it is for.
             family: of its label; dates, ages and numbers may equal others of the document.
         """
-        if not self._cast.ledger.has_words(find_plain_words(new)):
+        if not self._cast.ledger.text_has_words(find_plain_words(new)):
             return False
         letters = sum(map(str.isalpha, new))
         if not letters and sum(map(str.isdigit, new)) <= _FEW_DIGITS:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from string import hexdigits
 
 from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod
 from allonym.checksums.general import luhn
@@ -235,8 +236,7 @@ def _draw_secret(text: str, draws: Draws) -> str | None:
                 out[i] = draws.pick_element(_get_replacement_alphabet(run[0], text[i]))
     for i, c in enumerate(text):
         if not c.isascii() and c.isalpha():
-            letter = draws.pick_element("abcdefghijklmnopqrstuvwxyz")
-            out[i] = letter.upper() if c.isupper() else letter
+            out[i] = draws.pick_element(LETTERS if c.isupper() else LETTERS.lower())
     return "".join(out) if "".join(out) != text else None
 
 
@@ -245,8 +245,8 @@ def _get_replacement_alphabet(run: str, char: str) -> str:
 
     In a long run of hexadecimal digits or base 32, only such.
     """
-    digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
-    if len(run) >= 12 and set(run) <= set("0123456789abcdefABCDEF") and not run.isdigit():
+    digits, letters = DIGITS, LETTERS.lower()
+    if len(run) >= 12 and set(run) <= set(hexdigits) and not run.isdigit():
         letters = "abcdef"
     elif len(run) >= 16 and re.fullmatch("[A-Z2-7]+", run):
         digits = "234567"

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal, cast
 
 from allonym.document import Interval
@@ -63,7 +64,9 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     asker = _Asker(client, Proposals("llm", targets, setting, remarks), setting, _make_queries(targets, setting))
     queries = asker.queries
     trouble = ""
-    missing = [query for query in asker.list_missing_queries() if not _stays_offline(query, setting)]
+    missing = asker.list_unanswered_queries()
+    if setting.book is not None:  # an entity that had no value of the model before keeps its pseudonym
+        missing = [query for query in missing if setting.book.recall(OFFLINE, query.name) is None]
     for again in (False, True):
         missing = [query for query in missing if query.code not in asker.values]
         try:
@@ -75,7 +78,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
         except EndpointError as error:
             trouble = str(error)
             break
-    lacking = asker.list_missing_queries()
+    lacking = asker.list_unanswered_queries()
     failed = [q for q in lacking if q.target.options.get("on_failure") == "fail" and q in missing]
     if failed:
         raise EndpointError(trouble or f"llm: no usable values for {len(failed)} of {len(queries)} entities")
@@ -112,11 +115,6 @@ def llm(
     return cast(ModelRenderers, setting.prepared["llm"]).render(mention, setting)
 
 
-def _stays_offline(query: Query, setting: Setting) -> bool:
-    """Whether the vault says that the entity had no value of the model before: then it keeps its pseudonym."""
-    return setting.book is not None and setting.book.recall(OFFLINE, query.name) is not None
-
-
 def _make_queries(targets: Sequence[Wanted], setting: Setting) -> list[Query]:
     """Give each entity a code that tells nothing: keyed by document, so that it cannot link two documents."""
     secret = derive_operator_key(setting.key, "llm tag")
@@ -125,13 +123,9 @@ def _make_queries(targets: Sequence[Wanted], setting: Setting) -> list[Query]:
     out = []
     for target in targets:
         name = proposals.make_ledger_key(target, setting)
-        attempt = 0
-        while True:
-            message = f"{document}\0{name}\0{attempt}".encode("utf-8", "surrogatepass")
-            code = hmac.digest(secret, message, "sha256")[:4].hex().upper()
-            if code not in used:
-                break
-            attempt += 1
+        messages = (f"{document}\0{name}\0{attempt}".encode("utf-8", "surrogatepass") for attempt in count())
+        codes = (hmac.digest(secret, message, "sha256")[:4].hex().upper() for message in messages)
+        code = next(code for code in codes if code not in used)
         used.add(code)
         out.append(Query(code, proposals.get_family(target, setting), name, target))
     return out
@@ -155,7 +149,7 @@ class _Asker:
         self.values = {code: value for code, value in recalled.items() if value is not None}
         self._originals = proposals.originals - read_word_lists()["generic"]
 
-    def list_missing_queries(self) -> list[Query]:
+    def list_unanswered_queries(self) -> list[Query]:
         """Return the queries that have no value yet."""
         return [query for query in self.queries if query.code not in self.values]
 
@@ -200,7 +194,7 @@ class _Asker:
         self.counts["absent"] += len(queries) - len(proposed)
         for code, value in proposed.items():
             query = queries[code]
-            value = _strip_quotes(value)
+            value = value.strip().strip("\"'“”").strip()
             fits = _is_plausible(value, query, self._originals)
             chosen = self.proposals.assign(query.target, (value,)) if fits else None
             if chosen is None:
@@ -228,19 +222,12 @@ def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[
 
 
 def _cut_windows(pieces: Iterable[tuple[str, str]]) -> Iterable[tuple[str, list[str]]]:
-    window: list[str] = []
-    codes: list[str] = []
-    for piece, code in pieces:
-        for part in [piece] if code else re.split(r"(?<=\s)", piece):
-            if len(window) >= WORDS:
-                if codes:
-                    yield "".join(window), list(dict.fromkeys(codes))
-                window, codes = [], []
-            window.append(part)
-        if code:
-            codes.append(code)
-    if codes:
-        yield "".join(window), list(dict.fromkeys(codes))
+    parts = [(p, code) for piece, code in pieces for p in ([piece] if code else re.split(r"(?<=\s)", piece))]
+    for start in range(0, len(parts), WORDS):
+        window = parts[start : start + WORDS]
+        codes = dict.fromkeys(code for _, code in window if code)
+        if codes:
+            yield "".join(part for part, _ in window), list(codes)
 
 
 def _join_lines(text: str) -> str:
@@ -248,10 +235,6 @@ def _join_lines(text: str) -> str:
 
 
 # Answers
-
-
-def _strip_quotes(value: str) -> str:
-    return value.strip().strip("\"'“”").strip()
 
 
 def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:

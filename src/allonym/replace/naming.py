@@ -137,12 +137,12 @@ def _split_honorific(token: str) -> tuple[str, str, str]:
     return (head, sign, tail) if word in lists.joined and not part_of_name else (token, "", "")
 
 
-def _find_token_kinds(tokens: list[str], commas: set[int]) -> list[str]:
+def _find_token_kinds(tokens: list[str], before_commas: set[int]) -> list[str]:
     """Return the kind of each token, by the tokens and those that a comma stands behind."""
     lists = load_name_tables()
     words = [_fold_word(t) for t in tokens]
     first, last = 0, len(tokens)
-    while first < last - 1 and words[first] in lists.titles and first not in commas:  # "Maj, Adam"
+    while first < last - 1 and words[first] in lists.titles and first not in before_commas:  # "Maj, Adam"
         if _is_given_name(tokens, words, first, last):
             break
         first += 1
@@ -157,7 +157,7 @@ def _find_token_kinds(tokens: list[str], commas: set[int]) -> list[str]:
     for i in range(first, last):
         word, token = words[i], tokens[i]
         inside = first < i < last - 1
-        is_last = i == last - 1 or i in commas  # "Das, Aachal"
+        is_last = i == last - 1 or i in before_commas  # "Das, Aachal"
         may_be_particle = token.islower() or (len(word) > 1 and not (i == first and word in _FIRST_NAMES))
         particle = may_be_particle and token.casefold() in lists.particles and not is_last and token[-1] != "."
         if particle or token[-1] in "'’ʼ":  # "d'Arrest"
@@ -177,13 +177,13 @@ _FIRST_NAMES = frozenset("al della ben san santa do e i thi des bin".split())
 """Particles that are names where they come first: ``Al Smith``, ``Della Reese``, ``Ben Adams``."""
 
 
-def _is_suffix(token: str, word: str, before: int) -> bool:
-    """Whether a word is no name behind ``before`` others: not Jackie Chan, Jack Ma, Abiye Şama."""
+def _is_suffix(token: str, word: str, words_before: int) -> bool:
+    """Whether a word is no name behind ``words_before`` others: not Jackie Chan, Jack Ma, Abiye Şama."""
     lists = load_name_tables()
     if word in lists.joined:
         return token.islower() and token.isascii()
     if word in lists.degrees:
-        return (before > 1 and sum(map(str.isupper, token)) > 1) or (word in ("ii", "iii") and token.islower())
+        return (words_before > 1 and sum(map(str.isupper, token)) > 1) or (word in ("ii", "iii") and token.islower())
     return word in lists.suffixes
 
 
@@ -217,10 +217,10 @@ def find_title_before(text: str, start: int) -> tuple[str, str]:
     return (title, titles[title]) if title in titles else ("", "")
 
 
-def find_title_origin(pieces: Sequence[Piece], before: str) -> str:
-    """Return the language of origin that the forms of address in a name, or ``before`` it, tell; else empty."""
+def find_origin_by_titles(pieces: Sequence[Piece], title_before: str) -> str:
+    """Return the language of origin that the forms of address in a name, or ``title_before``, tell; else empty."""
     origins = load_name_tables().title_origins
-    return next((origins[w] for w in (*_list_words(pieces, "title", "suffix"), before) if w in origins), "")
+    return next((origins[w] for w in (*_list_words(pieces, "title", "suffix"), title_before) if w in origins), "")
 
 
 def find_script_origin(word: str) -> tuple[str, str]:

@@ -321,10 +321,7 @@ class _Chooser:
 
         def propose(attempt: int) -> str:
             number = self._ledger.draw_number("acronym", key, attempt)
-            letters = ""
-            for _ in range(count):
-                number, index = divmod(number, len(_LETTERS))
-                letters += _LETTERS[index]
+            letters = "".join(_LETTERS[number // len(_LETTERS) ** i % len(_LETTERS)] for i in range(count))
             return " " if letters and self._kb.find(letters) else letters
 
         letters = self._ledger.assign("acronym", key, propose)

@@ -224,14 +224,14 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
 
 def _choose_short_given_name(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
-    gender, usable = person.gender, _list_usable_names(cast.kb, person.gender)
+    gender, usable = person.gender, _list_replacement_given_names(cast.kb, person.gender)
     forms = [f.capitalize() for f in sorted(find_short_forms(normalize_surface(new))) if f.capitalize() in usable]
     forms = [f for f in forms if gender not in ("f", "m") or cast.kb.gender(f) in (gender, "n")]
     return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.draw_number(GIVEN, key))
 
 
 @lru_cache(maxsize=8)
-def _list_usable_names(kb: KnowledgeBase, gender: str) -> frozenset[str]:
+def _list_replacement_given_names(kb: KnowledgeBase, gender: str) -> frozenset[str]:
     return frozenset(kb.names("first", "", gender))
 
 

@@ -133,7 +133,7 @@ class PersonReader:
                     if (second := normalize_surface(spell_out(piece.text))) != word:
                         self.person.spellings[second] = word
         fullest = max((_list_names(pieces) for pieces, *_ in surfaces), key=len, default=[])
-        by_title = (naming.find_title_origin(pieces, before[0]) for pieces, _, _, before in surfaces)
+        by_title = (naming.find_origin_by_titles(pieces, before[0]) for pieces, _, _, before in surfaces)
         self.home = next(filter(None, by_title), "") or naming.get_default_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
         for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_names(s[0]))):

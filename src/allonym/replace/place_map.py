@@ -351,7 +351,7 @@ class PlaceMap:
         names = {self._fold_people_name(item, to, bare) for bare, item in surfaces.items()} - {""}
         country = find_country(self.kb, to) if code in self.countries else None
         label = normalize_surface(self.kb.label(country, self.language)) if country else None
-        if any(self.cast.ledger.has_words(find_plain_words(name)) or name == label for name in names):
+        if any(self.cast.ledger.text_has_words(find_plain_words(name)) or name == label for name in names):
             return False
         return len(surfaces) < 2 or all(self.keeps_people_distinct(item, to) for item in set(surfaces.values()))
 

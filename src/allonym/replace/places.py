@@ -67,7 +67,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     for target, kind in zip(targets, kinds, strict=True):
         key, label = target.entity.key, target.entity.label
         if kind == "place":
-            render = out[key] = _make_place_renderer(places, label, readings)
+            render = out[key] = partial(_render_listed_place, places, readings, label)
             for surface in target.surfaces:
                 render(surface)
         elif kind == "address":
@@ -94,13 +94,10 @@ def _find_target_kind(cast: Cast, target: Wanted) -> str:
     return "place"
 
 
-def _make_place_renderer(places: PlaceMap, label: str, readings: Readings) -> Renderer:
-    def render(surface: str) -> str | None:
-        if (label, surface) not in readings:
-            readings[label, surface] = read_places(places, surface, label)
-        return _render_reading(places, readings[label, surface])
-
-    return render
+def _render_listed_place(places: PlaceMap, readings: Readings, label: str, surface: str) -> str | None:
+    if (label, surface) not in readings:
+        readings[label, surface] = read_places(places, surface, label)
+    return _render_reading(places, readings[label, surface])
 
 
 def render_place(places: PlaceMap, text: str, label: str = "LOCATION") -> str | None:
@@ -286,11 +283,8 @@ def move_coordinates(places: PlaceMap, text: str) -> str | None:
         return match[1] + change_digits(places, "coordinates", match[2], match[1])
     if _PLUS_CODE.fullmatch(text):  # another one near by
         number = places.cast.ledger.draw_number("coordinates", text)
-        code = text[:4]
-        for c in text[4:]:
-            number, index = divmod(number, 20)
-            code += c if c == "+" else _PLUS_LETTERS[index]
-        return code
+        digits = (c if c == "+" else _PLUS_LETTERS[number // 20**i % 20] for i, c in enumerate(text[4:]))
+        return text[:4] + "".join(digits)
     if _ROUGH.fullmatch(text) and any(c.isdigit() for c in text):
         return re.sub(r"\d{1,3}", lambda m: str(max(1, (int(m[0]) + 2) % 90)), text)
     return None

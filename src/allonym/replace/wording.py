@@ -175,10 +175,10 @@ def grow_span(text: str, start: int, end: int, low: int, high: int) -> tuple[int
     return a, b
 
 
-def widen_removal(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
+def widen_removal(text: str, start: int, end: int, low: int, high: int, previous: str) -> tuple[int, int]:
     """Return ``start, end``, grown within ``low..high`` by what a mention that is removed would leave over.
 
-    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will come
+    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``previous`` is the character that will come
     before; empty at the start of the text.
     """
     if end < high and text[end] in _APOSTROPHES:
@@ -190,7 +190,7 @@ def widen_removal(text: str, start: int, end: int, low: int, high: int, before: 
     after = text[end] if end < len(text) else ""
     if start > low and text[start - 1] in " \t" and (not after or after.isspace() or after in ".,;:!?)]}"):
         return start - 1, end
-    if after and after in " \t" and end < high and (not before or before in " \t\n\r([{"):
+    if after and after in " \t" and end < high and (not previous or previous in " \t\n\r([{"):
         return start, end + 1
     return start, end
 

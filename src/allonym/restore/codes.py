@@ -200,7 +200,7 @@ def find_sealed_match(scan: Scan, word_index: int, covered_until: int) -> Match 
     mark = _MARK.match(text, scan.ends[end_label])
     if mark is None or len(label) > 64:
         end = scan.ends[end_label]
-        if not scan.is_final and len(text) - end < 12 and _may_begin_mark(text[end:]):
+        if not scan.is_final and len(text) - end < 12 and ":e1:".startswith("".join(text[end:].split()).lower()):
             scan.is_short = True
         return None
     position = begin = mark.end()
@@ -227,16 +227,18 @@ def find_sealed_match(scan: Scan, word_index: int, covered_until: int) -> Match 
         if original is not None or (low < start and len(code) >= 26):
             tidy = low == start - 1 and position - begin == len(code) and mark[0].lower() == ":e1:"
             rule = "encrypted" if tidy else "encrypted+spacing" if low < start else "encrypted+brackets"
-            return _make_match(scan, (low, position + 1), covered_until, label, code, original, rule)
+            return _make_sealed_match(scan, (low, position + 1), covered_until, label, code, original, rule)
     fitting = [stop for stop in reversed(stops[:256]) if _is_code_length(stop[0])]
     for count, end in fitting[:_TRIES]:
         original = _decrypt_sealed(scan, label, code[:count])
         if original is not None:
-            return _make_match(scan, (low, end), covered_until, label, code[:count], original, "encrypted+brackets")
+            return _make_sealed_match(
+                scan, (low, end), covered_until, label, code[:count], original, "encrypted+brackets"
+            )
     return None
 
 
-def _make_match(
+def _make_sealed_match(
     scan: Scan, span: Interval, covered_until: int, label: str, code: str, original: str | None, rule: str
 ) -> Match | None:
     """Return the match of an encrypted mention, whose span is one of the view; None if it is covered already."""
@@ -244,7 +246,7 @@ def _make_match(
         return None
     form = scan.index.sealed.get(code)
     row = -1 if form is None else form.row
-    a, b, escapes = scan.view.find_in_text(*span, f"[{label}:e1:{code}]")
+    a, b, escapes = scan.view.map_to_raw(*span, f"[{label}:e1:{code}]")
     if original is None:
         why = "encrypted mentions could not be decrypted: they were changed or have another key"
         return Match(a, b, None, "encrypted", label, row, why=why)
@@ -259,9 +261,3 @@ def _decrypt_sealed(scan: Scan, label: str, code: str) -> str | None:
     if form is not None:
         return form.target
     return None if scan.decrypter is None else scan.decrypter(label, code)
-
-
-def _may_begin_mark(rest: str) -> bool:
-    """Tell whether the end of a text may begin the mark of an encrypted mention."""
-    tight = "".join(rest.split()).lower()
-    return ":e1:".startswith(tight)

@@ -122,7 +122,7 @@ def find_literals(scan: Scan) -> Iterator[Match]:
             neighbours = ((a, text[start - 1 : start] if start else ""), (z, text[end : end + 1]))
             if any(c.isascii() and c.isalnum() and neighbour.isalnum() for c, neighbour in neighbours):
                 continue
-            begin, stop, escapes = view.find_in_text(start, end, form.text)
+            begin, stop, escapes = view.map_to_raw(start, end, form.text)
             out = form.target if form.target is None else escape_like(form.target, escapes)
             rule = "+".join(kind for kind, _ in escapes) or "exact"
             yield Match(begin, stop, out, rule, form.label, form.row, why=describe_shared(form))

@@ -162,14 +162,14 @@ class Index:
             token = TOKEN.fullmatch(row.text)
             if token is not None:
                 self.sealed[token[2].upper()] = form
-            self._enter_words(form, _LABEL, last=_ID)
+            self._enter_words(form, _LABEL, last_use=_ID)
             if len(keys) > 1:
                 self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
                 self.id_sizes.add(len(keys[-1]))
         else:
-            self._enter_words(form, _NAME, last=_NAME)
+            self._enter_words(form, _NAME, last_use=_NAME)
             if kind in _DERIVING:
-                self._enter_name(form)
+                self._enter_name_parts(form)
             elif kind == CODE and not form.is_ordinary:
                 self._enter_code(form)
             elif kind == DATE and (date_key := read_date_key(row.text)) is not None:
@@ -184,7 +184,7 @@ class Index:
             self._enter_form(self.full, self.heads, form, (*keys[:-2], joined))
             self.vocabulary.setdefault(joined, 0)
 
-    def _enter_name(self, form: Form) -> None:
+    def _enter_name_parts(self, form: Form) -> None:
         """Enter what shorter forms of a name can be recognised by."""
         self._deriving.append(form)
         for key in form.keys:
@@ -211,11 +211,11 @@ class Index:
         if len(keys) > 2:
             self.pairs.add((keys[0], keys[1]))
 
-    def _enter_words(self, form: Form, flag: int, last: int) -> None:
+    def _enter_words(self, form: Form, use: int, last_use: int) -> None:
         vocabulary = self.vocabulary
         end = len(form.keys) - 1
         for i, key in enumerate(form.keys):
-            vocabulary[key] = vocabulary.get(key, 0) | (last if i == end else flag)
+            vocabulary[key] = vocabulary.get(key, 0) | (last_use if i == end else use)
             if len(key) > self.longest:
                 self.longest = len(key)
             word = form.words[i]

@@ -191,7 +191,7 @@ class Scan:
 
     def _make_match(self, hit: Hit, out: str | None, why: str = "") -> Match:
         form = hit.form
-        a, b, escapes = self.view.find_in_text(hit.start, hit.end, form.text)
+        a, b, escapes = self.view.map_to_raw(hit.start, hit.end, form.text)
         rules = dict.fromkeys([*filter(None, hit.rules), *(kind for kind, _ in escapes)])
         if out is not None and escapes:
             out = escape_like(out, escapes)

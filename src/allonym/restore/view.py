@@ -88,20 +88,15 @@ class View:
             return self._to[i]
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
-    def skip_backslashes(self, start: int, end: int, text: str) -> int:
-        """Return the start of ``text`` between two offsets, after backslashes if it follows them unescaped.
+    def map_to_raw(self, start: int, end: int, text: str) -> tuple[int, int, tuple[tuple[str, str], ...]]:
+        """Return start and end in the text of a form of ``text`` in the view, and the escapes in it.
 
         Whoever escapes the bracket of a tag escapes more of it, so backslashes before an unescaped tag are not its own.
         """
-        position = end - len(text)
-        if start < position and self.raw.startswith(text, position) and not self.raw[start:position].strip("\\"):
-            return position
-        return start
-
-    def find_in_text(self, start: int, end: int, text: str) -> tuple[int, int, tuple[tuple[str, str], ...]]:
-        """Return start and end in the text of a form of ``text`` in the view, and the escapes in it."""
-        b = self.get_text_end(end)
-        a = self.skip_backslashes(self.get_text_start(start), b, text)
+        a, b = self.get_text_start(start), self.get_text_end(end)
+        bare = b - len(text)
+        if a < bare and self.raw.startswith(text, bare) and not self.raw[a:bare].strip("\\"):
+            a = bare
         return a, b, self.list_escapes(a, b)
 
     def list_escapes(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
