@@ -19,7 +19,7 @@ PUBLIC_FUNCTIONS = frozenset(
     evaluate.residual:ResidualRisk.rejected evaluate.residual:ResidualRisk.unconfirmed evaluate.surface:removed
     kb.base:KnowledgeBase.related llm.client:unlocked policy:Policy.changed restore.bring:Restorer.shared
     stats.partition:Partition.fitted swap.checks:Checks.guessed swap.corpus:Corpus.swapped
-    swap.exchange:Sequence.changed swap.exchange:Sequence.placed swap.risk:Risk.clipped vault.digests:Digests.edited
+    swap.exchange:Sequence.changed swap.risk:Risk.clipped vault.digests:Digests.edited
     vault.digests:Digests.named vault.vault:Vault.known vault.vault:Vault.locked
     """.split()
 )
