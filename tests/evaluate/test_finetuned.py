@@ -286,7 +286,7 @@ def command(capsys):
 
 @pytest.fixture
 def versions(tmp_path) -> tuple[Path, Path]:
-    texts, moods = calls(24)
+    texts, moods = calls(40)
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     for path, version in ((old, texts), (new, bare(texts))):
         rows = (
@@ -301,12 +301,12 @@ def test_information_by_the_command_line(command, versions, bert, tmp_path):
     old, new = versions
     code, out, err = command(
         "information", str(old), str(new), "--labels", "mood", "--measure", "utility", "--model", bert, "--epochs", "8",
-        "--lr", "0.004", "--repeats", "4", "--json", str(tmp_path / "i.json"), "--report", str(tmp_path / "i.html"),
+        "--lr", "0.003", "--repeats", "2", "--json", str(tmp_path / "i.json"), "--report", str(tmp_path / "i.html"),
     )  # fmt: skip
     assert code == 0, err
     told = json.loads((tmp_path / "i.json").read_text("utf-8"))["information"]["utility"]
-    assert told["model"].endswith("8 epochs, learning rate 0.004, batch 8")
-    assert told["before"]["value"] > told["after"]["value"]
+    assert told["model"].endswith("8 epochs, learning rate 0.003, batch 8")
+    assert told["before"]["value"] > told["after"]["value"] + 0.2, told
     assert "8 epochs" in (tmp_path / "i.html").read_text("utf-8")
     assert MARKER not in out + err + (tmp_path / "i.html").read_text("utf-8")
     assert "Warning" not in err and "Loading" not in err
