@@ -43,9 +43,9 @@ from allonym.errors import AllonymError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.words import split_words
 from allonym.policy import Policy, check_operating_point
-from allonym.train.corpus import assign_parts
+from allonym.train.corpus import assign_train_dev_test
 from allonym.train.labelmap import LabelMap, load_default_map, read_label_map
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 
 NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
@@ -301,10 +301,10 @@ def choose_texts(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], 
     known = read_label_map(args.labels) if args.labels else load_default_map()
     stem = path.name.partition(".")[0]
     wanted = frozenset(filter(None, args.groups.split(",")))
-    records = [r for _, r in read_objects(path) if r.get("text")]
+    records = [r for _, r in read_json_lines(path) if r.get("text")]
     annotated = frozenset(g for r in records for m in read_text(r, stem, known, wanted).gold for g in m.groups)
     if args.part != "all":
-        parts = assign_parts(records)
+        parts = assign_train_dev_test(records)
         records = [r for i, r in enumerate(records) if parts[str(r.get("id", i))] == args.part]
     some = records[: args.limit or None]
     return annotated, [read_text(imitate_speech(r) if args.lower else r, stem, known, wanted) for r in some]

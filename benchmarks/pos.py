@@ -17,7 +17,7 @@ from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.models.tags import PARTS
 from allonym.train.examples import make_part_of_speech_example
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()
-    for _, record in read_objects(given.file):
+    for _, record in read_json_lines(given.file):
         gold = make_part_of_speech_example(record, "").parts
         for number, (_, _, part) in zip(gold, parts_of_speech(record["text"], model), strict=True):
             if number >= 0:

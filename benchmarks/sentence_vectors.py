@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from allonym.models.encoder import SentenceEncoder
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=500)
     given = parser.parse_args()
-    texts = [r["text"][:1000] for _, r in islice(read_objects(given.file), given.limit)]
+    texts = [r["text"][:1000] for _, r in islice(read_json_lines(given.file), given.limit)]
     ours = SentenceEncoder()
     start = time.perf_counter()
     own = ours.encode(texts)

@@ -21,7 +21,7 @@ from allonym.models.tagger import ENGLISH
 from allonym.models.words import split_words
 from allonym.pipeline import detect
 from allonym.policy import Policy, check_operating_point
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 
 GOLD = Path(__file__).parent / "gold" / "textwash_50.jsonl"
 
@@ -41,10 +41,10 @@ def main() -> None:
     )
     if not given.chain:
         policy = policy.with_(detectors=("tagger",), threshold=0.0)
-    texts = {r["id"]: r["text"] for _, r in read_objects(given.texts)}
+    texts = {r["id"]: r["text"] for _, r in read_json_lines(given.texts)}
     marks: dict[str, list[tuple[float, float, bool, str]]] = defaultdict(list)
     needless = outside = 0
-    for _, row in read_objects(given.gold):
+    for _, row in read_json_lines(given.gold):
         text = texts[row["id"]]
         if sha256(text.encode()).hexdigest() != row["sha256"]:
             raise SystemExit(f"{row['id']}: another text than the one that was marked")

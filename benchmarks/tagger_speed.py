@@ -138,7 +138,7 @@ def torch_side(args: argparse.Namespace) -> Work:
     import torch
 
     from allonym.models.tags import LABELS, PARTS
-    from allonym.models.windows import cut_windows, read_words
+    from allonym.models.windows import cut_windows, tokenise_text
     from allonym.train.network import Encoder, Size, Tagger
 
     torch.set_num_threads(1)
@@ -150,7 +150,7 @@ def torch_side(args: argparse.Namespace) -> Work:
 
     def work(texts: list[str]) -> None:
         cut = sorted(
-            (w for t in texts for w in cut_windows(read_words(t, pieces), pieces)), key=lambda w: len(w.pieces)
+            (w for t in texts for w in cut_windows(tokenise_text(t, pieces), pieces)), key=lambda w: len(w.pieces)
         )
         with torch.inference_mode():
             for i in range(0, len(cut), 16):
@@ -233,12 +233,12 @@ def find_dimensions(weights: Counter[tuple[int, int]]) -> tuple[int, int, int]:
 
 def count_operations(folder: Path, texts: list[str]) -> dict[str, float]:
     """Operations that the texts need, and their pieces and windows."""
-    from allonym.models.windows import cut_windows, read_words
+    from allonym.models.windows import cut_windows, tokenise_text
 
     pieces = read_vocabulary(folder)
     weights = count_matrices(folder)
     width, _, layers = find_dimensions(weights)
-    lengths = [len(w.pieces) for text in texts for w in cut_windows(read_words(text, pieces), pieces)]
+    lengths = [len(w.pieces) for text in texts for w in cut_windows(tokenise_text(text, pieces), pieces)]
     linear = 2 * sum(lengths) * sum(k * n * c for (k, n), c in weights.items())
     attention = 4 * width * layers * sum(length * length for length in lengths)
     return {

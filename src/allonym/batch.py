@@ -187,7 +187,7 @@ def anonymize_batch(
     for name in (plan_column, error_column):
         if name in names:
             raise UsageError(f"column {name!r} exists already; choose another name for the added column")
-    texts = [_read_strings(arrow, batch, name) for name in columns]
+    texts = [_read_string_column(arrow, batch, name) for name in columns]
     ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
     documents = [
         join_fields(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
@@ -295,7 +295,7 @@ def is_text_type(arrow: Any, kind: Any) -> bool:
     return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind) or view(kind))
 
 
-def _read_strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
+def _read_string_column(arrow: Any, batch: Any, name: str) -> list[str | None]:
     column = batch.column(batch.schema.names.index(name))
     if not is_text_type(arrow, column.type):
         raise UsageError(f"column {name!r} holds {column.type}, and text is required")
@@ -360,10 +360,10 @@ def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, worke
         raise UsageError(f"workers must be 1 or more, got {workers}")
     if workers == 1:
         return (task(context, item) for item in items)
-    return _run_pool(task, items, context, workers)
+    return _run_in_pool(task, items, context, workers)
 
 
-def _run_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int) -> Iterator[R]:
+def _run_in_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int) -> Iterator[R]:
     clean = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     processes = multiprocessing.get_context(clean)
     pool = ProcessPoolExecutor(workers, mp_context=processes, initializer=_start_worker, initargs=(task, context))

@@ -207,7 +207,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     return "".join(pieces)
 
 
-def _check_plan(text: str, plan: Plan) -> None:
+def _check_plan_fits_text(text: str, plan: Plan) -> None:
     if digest(text) != plan.digest:
         raise PlanMismatch("this plan was made for another text")
     if plan.edits and plan.edits[-1].end > len(text):
@@ -221,7 +221,7 @@ def apply(document: Document | str, plan: Plan) -> str:
         PlanMismatch: the text is not the one that the plan was made for.
     """
     text = document if isinstance(document, str) else document.text
-    _check_plan(text, plan)
+    _check_plan_fits_text(text, plan)
     return apply_edits(text, plan.edits)
 
 
@@ -232,7 +232,7 @@ def apply_parts(document: Document, plan: Plan) -> tuple[str, ...]:
         PlanMismatch: the text is not the one that the plan was made for.
     """
     text = document.text
-    _check_plan(text, plan)
+    _check_plan_fits_text(text, plan)
     return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), plan.edits))
 
 

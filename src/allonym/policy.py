@@ -113,7 +113,7 @@ class Policy:
             data = path.read_bytes()
         except OSError as error:
             raise PolicyError(f"cannot read policy {path}: {error.strerror}") from None
-        return _parse_toml(data, str(path), path.parent)
+        return _parse_policy(data, str(path), path.parent)
 
     @classmethod
     def only(cls, labels: Iterable[str], *, threshold: float | None = None) -> Policy:
@@ -207,7 +207,7 @@ def presets() -> tuple[str, ...]:
 
 @cache
 def _read_preset(name: str) -> Policy:
-    return _parse_toml(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
+    return _parse_policy(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
 
 
 def _sort_tables(value: Any) -> Any:
@@ -294,7 +294,7 @@ def _check_table(value: object, keys: Collection[str] | None, where: str) -> dic
     return value
 
 
-def _parse_toml(data: bytes, where: str, folder: Path | None) -> Policy:
+def _parse_policy(data: bytes, where: str, folder: Path | None) -> Policy:
     try:
         raw = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -337,7 +337,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
         changes["llm"] = MappingProxyType({**base.llm, **options})
     tag = _check_table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
     if "style" in tag:
-        changes["style"] = _check_style(tag["style"], f"{where}: tag.style")
+        changes["style"] = _check_placeholder_style(tag["style"], f"{where}: tag.style")
     if "names" in tag:
         changes["names"] = tag["names"] and _check_choice("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
     if "default" in raw:
@@ -484,7 +484,7 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
     return Rule(operator, MappingProxyType(options), threshold)
 
 
-def _check_style(value: object, where: str) -> str:
+def _check_placeholder_style(value: object, where: str) -> str:
     style = _check_string(value, where)
     try:
         shown = style.format(label="LABEL", n=1)

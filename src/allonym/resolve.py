@@ -52,19 +52,19 @@ def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span,
     Idempotent, and independent of the order of ``spans``.
     """
     resolved: list[Span] = []
-    for chain in _split_chains(spans):
-        resolved += chain if len(chain) == 1 else _decide_chain(chain, taxonomy)[0]
+    for chain in _group_overlapping_spans(spans):
+        resolved += chain if len(chain) == 1 else _resolve_overlap_group(chain, taxonomy)[0]
     return tuple(resolved)
 
 
 def decide(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[tuple[Span, ...], tuple[Decision, ...]]:
     """Resolve as :func:`resolve` does; also return what became of each candidate, in the order of the spans."""
-    chains = [_decide_chain(chain, taxonomy) for chain in _split_chains(spans)]
+    chains = [_resolve_overlap_group(chain, taxonomy) for chain in _group_overlapping_spans(spans)]
     resolved = tuple(span for placed, _ in chains for span in placed)
     return resolved, tuple(decision for _, decisions in chains for decision in decisions)
 
 
-def _split_chains(spans: Iterable[Span]) -> Iterator[list[Span]]:
+def _group_overlapping_spans(spans: Iterable[Span]) -> Iterator[list[Span]]:
     """The spans in groups in which each overlaps another; no two groups overlap. One group after the other, sorted."""
     chain: list[Span] = []
     reach = 0
@@ -78,7 +78,7 @@ def _split_chains(spans: Iterable[Span]) -> Iterator[list[Span]]:
         yield chain
 
 
-def _decide_chain(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span], list[Decision]]:
+def _resolve_overlap_group(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span], list[Decision]]:
     placed: list[Span] = []  # sorted by start, disjoint
     starts: list[int] = []
     decisions: list[Decision] = []

@@ -49,19 +49,19 @@ def policy_schema() -> Schema:
         "consistent": {"enum": list(CONSISTENT)},
         "images": {"enum": list(IMAGES)},
         "countries": _STRINGS,
-        "detect": _describe_detect(),
+        "detect": _describe_detect_table(),
         "llm": _describe_options_table(registry.LLM_KEYS),
         "tag": _describe_object({key: tag_keys[key] for key in TAG_KEYS}),
         "default": _RULE,
-        "rules": _describe_per_label(_RULE),
-        "dictionary": _describe_per_label(_TERMS),
+        "rules": _describe_table_by_label(_RULE),
+        "dictionary": _describe_table_by_label(_TERMS),
         "exclusions": {"type": "object", "additionalProperties": _TERMS},
-        "metadata": _describe_per_label(_STRINGS),
+        "metadata": _describe_table_by_label(_STRINGS),
         "labels": {
             "type": "array",
             "items": _describe_object({key: label_keys[key] for key in LABEL_KEYS}, ("name",)),
         },
-        "patterns": {"type": "array", "items": _describe_pattern()},
+        "patterns": {"type": "array", "items": _describe_pattern_rule()},
     }
     properties: Schema = {
         key: {"description": says, "type": _TYPES[kind], **values.get(key, {})} for key, (kind, says) in KEYS.items()
@@ -83,18 +83,18 @@ def _describe_object(properties: Mapping[str, object], required: Sequence[str] =
     return {"type": "object", "properties": dict(properties), **listed, "additionalProperties": False}
 
 
-def _describe_per_label(value: Schema) -> Schema:
+def _describe_table_by_label(value: Schema) -> Schema:
     return {"type": "object", "propertyNames": _LABEL, "additionalProperties": value}
 
 
-def _describe_detect() -> Schema:
+def _describe_detect_table() -> Schema:
     tables = {name: _describe_options_table(keys) for name, keys in registry.DETECTOR_KEYS.items()}
     properties = {
         "detectors": {"type": "array", "items": {"enum": list(registry.detectors.names())}},
         "labels": _LABELS,
         "exclude": _LABELS,
         "operating_point": _POINT,
-        "operating_points": _describe_per_label(_POINT),
+        "operating_points": _describe_table_by_label(_POINT),
         **tables,
     }
     return _describe_object({key: properties[key] for key in DETECT_KEYS})
@@ -115,14 +115,14 @@ def _describe_options_table(keys: Mapping[str, registry.Key]) -> Schema:
         "names": _STRINGS,
         "labels": {"type": "object", "additionalProperties": {"anyOf": [_LABEL, {"const": ""}]}},
         "mode": mode,
-        "modes": _describe_per_label(mode),
+        "modes": _describe_table_by_label(mode),
     }
     return _describe_object(
         {name: {"description": key.description, **kinds.get(key.kind, _STRING)} for name, key in keys.items()}
     )
 
 
-def _describe_pattern() -> Schema:
+def _describe_pattern_rule() -> Schema:
     says = _read_descriptions(PatternRule)
     properties = {
         name: {"description": says.get(name, ""), **_describe_type(hint)}
@@ -139,12 +139,13 @@ def _describe_rule() -> Schema:
     cases = []
     for name in names:
         chosen = {"properties": {"operator": {"const": name}}, "required": ["operator"]}
-        allowed = {**shared, **_describe_operator_options(registry.operators.get(name))}
+        allowed = {**shared, **_map_option_schemas(registry.operators.get(name))}
         cases.append({"if": chosen, "then": {"properties": allowed, "additionalProperties": False}})
     return {"type": "object", "properties": shared, "allOf": cases}
 
 
-def _describe_operator_options(operator: Any) -> Schema:
+def _map_option_schemas(operator: Any) -> Schema:
+    """Map each option of an operator to its schema."""
     out: Schema = {}
     for parameter in inspect.signature(operator, eval_str=True).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:

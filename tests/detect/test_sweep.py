@@ -111,7 +111,7 @@ def test_clipping_and_subtracting_part_an_interval(intervals, interval):
 @given(st.lists(st.text("ab", min_size=3, max_size=5), max_size=6), st.text("ab ", max_size=40), st.booleans())
 def test_names_are_counted_as_one_by_one(names, text, many):
     with patch.object(mentions, "_FEW", 0 if many else 1000):
-        assert mentions.count_occurrences(names, text) == {name: text.count(name) for name in names}
+        assert mentions.count_substrings(names, text) == {name: text.count(name) for name in names}
 
 
 def decide_pair_by_pair(many):

@@ -9,7 +9,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.models.make_tiny import VOCABULARY
 
-from allonym.models.windows import LENGTH, OVERLAP, Words, cut_windows, cut_word_ranges, rate_word_borders, read_words
+from allonym.models.windows import (
+    LENGTH,
+    OVERLAP,
+    Words,
+    cut_window_ranges,
+    cut_windows,
+    rate_word_borders,
+    tokenise_text,
+)
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
 from allonym.models.words import SHAPES, split_words
 
@@ -50,7 +58,7 @@ SIZED = st.lists(st.tuples(st.integers(1, MOST_PIECES), st.sampled_from([0, 0, 0
 def test_cut(words_: list[tuple[int, int]], length: int, overlap: int) -> None:
     sizes, breaks = [n for n, _ in words_], [b for _, b in words_]
     read = made(sizes, breaks)
-    found = cut_word_ranges(read, length, overlap)
+    found = cut_window_ranges(read, length, overlap)
     kept = [i for _, _, a, b in found for i in range(a, b)]
     assert kept == list(range(len(sizes)))
     for first, last, keep_from, keep_to in found:
@@ -74,7 +82,7 @@ def test_cut(words_: list[tuple[int, int]], length: int, overlap: int) -> None:
 @given(SIZED, SIZED)
 def test_what_follows_changes_only_the_last_window(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
     alone, whole = (
-        cut_word_ranges(made([n for n, _ in some], [b for _, b in some]), 30, 12) for some in (before, before + after)
+        cut_window_ranges(made([n for n, _ in some], [b for _, b in some]), 30, 12) for some in (before, before + after)
     )
     assert whole[: len(alone[:-1])] == alone[:-1]  # nothing has no windows, so none that stays
 
@@ -82,13 +90,13 @@ def test_what_follows_changes_only_the_last_window(before: list[tuple[int, int]]
 def test_a_line_end_in_the_second_half_goes_before_a_later_sentence_end() -> None:
     breaks = [0] * 40
     breaks[20], breaks[26] = 2, 1
-    assert cut_word_ranges(made([1] * 40, breaks), 30, 5) == [(0, 20, 0, 20), (20, 40, 20, 40)]
+    assert cut_window_ranges(made([1] * 40, breaks), 30, 5) == [(0, 20, 0, 20), (20, 40, 20, 40)]
     breaks[20], breaks[10] = 0, 2
-    assert cut_word_ranges(made([1] * 40, breaks), 30, 5) == [(0, 26, 0, 26), (26, 40, 26, 40)]
+    assert cut_window_ranges(made([1] * 40, breaks), 30, 5) == [(0, 26, 0, 26), (26, 40, 26, 40)]
 
 
 def test_a_sentence_too_long_is_cut_with_an_overlap() -> None:
-    assert cut_word_ranges(made([1] * 50, [0] * 50), 30, 10) == [(0, 30, 0, 25), (20, 50, 25, 50)]
+    assert cut_window_ranges(made([1] * 50, [0] * 50), 30, 10) == [(0, 30, 0, 25), (20, 50, 25, 50)]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_breaks(text: str, wanted: str) -> None:
 
 @given(TEXT)
 def test_windows_of_a_text(text: str) -> None:
-    read = read_words(text, PIECES)
+    read = tokenise_text(text, PIECES)
     assert [*read.borders] == split_words(text)
     assert len(read.pieces) == len(read.shapes) == len(read.breaks) == len(read.borders)
     kept: list[int] = []
@@ -129,22 +137,22 @@ def test_windows_of_a_text(text: str) -> None:
 @example("", "Ann the " * 80)
 @given(TEXT, TEXT)
 def test_later_lines_change_only_the_last_window(before: str, after: str) -> None:
-    alone, whole = (cut_windows(read_words(text, PIECES), PIECES) for text in (before, before + "\n" + after))
+    alone, whole = (cut_windows(tokenise_text(text, PIECES), PIECES) for text in (before, before + "\n" + after))
     assert whole[: len(alone[:-1])] == alone[:-1]
 
 
 def test_nothing_has_no_windows() -> None:
-    assert cut_windows(read_words("", PIECES), PIECES) == cut_windows(read_words(" \n\t ", PIECES), PIECES) == []
+    assert cut_windows(tokenise_text("", PIECES), PIECES) == cut_windows(tokenise_text(" \n\t ", PIECES), PIECES) == []
 
 
 def test_very_long_words_and_lines() -> None:
-    (window,) = cut_windows(read_words("x" * 100_000, PIECES), PIECES)
+    (window,) = cut_windows(tokenise_text("x" * 100_000, PIECES), PIECES)
     assert len(window.pieces) == MOST_PIECES + 2
-    many = cut_windows(read_words("ann " * 5_000, PIECES), PIECES)
+    many = cut_windows(tokenise_text("ann " * 5_000, PIECES), PIECES)
     assert len(many) == 1 + -(-(5_000 - LENGTH) // (LENGTH - OVERLAP))
 
 
 def test_nothing_shows_the_text() -> None:
-    read = read_words("ann lee", PIECES)
+    read = tokenise_text("ann lee", PIECES)
     (window,) = cut_windows(read, PIECES)
     assert "pieces" not in repr(read) + repr(window)  # they could be read back

@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.train.corpus import Recipe, Source, assign_parts, join_sentences, load_corpus, make_training_lists
+from allonym.train.corpus import (
+    Recipe,
+    Source,
+    assign_train_dev_test,
+    join_sentences_to_records,
+    load_corpus,
+    make_training_lists,
+)
 from allonym.train.examples import ALL
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 
 PARTS = ("train", "dev", "test")
 
@@ -29,7 +36,7 @@ def documents(n: int, sentences: int = 2) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("n", [30, 299, 300, 3000])
 def test_a_third_is_for_judging(n: int) -> None:
-    parts = assign_parts(documents(n, 1))
+    parts = assign_train_dev_test(documents(n, 1))
     counts = Counter(parts.values())
     slack = 1 if n < 300 else 0.05 * n
     assert abs(counts["test"] - n / 3) <= slack
@@ -42,7 +49,7 @@ def test_the_order_of_records_does_not_matter(n: int, sentences: int, rng: Any) 
     records = documents(n, sentences)
     shuffled = list(records)
     rng.shuffle(shuffled)
-    assert assign_parts(records) == assign_parts(shuffled)
+    assert assign_train_dev_test(records) == assign_train_dev_test(shuffled)
 
 
 @given(st.lists(KEYS, max_size=40))
@@ -77,13 +84,13 @@ def test_sentences_of_universal_dependencies_stay_together() -> None:
 
 
 def one_part(records: list[dict[str, Any]], groups: list[str]) -> bool:
-    parts = assign_parts(records)
+    parts = assign_train_dev_test(records)
     assert set(parts) == {r["id"] for r in records}
     return len({(group, parts[r["id"]]) for group, r in zip(groups, records, strict=True)}) == len(set(groups))
 
 
 def test_large_corpora_keep_their_parts_when_they_grow() -> None:
-    some, more = assign_parts(documents(400)), assign_parts(documents(500))
+    some, more = assign_train_dev_test(documents(400)), assign_train_dev_test(documents(500))
     assert some.items() <= more.items()
 
 
@@ -98,7 +105,7 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
         for k in range(n)
     ]
     before = json.dumps(records)
-    out = join_sentences(records)
+    out = join_sentences_to_records(records)
     assert json.dumps(records) == before  # the records are left as they are
     assert " ".join(r["text"] for r in out) == " ".join(r["text"] for r in records)
     assert sum(len(r["spans"]) for r in out) == len(records)
@@ -106,17 +113,17 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
     for r in out:
         assert 1 <= r["text"].count("left") <= 5
         assert len({s["end"] - s["start"] for s in r["spans"]}) == 1
-    assert join_sentences(records) == out
+    assert join_sentences_to_records(records) == out
 
 
 def test_documents_are_not_joined_to_each_other() -> None:
     records = [{"id": f"d{d}-0001", "text": str(d)} for d in range(20)]
-    assert len(join_sentences(records)) == 20
+    assert len(join_sentences_to_records(records)) == 20
 
 
 def test_joined_tokens() -> None:
     records = [{"id": f"d-{k:04}", "text": "a b", "tokens": ["a", "b"], "upos": ["DET", "X"]} for k in range(20)]
-    out = join_sentences(records)
+    out = join_sentences_to_records(records)
     assert len(out) < 20
     assert all(len(r["tokens"]) == len(r["upos"]) == len(r["text"].split()) for r in out)
 
@@ -191,14 +198,14 @@ def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
 def test_broken_lines_are_told_without_the_text(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": Canary\n', "utf-8")
     with pytest.raises(DataError, match=r"c\.jsonl:2: not JSON at column 8") as caught:
-        list(read_objects(tmp_path / "c.jsonl"))
+        list(read_json_lines(tmp_path / "c.jsonl"))
     assert "Canary" not in str(caught.value)
 
 
 def test_packed_files(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "c.jsonl.gz", "wt", encoding="utf-8") as out:
         out.write('{"id": "1", "text": "é"}\n')
-    assert list(read_objects(tmp_path / "c.jsonl.gz")) == [(1, {"id": "1", "text": "é"})]
+    assert list(read_json_lines(tmp_path / "c.jsonl.gz")) == [(1, {"id": "1", "text": "é"})]
 
 
 def test_own_lists_hold_names_in_lower_case() -> None:

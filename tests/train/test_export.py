@@ -18,7 +18,7 @@ from tests.models.make_tiny import HEADS, LAYERS, POSITIONS, TINY, VOCABULARY, W
 from allonym.models.runtime import Embeddings, open_session  # noqa: E402
 from allonym.models.tagger import TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS, PARTS, list_tag_names  # noqa: E402
-from allonym.models.windows import LENGTH, Window, cut_windows, read_words  # noqa: E402
+from allonym.models.windows import LENGTH, Window, cut_windows, tokenise_text  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.export import make_encoder_graph, make_tagger_graph, write_tagger, write_word_embeddings  # noqa: E402
 from allonym.train.network import Encoder  # noqa: E402
@@ -38,7 +38,7 @@ def model(encoder: Path) -> Any:
 
 def cut(text: str) -> list[Window]:
     pieces = WordPiece(VOCABULARY)
-    return cut_windows(read_words(text, pieces), pieces)
+    return cut_windows(tokenise_text(text, pieces), pieces)
 
 
 def in_torch(model: Any, window: Window) -> tuple[Any, Any]:

@@ -16,10 +16,10 @@ from tests.models.make_tiny import VOCABULARY, write_encoder  # noqa: E402
 
 from allonym.errors import DataError, UnknownNameError, UsageError  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
-from allonym.models.windows import LENGTH, cut_windows, read_words  # noqa: E402
+from allonym.models.windows import LENGTH, cut_windows, tokenise_text  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
-from allonym.train.fit import Options, fit, make_windows, measure_model  # noqa: E402
+from allonym.train.fit import Options, fit, make_windows, measure_tagger  # noqa: E402
 
 OPTIONS = Options(epochs=2, lr=3e-3, head_lr=1e-2, batch=64, average=0.0, bf16=False, dropout=0.1, swap=0.5, spell=0.1)
 LISTS = Lists(frozenset({"ann", "bob"}), frozenset({"lee", "smith"}))
@@ -77,7 +77,7 @@ def test_two_epochs_lower_the_loss(encoder: Path, tmp_path: Path) -> None:
     assert [row["epoch"] for row in rows] == [1, 2]
     assert rows[1]["loss"] < 0.7 * rows[0]["loss"]
     assert not model.training
-    measured = measure_model(model, DEV, WordPiece(VOCABULARY))
+    measured = measure_tagger(model, DEV, WordPiece(VOCABULARY))
     assert measured["f1"] == max(row["f1"] for row in rows)
     assert [json.loads(line) for line in (tmp_path / "epochs.jsonl").read_text().splitlines()] == rows
 
@@ -147,7 +147,7 @@ def test_windows_are_cut_as_in_use() -> None:
     text = ("Ann Lee works in London.\n" * 40) + "Ann and Bob " * 90
     pieces = WordPiece(VOCABULARY)
     given = make_example({"id": "1", "text": text, "spans": []}, "toy", frozenset(LABELS), lambda *_: None, LISTS)
-    used, trained = cut_windows(read_words(text, pieces), pieces), make_windows(given, pieces)
+    used, trained = cut_windows(tokenise_text(text, pieces), pieces), make_windows(given, pieces)
     assert used == [t.window for t in trained]
     told = [i for w, t in zip(used, trained, strict=True) for i, m in enumerate(t.allowed, w.first) if m != ALL]
     assert told == list(range(len(given.words)))  # each word is learnt from once

@@ -116,7 +116,7 @@ def test_nothing_to_learn(tmp_path, features):
 
 def test_standard_output_comes_back_after_a_failure(capfd):
     def train():
-        with mitie_backend._suppress_output():
+        with mitie_backend._suppress_library_output():
             os.write(1, b"hidden")
             raise KeyError
 

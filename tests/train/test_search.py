@@ -16,7 +16,7 @@ from allonym.train.search import (
     format_trials,
     parse_space,
     plot_trials,
-    rank_importance,
+    rank_options,
     read_space,
     search_parameters,
 )
@@ -93,14 +93,14 @@ TRIALS = [
 
 def test_importance_finds_what_mattered():
     pytest.importorskip("sklearn")
-    found = rank_importance(TRIALS, SPACE)
+    found = rank_options(TRIALS, SPACE)
     assert found[0].name == "batch"
     assert found[0].correlation == pytest.approx(1)
     assert sum(one.share for one in found) == pytest.approx(1)
     assert found[0].share > 0.9
-    assert rank_importance(TRIALS[:1], SPACE) == []
+    assert rank_options(TRIALS[:1], SPACE) == []
     constant = [Trial(t.number, {**t.values, "pieces": 1}, t.score, 1.0) for t in TRIALS]
-    assert Importance("pieces", 0.0, None) in rank_importance(constant, SPACE)
+    assert Importance("pieces", 0.0, None) in rank_options(constant, SPACE)
 
 
 def test_trials_as_csv():

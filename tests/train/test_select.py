@@ -10,9 +10,9 @@ from allonym.errors import UsageError
 from allonym.train.records import make_record
 from allonym.train.select import (
     choose_records,
+    count_words_and_entities,
     group_documents,
-    measure_density,
-    measure_size,
+    measure_label_density,
     split_records,
     truncate_records,
 )
@@ -76,9 +76,9 @@ def test_shares_must_make_sense(parts):
 
 def test_the_ratio_counts_outermost_entities_per_word():
     nested = record("1", "Ada Brook ran home", [(0, 9, "PER"), (0, 3, "FIRST"), (14, 18, "LOC")])
-    size = measure_size([nested])
+    size = count_words_and_entities([nested])
     assert (size.words, size.entities, size.ratio) == (4, 2, 0.5)
-    assert measure_size([record("2", "", ())]).ratio == 0
+    assert count_words_and_entities([record("2", "", ())]).ratio == 0
 
 
 def test_choosing_as_p3_did():
@@ -124,11 +124,11 @@ def test_cutting_drops_what_is_cut_apart():
 def test_density():
     one = [record("a", "Ada ran home .", [(0, 3, "PER")]), record("b", "Cyd sat", [(0, 3, "PER")], "a")]
     two = [record("x", "Elmford is old now", [(0, 7, "LOC")])]
-    first, second, total = measure_density({"one": one, "two": two})
+    first, second, total = measure_label_density({"one": one, "two": two})
     assert (first.corpus, first.documents, first.words, first.spans) == ("one", 1, 6, {"PER": 2})
     assert first.per_thousand("PER") == pytest.approx(1000 * 2 / 6)
     assert first.per_thousand("LOC") == 0
     assert second.per_thousand("LOC") == 250
     assert (total.corpus, total.documents, total.words, total.spans) == ("all", 2, 10, {"PER": 2, "LOC": 1})
-    assert [d.corpus for d in measure_density({"one": one})] == ["one"]
-    assert measure_density({"none": []})[0].per_thousand("PER") == 0
+    assert [d.corpus for d in measure_label_density({"one": one})] == ["one"]
+    assert measure_label_density({"none": []})[0].per_thousand("PER") == 0

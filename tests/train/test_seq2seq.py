@@ -135,13 +135,13 @@ def test_an_interrupted_run_goes_on_as_it_would_have(training, tmp_path):
 
     where = tmp_path / "parts"
     with pytest.raises(Stopped):
-        training.fit(start(training, train), train, held, where, options=settings, step_done=stop)
+        training.fit(start(training, train), train, held, where, options=settings, report_step=stop)
     rows = training.fit(start(training, train), train, held, where, options=settings, resume=True)
     assert rows[:2] == whole[:2]
     assert rows[-1]["loss"] == pytest.approx(whole[-1]["loss"], abs=1e-6)
     other = options(training, steps=9, rows=2)
     with pytest.raises(Stopped):
-        training.fit(start(training, train), train, held, where, options=settings, step_done=stop)
+        training.fit(start(training, train), train, held, where, options=settings, report_step=stop)
     with pytest.raises(UsageError, match="other options"):
         training.fit(start(training, train), train, held, where, options=other, resume=True)
 

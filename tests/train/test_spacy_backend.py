@@ -122,7 +122,7 @@ def test_words_end_at_marks_in_the_model_too(tmp_path):
     records = [make_record("", "1", text, [(5, 7, "ID"), (14, 15, "SEX"), (20, 23, "PER")])]
     nlp = spacy.blank("es")
     assert spacy_backend._make_examples(nlp, records)[1] > 0
-    spacy_backend.split_at_marks(nlp)
+    spacy_backend.make_tokenizer_split_marks(nlp)
     (example,), moved = spacy_backend._make_examples(nlp, records)
     words = ["(", "nhc", "-", "36", "/", "8", "_", "b", ".", ",", "H", ".", ")", "d", "'", "Ada"]
     assert [token.text for token in example.reference] == words

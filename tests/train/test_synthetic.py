@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from allonym.labels import TAXONOMY
 from allonym.train import synthetic
-from allonym.train.synthetic import generate_texts, read_name_rows, read_registers
+from allonym.train.synthetic import generate_texts, read_name_rows, read_templates_by_register
 
 LABELS = set(synthetic.MARKS.values()) | {"STREET_ADDRESS"}
 ARTICLES = ("the ", "a ", "an ")
@@ -51,7 +51,7 @@ def test_spans_match_are_sorted_and_disjoint(seed, held_out):
 
 def test_every_template_can_be_filled():
     writer = synthetic._TemplateFiller(synthetic.random.Random(0), False)
-    for name, kinds in read_registers().items():
+    for name, kinds in read_templates_by_register().items():
         for kind, templates in kinds.items():
             for nodes in templates:
                 for _ in range(3):
@@ -76,7 +76,7 @@ def test_every_list_is_used_and_unique_in_name():
         for h in re.findall(r"^\[(\w+)\]", source, re.M)
     ]
     assert len(heads) == len(set(heads))
-    assert set(synthetic._read_rules()) <= used
+    assert set(synthetic._read_grammar_rules()) <= used
 
 
 def test_labels_belong_to_the_taxonomy_and_all_occur():
@@ -95,7 +95,7 @@ def test_a_quarter_of_the_texts_or_more_is_without_any_span():
 def test_the_texts_vary():
     found = {record["text"] for record in texts()}
     assert len(found) > 0.9 * len(texts())
-    assert sum(len(t) for kinds in read_registers().values() for t in kinds.values()) > 500
+    assert sum(len(t) for kinds in read_templates_by_register().values() for t in kinds.values()) > 500
 
 
 def test_the_same_seed_gives_the_same_texts():

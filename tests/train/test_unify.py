@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allonym.document import Span
-from allonym.train.labelmap import list_covered_labels, relabel_spans, unify_label, unify_labels
+from allonym.train.labelmap import map_unified_labels, relabel_spans, unify_label, unify_labels
 from allonym.train.records import make_record
 
 
@@ -41,7 +41,7 @@ def test_records_lose_what_means_nothing_and_stay_as_they_are():
 
 
 def test_predictions_are_put_in_terms_of_the_corpus():
-    wanted = list_covered_labels([RECORD])
+    wanted = map_unified_labels([RECORD])
     assert set(wanted) == {"PERSON", "LOCATION", "OTHER_IDENTIFYING_ATTRIBUTE"}
     found = [Span(0, 3, "PERSON_FIRSTNAME", 0.7, "tagger"), Span(13, 20, "CITY"), Span(27, 31, "WORK_OF_ART")]
     found += [Span(27, 31, "MONEY"), Span(0, 9, "PERSON")]
@@ -62,4 +62,4 @@ def test_a_source_may_use_a_name_in_a_way_of_its_own():
         make_record("", str(n), "Elmford", [(0, 7, "X")], meta={"source": s}) for n, s in enumerate(("maps", "y"))
     ]
     assert [[s["label"] for s in r["spans"]] for r in unify_labels(records, meaning)] == [["CITY"], []]
-    assert list_covered_labels(records, meaning) == {"CITY": frozenset({"CITY"})}
+    assert map_unified_labels(records, meaning) == {"CITY": frozenset({"CITY"})}

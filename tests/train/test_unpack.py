@@ -18,7 +18,7 @@ from tests.models.make_tiny import TINY, drawn_tagger, write_encoder  # noqa: E4
 from allonym.errors import DataError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
-from allonym.models.windows import cut_windows, read_words  # noqa: E402
+from allonym.models.windows import cut_windows, tokenise_text  # noqa: E402
 from allonym.train.export import read_tagger, write_tagger  # noqa: E402
 
 TEXT = "Ann Lee works in London for Acme Ltd. She was born on 3 March 1980 in York."
@@ -27,7 +27,7 @@ TEXT = "Ann Lee works in London for Acme Ltd. She was born on 3 March 1980 in Yo
 def logits(folder: Path) -> tuple[object, object]:
     """Of the product and of the network that was read back."""
     model, used = read_tagger(folder, 0.0)[0].eval(), TaggerModel(folder)
-    (window,) = cut_windows(read_words(TEXT, used.pieces), used.pieces)
+    (window,) = cut_windows(tokenise_text(TEXT, used.pieces), used.pieces)
     with torch.no_grad():
         tags, parts = model(
             *(torch.tensor([list(x)]) for x in (window.pieces, window.shapes)), torch.tensor(window.heads)

@@ -29,7 +29,7 @@ def get_validator(name: str) -> Callable[[str], bool]:
             is_valid = import_module(f"stdnum.{module}").is_valid
         except (ImportError, AttributeError):
             raise PolicyError(f"python-stdnum has no validator {module!r}") from None
-        return _refuse_long_texts(is_valid)
+        return _limit_text_length(is_valid)
     for place in ("national", "general"):
         function = getattr(import_module(f"allonym.checksums.{place}"), name, None)
         if callable(function) and not name.startswith("_"):
@@ -37,5 +37,5 @@ def get_validator(name: str) -> Callable[[str], bool]:
     raise PolicyError(f"there is no validator {name!r}")
 
 
-def _refuse_long_texts(is_valid: Callable[[str], object]) -> Callable[[str], bool]:
+def _limit_text_length(is_valid: Callable[[str], object]) -> Callable[[str], bool]:
     return lambda text: len(text) <= _LONGEST and bool(is_valid(text))

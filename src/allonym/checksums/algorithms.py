@@ -8,7 +8,7 @@ BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
 
-def has_luhn_digit(digits: str) -> bool:
+def has_luhn_check_digit(digits: str) -> bool:
     """Return whether digits, from 0 to 9, end in a Luhn check digit; ``0000`` does."""
     total = 0
     for i, digit in enumerate(reversed(digits)):

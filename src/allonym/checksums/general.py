@@ -12,12 +12,12 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
 
-from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod, has_luhn_digit
+from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod, has_luhn_check_digit
 
 _NOT_DIGIT = re.compile(r"[^0-9]")
 
 
-def _keep_digits(text: str) -> str:
+def _extract_digits(text: str) -> str:
     return _NOT_DIGIT.sub("", text)
 
 
@@ -32,22 +32,22 @@ def _read_top_domains() -> frozenset[str]:
 
 def luhn(text: str) -> bool:
     """Whether the digits in ``text`` end in a Luhn check digit and are not all the same."""
-    digits = _keep_digits(text)
-    return len(set(digits)) > 1 and has_luhn_digit(digits)
+    digits = _extract_digits(text)
+    return len(set(digits)) > 1 and has_luhn_check_digit(digits)
 
 
 def payment_card(text: str) -> bool:
     """A card number: length and leading digits of a known scheme, and the Luhn check digit."""
-    d = _keep_digits(text)
+    d = _extract_digits(text)
     return _has_card_scheme(d) and luhn(d)
 
 
-def _has_card_scheme(d: str) -> bool:
-    n = len(d)
+def _has_card_scheme(digits: str) -> bool:
+    n = len(digits)
     if not 12 <= n <= 19:
         return False
-    four, two = int(d[:4]), int(d[:2])
-    if d[0] == "4":  # Visa
+    four, two = int(digits[:4]), int(digits[:2])
+    if digits[0] == "4":  # Visa
         return n in (13, 16, 19)
     if 51 <= two <= 55 or 2221 <= four <= 2720 or 2200 <= four <= 2204:  # Mastercard, Mir
         return n == 16 or (2200 <= four <= 2204)
@@ -57,11 +57,11 @@ def _has_card_scheme(d: str) -> bool:
         return n == 14 or n >= 16
     if two == 35:  # JCB
         return n >= 16
-    if four in (2131, 1800) or d[0] == "1":  # JCB, UATP
+    if four in (2131, 1800) or digits[0] == "1":  # JCB, UATP
         return n == 15
     if two in (60, 62, 64, 65, 81, 82) or four == 9792:  # Discover, UnionPay, RuPay, Troy
         return n >= 16 or (two in (60, 62, 64, 65) and n >= 12)
-    return two == 50 or 56 <= two <= 69 or d.startswith("0604")  # Maestro
+    return two == 50 or 56 <= two <= 69 or digits.startswith("0604")  # Maestro
 
 
 def iban(text: str) -> bool:
@@ -81,7 +81,7 @@ def bic(text: str) -> bool:
 
 def routing_number(text: str) -> bool:
     """A United States bank routing number: nine digits with their weighted check sum."""
-    d = _keep_digits(text)
+    d = _extract_digits(text)
     if len(d) != 9 or d[0] not in "0123678" or len(set(d)) == 1:
         return False
     return sum(int(c) * w for c, w in zip(d, (3, 7, 1) * 3, strict=True)) % 10 == 0
@@ -159,15 +159,15 @@ def ip_address(text: str) -> bool:
     """An IPv4 or IPv6 address, also with a prefix length or a zone. The unspecified ``::`` alone is none."""
     if not any(c.isalnum() for c in text):
         return False
-    return _is_interface(text)
+    return _is_ip_interface(text)
 
 
 def unspecified_address(text: str) -> bool:
     """The IPv6 address ``::``, also with a prefix length."""
-    return text.startswith("::") and _is_interface(text)
+    return text.startswith("::") and _is_ip_interface(text)
 
 
-def _is_interface(text: str) -> bool:
+def _is_ip_interface(text: str) -> bool:
 
     from ipaddress import ip_interface
 
@@ -202,7 +202,7 @@ def not_all_same(text: str) -> bool:
 
 def imei(text: str) -> bool:
     """The serial number of a mobile phone: 15 digits with check digit; 14 and 16 digits carry none."""
-    d = _keep_digits(text)
+    d = _extract_digits(text)
     return luhn(d) if len(d) == 15 else len(d) in (14, 16) and len(set(d)) > 2
 
 
@@ -222,12 +222,12 @@ def international_phone(text: str) -> bool:
     number = text.strip()
     if not number.startswith("+"):
         number = "+" + number.removeprefix("00").removeprefix("0")
-    return _is_phone(number, (None,), possible=True)
+    return _is_phone(number, (None,), allow_possible=True)
 
 
 def national_phone(text: str) -> bool:
     """A telephone number that is valid as it is dialled inside one of the countries that are tried."""
-    digits = _keep_digits(text)
+    digits = _extract_digits(text)
     if _OTHER.match(text) or not 7 <= len(digits) <= 15:
         return False
     if _NORTH_AMERICAN.match(text) and digits[0] != "0":  # the common shape, settled without the tables
@@ -237,39 +237,39 @@ def national_phone(text: str) -> bool:
 
 def north_american_phone(text: str) -> bool:
     """Ten digits, after an optional 1: neither the area code nor the exchange may be one digit repeated in all."""
-    d = _keep_digits(re.split(r"[xX#eE]", text)[0]).removeprefix("00")
+    d = _extract_digits(re.split(r"[xX#eE]", text)[0]).removeprefix("00")
     d = d[1:] if len(d) == 11 and d[0] == "1" else d
     return len(d) == 10 and d[0] in "23456789" and len(set(d)) > 2
 
 
 def philippine_mobile(text: str) -> bool:
     """A mobile number of the Philippines, written with 0 or +63."""
-    d = _keep_digits(text).removeprefix("00")
+    d = _extract_digits(text).removeprefix("00")
     d = d[2:] if d.startswith("63") else d[1:] if d.startswith("0") else ""
     return len(d) == 10 and d[0] == "9" and len(set(d[1:])) > 1
 
 
 def turkish_phone(text: str) -> bool:
     """A number of Turkey: ten digits that start in 2 to 5, after an optional 0 or +90."""
-    d = _keep_digits(text).removeprefix("00")
+    d = _extract_digits(text).removeprefix("00")
     d = d[2:] if len(d) == 12 and d.startswith("90") else d[1:] if len(d) == 11 and d[0] == "0" else d
     return len(d) == 10 and d[0] in "2345" and len(set(d)) > 2
 
 
 def south_african_mobile(text: str) -> bool:
     """A mobile number of South Africa, written with 0 or +27."""
-    return _classify_south_african(text) == "mobile"
+    return _classify_south_african_phone(text) == "mobile"
 
 
 def south_african_telephone(text: str) -> bool:
     """A number of South Africa that is not a mobile one: of a place, of a service, or over the internet."""
-    return _classify_south_african(text) == "telephone"
+    return _classify_south_african_phone(text) == "telephone"
 
 
-def _classify_south_african(text: str) -> str:
+def _classify_south_african_phone(text: str) -> str:
     import phonenumbers
 
-    d = _keep_digits(text)
+    d = _extract_digits(text)
     if not text.strip("( ").startswith(("0", "+27")) or len(d) > 14:
         return ""
     try:
@@ -281,7 +281,7 @@ def _classify_south_african(text: str) -> str:
     return "mobile" if phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.MOBILE else "telephone"
 
 
-def _is_phone(text: str, regions: Sequence[str | None], possible: bool = False) -> bool:
+def _is_phone(text: str, regions: Sequence[str | None], allow_possible: bool = False) -> bool:
     import phonenumbers
 
     for region in regions:
@@ -289,7 +289,7 @@ def _is_phone(text: str, regions: Sequence[str | None], possible: bool = False) 
             number = phonenumbers.parse(text, region)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_valid_number(number) or (possible and phonenumbers.is_possible_number(number)):
+        if phonenumbers.is_valid_number(number) or (allow_possible and phonenumbers.is_possible_number(number)):
             return True
     return False
 

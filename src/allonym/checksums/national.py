@@ -12,7 +12,7 @@ from datetime import date
 from functools import cache
 from itertools import cycle
 
-from allonym.checksums.algorithms import has_luhn_digit
+from allonym.checksums.algorithms import has_luhn_check_digit
 
 _SEPARATORS = dict.fromkeys(map(ord, " -./:_\t\u00a0\u2013"))
 _DIGITS = frozenset("0123456789")
@@ -23,13 +23,13 @@ def _remove_separators(text: str) -> str:
     return text.translate(_SEPARATORS).upper()
 
 
-def _read_digits(text: str, *lengths: int) -> str:
+def _extract_digits_of_length(text: str, *lengths: int) -> str:
     """The digits of ``text``, or nothing where it holds anything else or has another length."""
     bare = text.translate(_SEPARATORS)
     return bare if len(bare) in lengths and _DIGITS.issuperset(bare) else ""
 
 
-def _match_shape(text: str, shape: str) -> str:
+def _compact_to_shape(text: str, shape: str) -> str:
     """The compacted text where it has the shape (``9`` digit, ``A`` letter, ``*`` either, else itself), or nothing."""
     bare = _remove_separators(text)
     return bare if _compile_shape(shape).fullmatch(bare) else ""
@@ -69,7 +69,7 @@ def _compute_icao_digit(text: str) -> int:
 
 def au_medicare(text: str) -> bool:
     """Australian Medicare card: first digit 2 to 6, the ninth digit checks the first eight."""
-    number = _read_digits(text, 10, 11)
+    number = _extract_digits_of_length(text, 10, 11)
     return bool(number) and "2" <= number[0] <= "6" and _sum_weighted(number, (1, 3, 7, 9) * 2) % 10 == int(number[8])
 
 
@@ -82,14 +82,14 @@ def ca_health_number(text: str) -> bool:
         and _DIGITS.issuperset(number)
         and number[0] != "0"
         and _ALNUM.issuperset(bare)
-        and has_luhn_digit(number)
+        and has_luhn_check_digit(number)
     )
 
 
 def ca_sin(text: str) -> bool:
     """Canadian SIN: Luhn; a first digit of 0 or 8 is not handed out to persons."""
-    number = _read_digits(text, 9)
-    return bool(number) and number[0] not in "08" and has_luhn_digit(number)
+    number = _extract_digits_of_length(text, 9)
+    return bool(number) and number[0] not in "08" and has_luhn_check_digit(number)
 
 
 def cn_id(text: str) -> bool:
@@ -111,13 +111,13 @@ _BSNR_AREAS = "01 02 03 17 20 35 38 46 51 52 71 72 73 74 78 83 88 93 98"
 
 def de_bsnr(text: str) -> bool:
     """German practice number: nine digits, no check digit."""
-    number = _read_digits(text, 9)
+    number = _extract_digits_of_length(text, 9)
     return bool(number) and number.strip("0") != ""
 
 
 def de_bsnr_issued(text: str) -> bool:
     """German practice number of a region that exists."""
-    return de_bsnr(text) and _read_digits(text, 9)[:2] in _BSNR_AREAS
+    return de_bsnr(text) and _extract_digits_of_length(text, 9)[:2] in _BSNR_AREAS
 
 
 def de_document(text: str) -> bool:
@@ -130,7 +130,7 @@ def de_document(text: str) -> bool:
 
 def de_health_insurance(text: str) -> bool:
     """German Krankenversichertennummer: a letter and nine digits, the last one a check digit."""
-    bare = _match_shape(text, "A999999999")
+    bare = _compact_to_shape(text, "A999999999")
     if not bare:
         return False
     spread = f"{ord(bare[0]) - 64:02d}{bare[1:9]}"
@@ -139,7 +139,7 @@ def de_health_insurance(text: str) -> bool:
 
 def de_lanr(text: str) -> bool:
     """German physician number: the seventh digit checks the first six."""
-    number = _read_digits(text, 9)
+    number = _extract_digits_of_length(text, 9)
     if not number or not number.strip("0"):
         return False
     return -_sum_weighted(number[:6], (4, 9) * 3) % 10 == int(number[6])
@@ -147,7 +147,7 @@ def de_lanr(text: str) -> bool:
 
 def de_social_security(text: str) -> bool:
     """German Rentenversicherungsnummer: area, birth date, letter, serial number, check digit."""
-    bare = _match_shape(text, "99999999A999")
+    bare = _compact_to_shape(text, "99999999A999")
     if not bare:
         return False
     day, month = int(bare[2:4]), int(bare[4:6])
@@ -163,7 +163,7 @@ def de_tax_id(text: str) -> bool:
 
     Real numbers have exactly one digit two or three times; the well-known test numbers have none.
     """
-    number = _read_digits(text, 11)
+    number = _extract_digits_of_length(text, 11)
     if not number or number[0] == "0" or max(number.count(d, 0, 10) for d in number) > 3:
         return False
     return _has_mod_11_10_digit(number)
@@ -171,7 +171,7 @@ def de_tax_id(text: str) -> bool:
 
 def de_vat_id(text: str) -> bool:
     """German VAT number: DE and nine digits with ISO 7064 mod 11,10."""
-    bare = _match_shape(text, "DE999999999")
+    bare = _compact_to_shape(text, "DE999999999")
     return bool(bare) and bare[2] != "0" and _has_mod_11_10_digit(bare[2:])
 
 
@@ -210,13 +210,13 @@ def fi_personal_identity_code(text: str) -> bool:
 
 def in_aadhaar(text: str) -> bool:
     """Indian Aadhaar: twelve digits from 2 on, Verhoeff, no palindrome."""
-    number = _read_digits(text, 12)
+    number = _extract_digits_of_length(text, 12)
     return bool(number) and number[0] > "1" and number != number[::-1] and _has_verhoeff_digit(number)
 
 
 def in_gstin(text: str) -> bool:
     """Shape of an Indian GSTIN: state 01 to 37, a PAN (three letters at least in front), entity, Z, check."""
-    bare = _match_shape(text, "99*****9999A*Z*")
+    bare = _compact_to_shape(text, "99*****9999A*Z*")
     return bool(bare) and 1 <= int(bare[:2]) <= 37 and sum(c not in _DIGITS for c in bare[2:7]) >= 3
 
 
@@ -277,13 +277,13 @@ def _is_fiscal_code_name(part: str) -> bool:
 
 def it_vat_code(text: str) -> bool:
     """Italian partita IVA: eleven digits, Luhn, not all zeros."""
-    number = _read_digits(text, 11)
-    return bool(number) and number.strip("0") != "" and has_luhn_digit(number)
+    number = _extract_digits_of_length(text, 11)
+    return bool(number) and number.strip("0") != "" and has_luhn_check_digit(number)
 
 
 def kr_brn(text: str) -> bool:
     """Korean business registration number."""
-    number = _read_digits(text, 10)
+    number = _extract_digits_of_length(text, 10)
     if not number:
         return False
     total = _sum_weighted(number[:9], (1, 3, 7, 1, 3, 7, 1, 3, 5)) + int(number[8]) * 5 // 10
@@ -292,7 +292,7 @@ def kr_brn(text: str) -> bool:
 
 def kr_driver_license(text: str) -> bool:
     """Korean driving licence: region 11 to 26 or 28, year, serial number, two check digits that are not published."""
-    number = _read_digits(text, 12)
+    number = _extract_digits_of_length(text, 12)
     return bool(number) and (11 <= int(number[:2]) <= 26 or number[:2] == "28")
 
 
@@ -302,25 +302,25 @@ def _has_kr_month_and_day(number: str) -> bool:
 
 def kr_rrn(text: str) -> bool:
     """Korean resident number: birth date and a first digit of 1 to 4. Since October 2020 the rest is random."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     return _has_kr_month_and_day(number) and number[6] in "1234"
 
 
 def kr_rrn_checked(text: str) -> bool:
     """Korean resident number of before October 2020, with its region and check digit."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     return kr_rrn(text) and int(number[7:9]) <= 95 and (11 - _compute_kr_check_sum(number)) % 10 == int(number[12])
 
 
 def kr_frn(text: str) -> bool:
     """Korean foreigner number: birth date and a first digit of 5 to 8."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     return _has_kr_month_and_day(number) and number[6] in "5678"
 
 
 def kr_frn_checked(text: str) -> bool:
     """Korean foreigner number of before October 2020, with its check digit."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     return kr_frn(text) and (13 - _compute_kr_check_sum(number)) % 10 == int(number[12])
 
 
@@ -330,31 +330,31 @@ def _compute_kr_check_sum(number: str) -> int:
 
 def ng_nin(text: str) -> bool:
     """Nigerian NIN: eleven digits, Verhoeff."""
-    number = _read_digits(text, 11)
+    number = _extract_digits_of_length(text, 11)
     return bool(number) and number.strip("0") != "" and _has_verhoeff_digit(number)
 
 
 def ph_tin(text: str) -> bool:
     """Philippine TIN: nine digits with a check digit mod 11, perhaps three more for the branch."""
-    number = _read_digits(text, 9, 12)
+    number = _extract_digits_of_length(text, 9, 12)
     return bool(number) and _sum_weighted(number[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(number[8])
 
 
 def se_organisation(text: str) -> bool:
     """Swedish organisation number: third digit at least 2, Luhn."""
-    number = _read_digits(text, 10)
-    return bool(number) and number[2] >= "2" and has_luhn_digit(number)
+    number = _extract_digits_of_length(text, 10)
+    return bool(number) and number[2] >= "2" and has_luhn_check_digit(number)
 
 
 def se_personnummer(text: str) -> bool:
     """Swedish personal or coordination number (day + 60), two- or four-digit year, Luhn over the last ten digits."""
-    number = _read_digits(text.replace("+", "-"), 10, 12)
+    number = _extract_digits_of_length(text.replace("+", "-"), 10, 12)
     if not number or (len(number) == 12 and number[:2] not in ("18", "19", "20")):
         return False
     short = number[-10:]
     month, day = int(short[2:4]), int(short[4:6])
     year = int(number[:4]) if len(number) == 12 else 2000 + int(short[:2])
-    return _is_date(year, month, day - 60 if day > 60 else day) and has_luhn_digit(short)
+    return _is_date(year, month, day - 60 if day > 60 else day) and has_luhn_check_digit(short)
 
 
 _SG_LETTERS = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": "RQPNMLKXWUT", "M": "XWUTRQPNJLK"}
@@ -362,7 +362,7 @@ _SG_LETTERS = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": 
 
 def sg_nric(text: str) -> bool:
     """Singapore NRIC or FIN with its check letter."""
-    bare = _match_shape(text, "A9999999A")
+    bare = _compact_to_shape(text, "A9999999A")
     if not bare or bare[0] not in _SG_LETTERS:
         return False
     total = _sum_weighted(bare[1:8], (2, 7, 6, 5, 4, 3, 2))
@@ -376,7 +376,7 @@ _TH_NO_PROVINCE = "28 29 59 68 69 78 79 87 88 89 97 98 99"
 
 def th_tnin(text: str) -> bool:
     """Thai national identity number: kind of person, province, check digit mod 11."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     if not number or "0" in number[:2] or number[1:3] in _TH_NO_PROVINCE:
         return False
     return (11 - _sum_weighted(number[:12], range(13, 1, -1)) % 11) % 10 == int(number[12])
@@ -384,7 +384,7 @@ def th_tnin(text: str) -> bool:
 
 def uk_driving_licence(text: str) -> bool:
     """British driving licence: name padded with 9, birth date, initials. Its check characters are not published."""
-    bare = _match_shape(text, "*****999999***AA")
+    bare = _compact_to_shape(text, "*****999999***AA")
     if not bare:
         return False
     name = bare[:5].rstrip("9")
@@ -397,7 +397,7 @@ def uk_driving_licence(text: str) -> bool:
 
 def uk_nino(text: str) -> bool:
     """British national insurance number: letters that are in use."""
-    bare = _match_shape(text, "AA999999A")
+    bare = _compact_to_shape(text, "AA999999A")
     return (
         bool(bare)
         and bare[0] not in "DFIQUV"
@@ -409,8 +409,8 @@ def uk_nino(text: str) -> bool:
 
 def us_npi(text: str) -> bool:
     """American provider number: Luhn with the prefix 80840, first digit 1 or 2, not all alike."""
-    number = _read_digits(text, 10)
-    return bool(number) and number[0] in "12" and len(set(number[:9])) > 1 and has_luhn_digit("80840" + number)
+    number = _extract_digits_of_length(text, 10)
+    return bool(number) and number[0] in "12" and len(set(number[:9])) > 1 and has_luhn_check_digit("80840" + number)
 
 
 _SSN_SAMPLES = frozenset(("123456789", "078051120", "219099999", "457555462"))
@@ -420,7 +420,7 @@ def us_ssn(text: str) -> bool:
     """American social security number: ranges that were never given out, sample numbers, one kind of separator."""
     if len({c for c in text if c in " -."}) > 1:
         return False
-    number = _read_digits(text, 9)
+    number = _extract_digits_of_length(text, 9)
     if not number or len(set(number)) == 1 or number in _SSN_SAMPLES:
         return False
     return number[:3] not in ("000", "666") and number[0] != "9" and number[3:5] != "00" and number[5:] != "0000"
@@ -449,10 +449,10 @@ def vin_checked(text: str) -> bool:
 
 def za_id(text: str) -> bool:
     """South African identity number: birth date, citizenship 0 to 2, then 8 or 9, Luhn."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     if not number or number[10] not in "012" or number[11] not in "89":
         return False
-    return _is_date(2000 + int(number[:2]), int(number[2:4]), int(number[4:6])) and has_luhn_digit(number)
+    return _is_date(2000 + int(number[:2]), int(number[2:4]), int(number[4:6])) and has_luhn_check_digit(number)
 
 
 def washington_license(text: str) -> bool:
@@ -465,13 +465,13 @@ def washington_license(text: str) -> bool:
 
 def za_vat(text: str) -> bool:
     """South African VAT number: ten digits from 4 on, Luhn."""
-    number = _read_digits(text, 10)
-    return number[:1] == "4" and has_luhn_digit(number)
+    number = _extract_digits_of_length(text, 10)
+    return number[:1] == "4" and has_luhn_check_digit(number)
 
 
 def za_traffic_register(text: str) -> bool:
     """South African traffic register number: thirteen digits that are no identity number."""
-    number = _read_digits(text, 13)
+    number = _extract_digits_of_length(text, 13)
     return bool(number) and not za_id(number)
 
 

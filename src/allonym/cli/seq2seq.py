@@ -95,7 +95,7 @@ def seq2seq(
             click.echo(f"seq2seq: step {row['step']} of {row['steps']}  {shown}", err=True)
 
     with show_stage_bar("training", enabled=not quiet) as advance:
-        callbacks: dict[str, Any] = {"report": print_step} | ({} if advance is None else {"step_done": advance})
+        callbacks: dict[str, Any] = {"report": print_step} | ({} if advance is None else {"report_step": advance})
         training_options = training.Options(**settings)
         training.fit(start, train, dev_pairs, Path(target), options=training_options, resume=resume, **callbacks)
     print_note(target, label="written:")

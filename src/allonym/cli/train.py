@@ -191,10 +191,10 @@ def _train_recipe(
 
     folder, options = find_encoder_folder(encoder), _convert_options(settings)
     with require_extra("training the tagger", "train"):
-        from allonym.train.build import build_from_recipe
+        from allonym.train.build import build_models_from_recipe
         from allonym.train.corpus import Recipe
     steps, recipe = _StepRecorder("tagger", quiet=quiet), Recipe.load(name)
-    model = build_from_recipe(recipe, data, out, encoder=folder, options=options, report=steps, resume=resume)
+    model = build_models_from_recipe(recipe, data, out, encoder=folder, options=options, report=steps, resume=resume)
     _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps.rows, "made": model})
 
 
@@ -225,9 +225,9 @@ def _convert_options(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_records(records: Sequence[Record]) -> dict[str, int]:
-    from allonym.train.select import group_documents, measure_size
+    from allonym.train.select import count_words_and_entities, group_documents
 
-    size = measure_size(records)
+    size = count_words_and_entities(records)
     return {
         "documents": len(group_documents(records)),
         "records": len(records),
@@ -283,12 +283,12 @@ def density(files: tuple[Path, ...], as_json: bool, reading: Reading) -> None:
       allonym train density corpus.jsonl
       allonym train density news.conll mails.jsonl --json
     """
-    from allonym.train.select import measure_density
+    from allonym.train.select import measure_label_density
 
     corpora: dict[str, list[Record]] = {}
     for path in files:
         corpora[path.name if path.name not in corpora else str(path)] = reading.read_records([path])
-    densities = measure_density(corpora)
+    densities = measure_label_density(corpora)
     if as_json:
         for corpus in densities:
             labels = {
@@ -383,7 +383,7 @@ def _write_search_report(trials: Sequence[Any], space: Sequence[Any], out: Path,
     for suffix in ("png", "svg"):
         searching.plot_trials(trials, space, out / f"parallel.{suffix}")
     rows = []
-    for row in searching.rank_importance(trials, space, seed):
+    for row in searching.rank_options(trials, space, seed):
         correlation = "-" if row.correlation is None else f"{row.correlation:+.3f}"
         rows.append((row.name, f"{row.share:.3f}", correlation, best.values[row.name]))
     head = ["option", "importance", "correlation", "best"]

@@ -352,7 +352,7 @@ def _join_spaced_addresses(text: str) -> list[Change]:
         while address and address.replace(" ", "").rpartition(".")[2].lower() not in TOP_DOMAINS:
             address = address[:-2]
         if len(address.partition("@")[2]) > 5:
-            changes += _drop_blanks(text, start, start + len(address))
+            changes += _list_blank_removals(text, start, start + len(address))
     reach = changes[-1][1] if changes else 0
     for _, (start, end) in find_matches(_AT, text):
         address = text[start:end]
@@ -366,11 +366,11 @@ def _join_spaced_addresses(text: str) -> list[Change]:
             while stop < len(address) and dots < keep:
                 stop += 1
                 dots += stop < len(address) and address[stop] == "."
-            changes += _drop_blanks(text, start, start + len(address[:stop].rstrip()))
+            changes += _list_blank_removals(text, start, start + len(address[:stop].rstrip()))
     return sorted(changes)
 
 
-def _drop_blanks(text: str, start: int, end: int) -> list[Change]:
+def _list_blank_removals(text: str, start: int, end: int) -> list[Change]:
     return [(i, i + 1, "") for i in range(start, end) if text[i] == " "]
 
 
@@ -387,23 +387,23 @@ def _join_broken_lines(text: str) -> list[Change]:
         if (
             before == "@"
             or gap == "="
-            or (gap == "-" and "@" in _find_last_word(text, start) and "." in _find_first_word(text, end))
+            or (gap == "-" and "@" in _find_word_before(text, start) and "." in _find_word_after(text, end))
         ):
             changes.append((start, end, ""))
-        elif before.isdigit() and text[end].isdigit() and _is_one_number(text, start, end):
+        elif before.isdigit() and text[end].isdigit() and _is_broken_number(text, start, end):
             changes.append((start, end, "-" if gap == "-" else " "))
     return changes
 
 
-def _find_last_word(text: str, end: int) -> str:
+def _find_word_before(text: str, end: int) -> str:
     return "".join(text[max(0, end - _BEFORE) : end].split()[-1:])
 
 
-def _find_first_word(text: str, start: int) -> str:
+def _find_word_after(text: str, start: int) -> str:
     return "".join(text[start : start + _AFTER].split(None, 1)[:1])
 
 
-def _is_one_number(text: str, start: int, end: int) -> bool:
+def _is_broken_number(text: str, start: int, end: int) -> bool:
     """Whether the digits before ``start`` and after ``end`` are one number, rather than two numbers of a column."""
     a = start
     while a > max(0, start - _BEFORE) and (text[a - 1].isdigit() or text[a - 1] in " -.()+" or text[a - 1].isupper()):
@@ -416,14 +416,14 @@ def _is_one_number(text: str, start: int, end: int) -> bool:
     right = text[end:b].strip(" -.").partition("  ")[0]
     joined = "".join(c for c in before + right if c.isalnum())
     digits = "".join(c for c in joined if c.isdigit())
-    if _has_valid_checksum(joined, digits):
+    if _is_card_or_iban(joined, digits):
         return True
     first = text[max(0, a - 8) : a].rstrip(" \t")[-1:] in ("", "\n")
     column = first and text[b : b + 1] in ("", "\n", "\r")
     return not column and 7 <= len(digits) <= 15 and len(joined) == len(digits) and min(len(before), len(right)) < 10
 
 
-def _has_valid_checksum(joined: str, digits: str) -> bool:
+def _is_card_or_iban(joined: str, digits: str) -> bool:
     if len(joined) == len(digits):
         return 13 <= len(digits) <= 19 and luhn(digits)
     if not (15 <= len(joined) <= 34 and joined[:2].isalpha() and joined[2:4].isdigit()):

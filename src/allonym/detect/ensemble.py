@@ -77,13 +77,13 @@ class Ensemble:
                 groups.setdefault(self.taxonomy.get_family(span.label), {}).setdefault(member, []).append(span)
         return sorted({span for group in groups.values() for span in self._select_agreed_spans(group)})
 
-    def _find_mode(self, label: str) -> str:
+    def _find_agreement_mode(self, label: str) -> str:
         return next((self.modes[name] for name in self.taxonomy.lineage(label) if name in self.modes), self.mode)
 
     def _select_agreed_spans(self, group: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
         spans = [span for spans in group.values() for span in spans]
-        debated = [span for span in spans if self._find_mode(span.label) != "union"]
-        yield from (span for span in spans if self._find_mode(span.label) == "union")
+        debated = [span for span in spans if self._find_agreement_mode(span.label) != "union"]
+        yield from (span for span in spans if self._find_agreement_mode(span.label) == "union")
         if not debated:
             return
         covers = [merge_intervals((span.start, span.end) for span in spans) for spans in group.values()]
@@ -93,7 +93,7 @@ class Ensemble:
                 if overlapping:
                     scores_by_span.setdefault(span, {})[member] = max(other.score for other in overlapping)
         for span, scores in scores_by_span.items():
-            mode = self._find_mode(span.label)
+            mode = self._find_agreement_mode(span.label)
             mean = math.fsum(scores.values()) / len(scores)
             source = f"ensemble:{'+'.join(sorted(scores))}"
             if mode == "vote" and len(scores) >= self.votes:

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from allonym.detect import Detector
 from allonym.detect.disguise import Change, View, apply_changes, fold_lookalikes
-from allonym.detect.scan import MANY, compile_vocabulary, find_matches, find_occurrences
+from allonym.detect.scan import MANY, compile_words_pattern, find_matches, find_whole_words
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
@@ -54,7 +54,7 @@ _BLANKS = {i: " " for i in range(128) if not chr(i).isalnum()}
 _BASES.update(_BLANKS)
 
 
-def fold_in_place(text: str) -> str:
+def fold_keeping_length(text: str) -> str:
     """The folded text in lower case, of the same length, with base letters, digits and blanks only."""
     return text.lower().translate(_BLANKS) if text.isascii() else text.translate(_BASES).lower()
 
@@ -93,7 +93,7 @@ class Reading:
 
     Attributes:
         text: the text after the changes.
-        plain: the same as :func:`fold_in_place`.
+        plain: the same as :func:`fold_keeping_length`.
         view: the way back; None where nothing is changed.
         changed: the words that hold a change.
     """
@@ -107,9 +107,9 @@ class Reading:
     def from_changes(cls, text: str, changes: Sequence[Change]) -> Reading:
         """The reading of a text after some changes."""
         if not changes:
-            return cls(text, fold_in_place(text))
+            return cls(text, fold_keeping_length(text))
         text, layer = apply_changes(text, changes)
-        plain = fold_in_place(text)
+        plain = fold_keeping_length(text)
         words: set[str] = set()
         for start, end in zip(layer.starts, layer.ends, strict=True):
             stop = plain.find(" ", end)
@@ -120,20 +120,20 @@ class Reading:
 def make_readings(text: str) -> tuple[Reading, ...]:
     """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
     if text.isascii():
-        return (Reading(text, fold_in_place(text)),)
-    first = [(*m.span(), _strip_marks(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
-    second = [(*m.span(), _strip_marks(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
+        return (Reading(text, fold_keeping_length(text)),)
+    first = [(*m.span(), _strip_diacritics(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
+    second = [(*m.span(), _strip_diacritics(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
     readings = [Reading.from_changes(text, first)]
     if second != first:
         readings.append(Reading.from_changes(text, second))
     return tuple(readings)
 
 
-def _strip_marks(text: str) -> str:
+def _strip_diacritics(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
-def _normalise_gap(text: str) -> str:
+def _normalise_separator(text: str) -> str:
     """The separator of two words, without blanks and the marks that writers may leave out."""
     return "".join(c for c in text if c not in " \t\r\n.,-")
 
@@ -145,25 +145,25 @@ def _clean_term(raw: str) -> str:
     return raw if raw.isascii() else expand_letters(fold_lookalikes(unicodedata.normalize("NFC", raw)))
 
 
-def _split_words(raw: str) -> list[str]:
-    """The words by which a term is compared; none where the term is too short to be looked for."""
+def _fold_term_words(raw: str) -> list[str]:
+    """The folded words by which a term is compared; none where the term is too short to be looked for."""
     text = _clean_term(raw)
-    return fold_in_place(text).split() if len(text.strip()) > 1 else []
+    return fold_keeping_length(text).split() if len(text.strip()) > 1 else []
 
 
 def _parse_term(raw: str, kind: Kind) -> _Term:
     text = _clean_term(raw).strip()
-    plain = fold_in_place(text)
+    plain = fold_keeping_length(text)
     places = [m.span() for m in WORD.finditer(plain)]
     words = tuple(plain[a:b] for a, b in places)
     single = len(words) == 1
     exact = single and (len(words[0]) <= 3 or (text.isupper() and words[0] in AMBIGUOUS))
     return _Term(
         words,
-        tuple(_normalise_gap(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
+        tuple(_normalise_separator(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
         text[: places[0][0]],
         text[places[-1][1] :].rstrip("."),
-        _strip_marks(text[slice(*places[0])]) if exact else "",
+        _strip_diacritics(text[slice(*places[0])]) if exact else "",
         kind.capital or (single and words[0] in AMBIGUOUS and any(c.isupper() for c in text)),
         kind,
     )
@@ -175,10 +175,10 @@ class Index:
     def __init__(self, rows: Sequence[_Row]) -> None:
         differing = [(spell_out(raw), kind) for raw, kind in rows if _clean_term(spell_out(raw)) != _clean_term(raw)]
         rows = [*rows, *differing]
-        counts = Counter(word for raw, _ in rows for word in _split_words(raw))
+        counts = Counter(word for raw, _ in rows for word in _fold_term_words(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
         for row in rows:
-            rarest = min(_split_words(row[0]), key=lambda w: (counts[w], -len(w)))
+            rarest = min(_fold_term_words(row[0]), key=lambda w: (counts[w], -len(w)))
             filed = self._table.setdefault(rarest, row)
             if isinstance(filed, list):
                 filed.append(row)
@@ -186,7 +186,7 @@ class Index:
                 self._table[rarest] = [filed, row]
         self._terms: dict[str, list[_Term]] = {}
 
-    def _list_terms(self, word: str) -> list[_Term]:
+    def _get_word_terms(self, word: str) -> list[_Term]:
         terms = self._terms.get(word)
         if terms is None:
             rows = self._table[word]
@@ -202,10 +202,10 @@ class Index:
 
     def _find_in_reading(self, reading: Reading, changed: frozenset[str] | None) -> Iterator[Span]:
         """The occurrences in one reading; ``changed``: of those terms only that have one of these words."""
-        terms = {word: self._list_terms(word) for word in sorted(self._table.keys() & set(reading.plain.split()))}
+        terms = {word: self._get_word_terms(word) for word in sorted(self._table.keys() & set(reading.plain.split()))}
         if changed is not None:
             terms = {word: [t for t in some if not changed.isdisjoint(t.words)] for word, some in terms.items()}
-        for word, position in _find_positions([word for word, some in terms.items() if some], reading.plain):
+        for word, position in _find_whole_words([word for word, some in terms.items() if some], reading.plain):
             for term in terms[word]:
                 span = _match_term(term, term.words.index(word), position, reading.text, reading.plain)
                 if span is not None and reading.view is not None:
@@ -215,14 +215,14 @@ class Index:
                     yield span
 
 
-def _find_positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
+def _find_whole_words(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
     """Find each of the words in ``plain`` as a whole word, with its position."""
     if len(words) * len(plain) > _ONE_BY_ONE:
         if sum(map(len, words)) > MANY:
-            for start, end in find_occurrences(words, plain):
+            for start, end in find_whole_words(words, plain):
                 yield plain[start:end], start
             return
-        for ((start, end),) in find_matches(compile_vocabulary(words, "(?: |$)"), plain):
+        for ((start, end),) in find_matches(compile_words_pattern(words, "(?: |$)"), plain):
             word = plain[start:end].rstrip(" ")
             if not start or plain[start - 1] == " ":
                 yield word, start
@@ -246,7 +246,7 @@ def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) 
         b = a + len(term.words[i])
         if a == end or plain[a:b] != term.words[i] or plain[b : b + 1] not in ("", " "):
             return None
-        if _normalise_gap(text[end:a]) != term.gaps[i - 1]:
+        if _normalise_separator(text[end:a]) != term.gaps[i - 1]:
             return None
         end = b
     for i in range(anchor - 1, -1, -1):
@@ -256,10 +256,10 @@ def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) 
         a = b - len(term.words[i])
         if b == start or a < 0 or plain[a:b] != term.words[i] or (a and plain[a - 1] != " "):
             return None
-        if _normalise_gap(text[b:start]) != term.gaps[i]:
+        if _normalise_separator(text[b:start]) != term.gaps[i]:
             return None
         start = a
-    if term.exact and _strip_marks(expand_letters(text[start:end])) != term.exact:
+    if term.exact and _strip_diacritics(expand_letters(text[start:end])) != term.exact:
         return None
     if term.capital and not text[start].isupper():
         return None
@@ -277,7 +277,7 @@ def _build_dictionary_index(policy: Policy) -> Index | None:
         policy.taxonomy.get(listed.label, "dictionary")
         kind = Kind(listed.label, _SCORE, "lexicon:dictionary")
         for i, raw in enumerate(listed.terms, 1):
-            if not _split_words(raw):
+            if not _fold_term_words(raw):
                 raise PolicyError(
                     f"dictionary.{listed.label}: term {i} of {len(listed.terms)} must have two characters at least "
                     "and hold a letter or a digit"
@@ -292,7 +292,7 @@ def _build_document_index(policy: Policy, named: tuple[tuple[str, tuple[str, ...
     for label, names in named:
         for name in names:
             for form, kind in _list_name_variants(name, label, policy):
-                if _split_words(form):
+                if _fold_term_words(form):
                     rows.setdefault((form, label), (form, kind))
     return Index(tuple(rows.values()))
 
@@ -301,51 +301,51 @@ def _list_name_variants(name: str, label: str, policy: Policy) -> Iterator[_Row]
     """The name as listed, and the shorter forms by which a text may mention its bearer."""
     forms: list[tuple[str, float, bool]] = [(name, _SCORE, False)]
     if policy.taxonomy.within(label, "PERSON"):
-        forms += list_person_forms(name)
+        forms += shorten_person_name(name)
     elif policy.taxonomy.within(label, "ORGANIZATION"):
-        forms += _list_company_forms(name)
+        forms += _shorten_company_name(name)
     for form, score, capital in forms:
         yield form, Kind(label, score, "lexicon:metadata", capital)
 
 
-def list_person_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+def shorten_person_name(name: str) -> Iterator[tuple[str, float, bool]]:
     """The shorter forms of a person's name, each with its score and whether it must begin with a capital."""
     family, comma, right = name.partition(",")
     if (
         comma
         and right.strip()
-        and not all(extract_letters_and_digits(w) in _SUFFIXES for w in right.replace(",", " ").split())
+        and not all(lower_alphanumerics(w) in _SUFFIXES for w in right.replace(",", " ").split())
     ):
         name = f"{right} {family}"
     words = [w.strip(",") for w in name.replace(",", " ").split()]
-    while words and extract_letters_and_digits(words[0]) in TITLES:
+    while words and lower_alphanumerics(words[0]) in TITLES:
         words.pop(0)
-    while words and extract_letters_and_digits(words[-1]) in _SUFFIXES:
+    while words and lower_alphanumerics(words[-1]) in _SUFFIXES:
         words.pop()
     if len(words) < 2:
         return
     yield " ".join(words), _SCORE, False
     last = len(words) - 1
-    while last > 1 and extract_letters_and_digits(words[last - 1]) in PARTICLES:
+    while last > 1 and lower_alphanumerics(words[last - 1]) in PARTICLES:
         last -= 1
     if last > 1:
         yield " ".join((words[0], *words[last:])), _SCORE, False
     if last < len(words) - 1:
         yield " ".join(words[last:]), 0.85, False
-    if len(extract_letters_and_digits(words[-1])) > 1:
+    if len(lower_alphanumerics(words[-1])) > 1:
         yield words[-1], 0.8, True
-    if len(extract_letters_and_digits(words[0])) > 1 and extract_letters_and_digits(words[0]) not in PARTICLES:
+    if len(lower_alphanumerics(words[0])) > 1 and lower_alphanumerics(words[0]) not in PARTICLES:
         yield words[0], 0.7, True
 
 
-def _list_company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+def _shorten_company_name(name: str) -> Iterator[tuple[str, float, bool]]:
     words = name.split()
     if len(words) > 1 and words[0].lower() == "the":
         words.pop(0)
         yield " ".join(words), 0.9, False
     for endings in (_LEGAL, _LEGAL | _LOOSE):
         before = len(words)
-        while len(words) > 1 and extract_letters_and_digits(words[-1]) in endings:
+        while len(words) > 1 and lower_alphanumerics(words[-1]) in endings:
             words.pop()
         while len(words) > 1 and words[-1] in ("&", "and"):
             words.pop()
@@ -353,28 +353,28 @@ def _list_company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
             yield " ".join(words).rstrip(","), 0.85, len(words) == 1
 
 
-def extract_letters_and_digits(word: str) -> str:
+def lower_alphanumerics(word: str) -> str:
     """The letters and digits of a word, in lower case."""
     return "".join(c for c in word.lower() if c.isalnum())
 
 
-def _read_listed_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _read_metadata_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
     names = {
-        label: tuple(name for key in keys for name in _list_strings(document.meta.get(key), key))
+        label: tuple(name for key in keys for name in _flatten_metadata_names(document.meta.get(key), key))
         for label, keys in policy.metadata.items()
         if policy.looks_for(label)
     }
     return tuple((label, listed) for label, listed in names.items() if listed)
 
 
-def _list_strings(value: object, key: str) -> Iterator[str]:
+def _flatten_metadata_names(value: object, key: str) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from _list_strings(value.get("name"), key)
+        yield from _flatten_metadata_names(value.get("name"), key)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in sorted(value, key=str) if isinstance(value, (set, frozenset)) else value:
-            yield from _list_strings(item, key)
+            yield from _flatten_metadata_names(item, key)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield str(value)
     elif value is not None and not isinstance(value, (float, bool)):
@@ -392,7 +392,7 @@ def build_detector(policy: Policy) -> Detector:
     dictionary = _build_dictionary_index(policy)
 
     def find_terms(document: Document) -> Iterable[Span]:
-        named = _read_listed_names(document, policy) if policy.metadata and document.meta else ()
+        named = _read_metadata_names(document, policy) if policy.metadata and document.meta else ()
         if dictionary is None and not named:
             return ()
         readings = make_readings(document.text)
@@ -405,13 +405,13 @@ def build_detector(policy: Policy) -> Detector:
 
 
 @lru_cache(maxsize=16)
-def _read_exclusions(policy: Policy) -> dict[str, frozenset[str]]:
+def _read_excluded_spellings(policy: Policy) -> dict[str, frozenset[str]]:
     out: dict[str, set[str]] = {}
     for listed in policy.exclusions:
         if listed.label != "*":
             policy.taxonomy.get(listed.label, "exclusions")
         for i, raw in enumerate(listed.terms, 1):
-            names = _list_spellings(raw)
+            names = _list_folded_spellings(raw)
             if not names[0]:
                 raise PolicyError(
                     f"exclusions.{listed.label}: term {i} of {len(listed.terms)} must hold a letter or a digit"
@@ -420,14 +420,14 @@ def _read_exclusions(policy: Policy) -> dict[str, frozenset[str]]:
     return {label: frozenset(terms) for label, terms in out.items()}
 
 
-def _list_spellings(text: str) -> list[str]:
+def _list_folded_spellings(text: str) -> list[str]:
     """A name in its one or two spellings, without case, diacritics, punctuation and possessive."""
     names: dict[str, None] = {}
     for spelling in (text, spell_out(text)):
         folded = _clean_term(spelling).strip()
         if folded.endswith(("'s", "'S")):
             folded = folded[:-2]
-        names[" ".join(fold_in_place(folded).split())] = None
+        names[" ".join(fold_keeping_length(folded).split())] = None
     return list(names)
 
 
@@ -442,14 +442,14 @@ def split_by_exclusions(
     Raises:
         PolicyError: an excluded term holds no letter and no digit.
     """
-    excluded = _read_exclusions(policy)
+    excluded = _read_excluded_spellings(policy)
     if not excluded:
         return tuple(spans), ()
     remaining: list[Span] = []
     dropped: list[Span] = []
     everywhere = excluded.get("*", frozenset())
     for span in spans:
-        names = _list_spellings(document.text[span.start : span.end])
+        names = _list_folded_spellings(document.text[span.start : span.end])
         terms = (everywhere, *(excluded.get(label, frozenset()) for label in policy.taxonomy.lineage(span.label)))
         out = any(not some.isdisjoint(names) for some in terms)
         (dropped if out else remaining).append(span)

@@ -5,8 +5,8 @@ document. A single word is followed only where the tagger saw a name in most of 
 ordinary word ("Apple" and "an apple"). Where a text has no capitals, as speech recognisers write, parts of people's
 names are followed too.
 
-:func:`find_name_parts` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a name
-in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
+:func:`find_person_mentions` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a
+name in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
 case, outside of an address or the like, is an ordinary word and is not followed.
 """
 
@@ -17,8 +17,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from allonym.detect.lexicon import PARTICLES, TITLES, extract_letters_and_digits
-from allonym.detect.scan import MANY, compile_vocabulary, find_matches, find_occurrences
+from allonym.detect.lexicon import PARTICLES, TITLES, lower_alphanumerics
+from allonym.detect.scan import MANY, compile_words_pattern, find_matches, find_whole_words
 from allonym.detect.words import read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
@@ -46,7 +46,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
         taxonomy: tells which labels are names.
     """
     names: dict[str, Counter[str]] = {}
-    has_capitals = _has_capitals(text)
+    has_capitals = _uses_capitals(text)
     for span in tagged:
         if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in _REPEATED_LABELS):
             continue
@@ -55,7 +55,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
         for name in (surface,) if has_capitals else (surface, *parts):
             if _is_distinctive(name):
                 names.setdefault(name, Counter())[span.label] += 1
-    occurrences = count_occurrences(names, text)
+    occurrences = count_substrings(names, text)
     names = {name: labels for name, labels in names.items() if occurrences[name] > labels.total()}
     if not names:
         return []
@@ -73,10 +73,10 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     return repeats
 
 
-def find_name_parts(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+def find_person_mentions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find mentions of the names in the PERSON spans of ``spans`` (score 0.7 and up) that no span covers yet."""
     seeds = [s for s in spans if s.score >= _ECHOED_SCORE and taxonomy.within(s.label, "PERSON")]
-    stems = _list_followed_names(text, seeds)
+    stems = _list_names_to_search(text, seeds)
     if not stems:
         return []
     covered = sorted((s.start, s.end) for s in spans)
@@ -85,14 +85,14 @@ def find_name_parts(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> lis
     ordinary_words: set[str] = set()
     forms = sorted({*stems, *(stem.lower() for stem in stems)})
     for start, end in _find_words(forms, text, "(?:e?s)?", ("", "s", "es")):
-        if not _is_inside(covered, starts, start):
+        if not _is_covered(covered, starts, start):
             word = text[start:end]
             if word[0].isupper():
                 mentions.setdefault(_reduce_plural(word, stems), []).append((start, end))
             else:
                 ordinary_words.add(word)
     echoes = {
-        _extend_name(text, *mention): None
+        _extend_mention(text, *mention): None
         for stem, intervals in mentions.items()
         if stem.lower() not in ordinary_words
         for mention in intervals
@@ -100,7 +100,7 @@ def find_name_parts(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> lis
     return [Span(start, end, "PERSON", ECHO_SCORE, "echo:name") for start, end in echoes]
 
 
-def count_occurrences(names: Iterable[str], text: str) -> dict[str, int]:
+def count_substrings(names: Iterable[str], text: str) -> dict[str, int]:
     """``text.count(name)`` for each name of three characters or more, for any number of names."""
     names = set(names)
     if len(names) * len(text) <= _FEW:
@@ -122,9 +122,9 @@ def count_occurrences(names: Iterable[str], text: str) -> dict[str, int]:
 def _find_words(words: Sequence[str], text: str, tail: str = "", endings: Sequence[str] = ("",)) -> Iterator[Interval]:
     """Where one of the words stands in the text as a whole word, with one of the endings; ``tail`` matches these."""
     if sum(map(len, words)) > MANY:
-        hits: Iterable[Interval] = find_occurrences(words, text, endings)
+        hits: Iterable[Interval] = find_whole_words(words, text, endings)
     else:
-        hits = (groups[0] for groups in find_matches(compile_vocabulary(words, tail, whole_words=True), text))
+        hits = (groups[0] for groups in find_matches(compile_words_pattern(words, tail, whole_words=True), text))
     for start, end in hits:
         if not (start and text[start - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
             yield start, end
@@ -134,14 +134,14 @@ def _is_distinctive(name: str) -> bool:
     return len(name) >= _SHORTEST and name.lower() not in _STOP and any(map(str.isalpha, name))
 
 
-def _has_capitals(text: str) -> bool:
+def _uses_capitals(text: str) -> bool:
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
 
 
-def _list_followed_names(text: str, seeds: Sequence[Span]) -> set[str]:
+def _list_names_to_search(text: str, seeds: Sequence[Span]) -> set[str]:
     """The names in the seeds, and their words that are names, without a possessive ending."""
     surfaces = [text[seed.start : seed.end] for seed in seeds]
-    names = {word for surface in surfaces for word in _WORD.findall(surface) if len(word) > 2 and _is_name(word)}
+    names = {word for surface in surfaces for word in _WORD.findall(surface) if len(word) > 2 and _is_likely_name(word)}
     names |= {surface for surface in surfaces if " " in surface and surface[0].isupper()}
     stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
     if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
@@ -159,27 +159,27 @@ def _reduce_plural(word: str, stems: set[str]) -> str:
     return shorter if shorter in stems else stem
 
 
-def _is_name(word: str) -> bool:
+def _is_likely_name(word: str) -> bool:
     lower = word.lower()
     stem = lower.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
     ordinary = lower in _STOP or lower in PARTICLES or stem in _STOP
-    return word[0].isupper() and not ordinary and extract_letters_and_digits(word) not in TITLES
+    return word[0].isupper() and not ordinary and lower_alphanumerics(word) not in TITLES
 
 
-def _is_inside(covered: Sequence[Interval], starts: Sequence[int], position: int) -> bool:
+def _is_covered(covered: Sequence[Interval], starts: Sequence[int], position: int) -> bool:
     i = bisect_right(starts, position) - 1
     return i >= 0 and covered[i][1] > position
 
 
-def _extend_name(text: str, start: int, end: int) -> Interval:
+def _extend_mention(text: str, start: int, end: int) -> Interval:
     """The mention with the given names and initials before it and the family name after it."""
     before = _LEFT.search(text, max(0, start - 48), start)
     if before:
         for word in reversed(before[0].split()):
-            if not _is_name(word) or (word.isupper() and len(word) > 1 and word[-1] != "."):
+            if not _is_likely_name(word) or (word.isupper() and len(word) > 1 and word[-1] != "."):
                 break
             start -= len(word) + 1
     right = _RIGHT.match(text, end)
-    if right and _is_name(right[1]) and not right[1].isupper():
+    if right and _is_likely_name(right[1]) and not right[1].isupper():
         end = right.end() - (2 if right[1].endswith(("'s", "’s")) else 0)
     return start, end

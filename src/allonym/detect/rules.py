@@ -162,7 +162,7 @@ class Ruleset:
         hits: list[tuple[_CompiledRule, int, int]] = []
         if size <= WINDOW + AFTER:
             for compiled in self._select_matching_rules(data):
-                _locate_matches(compiled, data, 0, size, size, hits)
+                _append_matches(compiled, data, 0, size, size, hits)
             return hits
         ranges: dict[_CompiledRule, list[list[int]]] = {}
         view = memoryview(data)
@@ -181,7 +181,7 @@ class Ruleset:
             reach = 0
             for a, b in places:
                 if reach < b:
-                    reach = _locate_matches(compiled, data, max(a, reach), b, size, hits)
+                    reach = _append_matches(compiled, data, max(a, reach), b, size, hits)
         return hits
 
 
@@ -197,7 +197,7 @@ def _find_cut_position(data: bytes, position: int) -> int:
     return position
 
 
-def _locate_matches(
+def _append_matches(
     compiled: _CompiledRule, data: bytes, start: int, end: int, size: int, hits: list[tuple[_CompiledRule, int, int]]
 ) -> int:
     """Append the matches of one pattern that start in ``start:end`` to ``hits``; return where the search stopped."""
@@ -258,7 +258,7 @@ def _make_hit_span(compiled: _CompiledRule, text: str, start: int, end: int) -> 
         if compiled.context_pattern is not None and rule.context_score > score:
             word = compiled.context_pattern.search(nearby)
             if word:
-                name = _find_context_word(word.group().decode("utf-8", "replace"), rule.context)
+                name = _find_matching_context_word(word.group().decode("utf-8", "replace"), rule.context)
                 score, source = rule.context_score, f"{source}+context({name})"
     if score < compiled.threshold:
         return None
@@ -281,7 +281,7 @@ def _cut_context(text: str, start: int, end: int, window: tuple[int, int]) -> by
     return f"{text[a:start]}\n{text[end:b]}".encode("utf-8", "surrogatepass")
 
 
-def _find_context_word(word: str, words: Sequence[str]) -> str:
+def _find_matching_context_word(word: str, words: Sequence[str]) -> str:
     folded = " ".join(word.lower().replace("-", " ").replace("_", " ").split())
     if folded in words:
         return folded

@@ -13,7 +13,7 @@ Groups = tuple[tuple[int, int], ...]
 """The whole match and its groups, each as (start, end)."""
 
 
-def _make_options(**values: int) -> re2.Options:
+def _make_re2_options(**values: int) -> re2.Options:
     options = re2.Options()
     for name, value in {"log_errors": False, **values}.items():
         setattr(options, name, value)
@@ -23,7 +23,7 @@ def _make_options(**values: int) -> re2.Options:
 @cache
 def compile_pattern(pattern: str) -> re2._Regexp:
     """Compile a pattern for texts of :func:`encode_text`. Bad syntax raises ``re2.error`` and is not logged."""
-    return re2.compile(pattern.encode("utf-8"), _make_options())
+    return re2.compile(pattern.encode("utf-8"), _make_re2_options())
 
 
 class PatternSet:
@@ -35,7 +35,7 @@ class PatternSet:
     """
 
     def __init__(self, patterns: Iterable[str] = (), memory: int = 8 << 20) -> None:
-        self._set = re2.Set.SearchSet(_make_options(max_mem=memory))
+        self._set = re2.Set.SearchSet(_make_re2_options(max_mem=memory))
         self._numbers: list[int] = []
         for number, pattern in enumerate(patterns):
             self.add(pattern, number)
@@ -70,13 +70,13 @@ def compile_patterns(patterns: tuple[str, ...]) -> PatternSet:
     return PatternSet(patterns).compile()
 
 
-def compile_vocabulary(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
+def compile_words_pattern(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
     """Compile a pattern for the longest of some words, followed by ``tail``.
 
     No cache keeps it, since the words may come from a document. With ``whole_words`` it skips words inside others, as
     far as RE2's word boundaries can tell: they know ASCII only.
     """
-    options = _make_options(longest_match=True, max_mem=64 << 20)
+    options = _make_re2_options(longest_match=True, max_mem=64 << 20)
     uncached = re2.Filter()
     escaped = []
     for word in words:
@@ -93,7 +93,7 @@ MANY = 100_000
 _JOINED = 8  # runs of letters and digits that one word may consist of
 
 
-def find_occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
+def find_whole_words(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
     """Find words in the text as whole words with one of the endings; fast for any number of words."""
     vocabulary = frozenset(words)
     reach = 0

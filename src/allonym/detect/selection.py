@@ -14,7 +14,7 @@ from typing import Literal
 from allonym.detect import TAGGER
 from allonym.detect.candidates import find_candidates
 from allonym.detect.lexicon import split_by_exclusions
-from allonym.detect.mentions import ECHO_SCORE, find_name_parts, find_repeated_names
+from allonym.detect.mentions import ECHO_SCORE, find_person_mentions, find_repeated_names
 from allonym.document import (
     Document,
     Interval,
@@ -58,9 +58,9 @@ def select_findings(document: Document, policy: Policy, candidates: Iterable[Spa
     if tagged:
         findings += find_repeated_names(text, tagged, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
-        findings += find_name_parts(text, findings, policy.taxonomy)
+        findings += find_person_mentions(text, findings, policy.taxonomy)
     if tagged and person_score <= 1:
-        findings = _relabel_families(text, findings)
+        findings = _relabel_family_names(text, findings)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
     return findings
@@ -124,7 +124,7 @@ def _drop_months_in_names(text: str, others: list[Span], tagged: Iterable[Span])
     return [s for s in others if s not in months or not people.contains(s.start, s.end + 1)]
 
 
-def _relabel_families(text: str, findings: list[Span]) -> list[Span]:
+def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
     """Relabel "Millers" as people where the tagger saw an organization and a person of the text is called Miller."""
     organizations = (s for s in findings if s.source == TAGGER and s.label == "ORGANIZATION" and len(s) > 4)
     plurals = {s: text[s.start : s.end] for s in organizations if text[s.end - 1] == "s"}

@@ -17,9 +17,9 @@ from allonym.detect.lexicon import (
     TITLES,
     Index,
     Kind,
-    extract_letters_and_digits,
-    list_person_forms,
+    lower_alphanumerics,
     make_readings,
+    shorten_person_name,
 )
 from allonym.detect.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detect.words import read_word_list
@@ -126,7 +126,7 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            names_by_label[label] = _locate_name(label)
+            names_by_label[label] = _locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))
@@ -136,8 +136,8 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
         yield Span(start, end, "PERSON", 0.9, "speakers:label")
     if names:
         reach = Reach(labels)
-        for span in _index_mentions(tuple(sorted(names))).find(make_readings(text)):
-            if not reach.touches(span.start, span.start + 1) and _is_mention(text, span):
+        for span in _index_name_forms(tuple(sorted(names))).find(make_readings(text)):
+            if not reach.touches(span.start, span.start + 1) and _is_used_as_name(text, span):
                 yield span
 
 
@@ -145,7 +145,7 @@ _LONGEST_NAME = 120  # code points of a speaker label whose name is looked for i
 _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
 
-def _locate_name(label: str) -> Interval | None:
+def _locate_speaker_name(label: str) -> Interval | None:
     """The interval of the name in a speaker label; None where the label is only a role."""
     cut = _CUT.search(label)
     end = len(label[: cut.start()].rstrip()) if cut else 0
@@ -153,7 +153,7 @@ def _locate_name(label: str) -> Interval | None:
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
     if not words or all(_is_role(m[0]) for m in words):
         return None
-    while len(words) > 1 and extract_letters_and_digits(words[0][0]) in TITLES:
+    while len(words) > 1 and lower_alphanumerics(words[0][0]) in TITLES:
         words.pop(0)
     return words[0].start(), words[-1].end()
 
@@ -164,12 +164,12 @@ def _is_role(word: str) -> bool:
     return bare in _ROLES or len(bare) < 2 or bare.isdigit() or all(p in _ROLES for p in bare.split("-"))
 
 
-def _index_mentions(names: tuple[str, ...]) -> Index:
+def _index_name_forms(names: tuple[str, ...]) -> Index:
     rows: dict[str, tuple[str, Kind]] = {}
     for name in names:
-        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in list_person_forms(name))]
+        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in shorten_person_name(name))]
         for form, score, _ in forms:
-            bare = extract_letters_and_digits(form)
+            bare = lower_alphanumerics(form)
             if len(bare) > 2 and not (
                 " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
             ):
@@ -177,7 +177,7 @@ def _index_mentions(names: tuple[str, ...]) -> Index:
     return Index(tuple(rows.values()))
 
 
-def _is_mention(text: str, span: Span) -> bool:
+def _is_used_as_name(text: str, span: Span) -> bool:
     word = text[span.start : span.end]
     if word.lower() not in AMBIGUOUS:
         return True
@@ -189,26 +189,26 @@ def _is_mention(text: str, span: Span) -> bool:
 def _find_announced_names(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
     if 0 in present:
         for _, name in find_matches(_TITLED, text, data):
-            yield from _trim_name(text, name, 0.8, "speakers:title")
+            yield from _make_name_spans(text, name, 0.8, "speakers:title")
     if 1 in present:
         for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
             strong = "name" in text[slice(*cue)].lower()
             source = "speakers:introduction" if strong else "speakers:hotword"
             single = strong or _is_name_end(text, name[1])
-            yield from _trim_name(text, name, 0.8 if strong else 0.7, source, single=single)
+            yield from _make_name_spans(text, name, 0.8 if strong else 0.7, source, single=single)
     if 2 in present:
         for _, cue, name, after in find_matches(_INTRODUCED, text, data):
             continuation = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
             sure = continuation in _CONTINUATIONS
             single = sure and text[slice(*cue)].lower() != "it is"
-            yield from _trim_name(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
+            yield from _make_name_spans(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
     if 3 in present:
         for (start, _), _, _, name, _ in find_matches(_GREETED, text, data):
             if _OPENS.search(text[max(0, start - 8) : start]):
-                yield from _trim_name(text, name, 0.7, "speakers:address")
+                yield from _make_name_spans(text, name, 0.7, "speakers:address")
     if 4 in present:
         for _, name in find_matches(_SIGNED, text, data):
-            yield from _trim_name(text, name, 0.7, "speakers:signature")
+            yield from _make_name_spans(text, name, 0.7, "speakers:signature")
     if 5 in present:
         for _, greeted, called in find_matches(_UNCAPPED, text, data):
             start, end = greeted if greeted[0] >= 0 else called
@@ -239,7 +239,7 @@ def _is_name_end(text: str, end: int) -> bool:
     return ends or text.startswith((" with ", " from ", " about", " pleas"), end)
 
 
-def _trim_name(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
+def _make_name_spans(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
     """The name at ``place`` without words that belong to no name; nothing where no word remains."""
     start, end = place
     words = list(re.finditer(r"\S+", text[start:end]))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from allonym.checksums.algorithms import has_luhn_digit
+from allonym.checksums.algorithms import has_luhn_check_digit
 from allonym.detect import Detector
 from allonym.detect.disguise import TOP_DOMAINS
 from allonym.detect.scan import compile_pattern, compile_patterns, encode_text, find_matches
@@ -117,7 +117,7 @@ def _find_spelled_words(text: str, data: bytes) -> Iterator[Span]:
         if len(_TOKEN.findall(code)) >= 3 and code.count(".") > 1 and text[start - 1 : start] != ".":
             yield Span(start, end, "SPELLED_WORD", 0.6, "spoken:code")
     for _, (start, end) in find_matches(_ALPHABET, text, data):
-        yield from _find_spelling_alphabet(text, start, end)
+        yield from _find_alphabet_spelling(text, start, end)
 
 
 _SPELLING_WORDS = ("spell", "letters", "surname", "last name", "first name", "my name", "his name", "her name")
@@ -137,7 +137,7 @@ def _is_spelling(letters: list[str], least: int) -> bool:
 _PAIR = re.compile(r"\b([A-Za-z]),? (as in|like|for|is for|as for) (?:the )?([A-Za-z]+)", re.IGNORECASE)
 
 
-def _find_spelling_alphabet(text: str, start: int, end: int) -> Iterator[Span]:
+def _find_alphabet_spelling(text: str, start: int, end: int) -> Iterator[Span]:
     pairs = [m for m in _PAIR.finditer(text, start, end) if m[1].lower() == m[3][0].lower()]
     sure = [m for m in pairs if m[2].lower() == "as in" or m[3].lower() in _ALPHABET_WORDS]
     if sure and len(pairs) > (sure[0][2].lower() != "as in" and sure[0][3][0].islower()):
@@ -187,7 +187,7 @@ _PHONE_WORDS = "call|phone|dial|reach|cell|mobile|fax|text me|telephone|extensio
 def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
     size = len(digits)
     before = text[max(0, start - 80) : start].lower()
-    if 13 <= size <= 19 and has_luhn_digit(digits):
+    if 13 <= size <= 19 and has_luhn_check_digit(digits):
         return Span(start, end, "CREDIT_CARD", 0.85, "spoken:digits+valid")
     if size == 9 and ("social" in before or "ssn" in before):
         return Span(start, end, "US_SSN", 0.85, "spoken:digits+context(social)")
@@ -210,7 +210,7 @@ def _find_addresses(text: str, data: bytes) -> Iterator[Span]:
             if second[0] < 0:
                 continue
             name, end = text[slice(*second)].lower(), second[1]
-        span = _read_address(text, dot[0], end, name in _SURE_TOP)
+        span = _make_address_span(text, dot[0], end, name in _SURE_TOP)
         if span is not None:
             yield span
     for _, (start, end) in find_matches(_HALF, text, data):
@@ -229,7 +229,7 @@ def _find_words_before(text: str, end: int) -> list[Word]:
     return words
 
 
-def _is_letterlike(word: str) -> bool:
+def _is_letter_or_digit(word: str) -> bool:
     bare = word.rstrip(".,").lower()
     if len(bare) == 1:
         return bare.isalnum()
@@ -237,7 +237,7 @@ def _is_letterlike(word: str) -> bool:
 
 
 def _ends_sentence(word: str) -> bool:
-    return word[-1] in ".,;:?!" and not _is_letterlike(word)
+    return word[-1] in ".,;:?!" and not _is_letter_or_digit(word)
 
 
 def _find_address_part_start(words: list[Word], last: int) -> int:
@@ -245,8 +245,8 @@ def _find_address_part_start(words: list[Word], last: int) -> int:
     if last < 0 or _ends_sentence(words[last][2]):
         return -1
     first = last
-    if _is_letterlike(words[last][2]):
-        while first and _is_letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i"):
+    if _is_letter_or_digit(words[last][2]):
+        while first and _is_letter_or_digit(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i"):
             first -= 1
     return first
 
@@ -262,19 +262,19 @@ def _find_mailbox_start(words: list[Word], last: int) -> int:
         if further < 0:
             break
         first, joined = further, True
-    while first and _is_letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i", "o"):
+    while first and _is_letter_or_digit(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i", "o"):
         first -= 1
         joined = True
     bare = words[last][2].lower()
-    if first and bare in _DIGITS and not _is_letterlike(name := words[first - 1][2]) and name.isalpha():
+    if first and bare in _DIGITS and not _is_letter_or_digit(name := words[first - 1][2]) and name.isalpha():
         first -= name.lower() not in _NO_MAILBOX
     if not joined and (bare in _NO_MAILBOX or not bare.replace("'", "").replace("-", "").replace("_", "").isalnum()):
         return -1
     return first
 
 
-def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
-    words = _find_words_before(text, dot)
+def _make_address_span(text: str, dot_position: int, end: int, is_certain: bool) -> Span | None:
+    words = _find_words_before(text, dot_position)
     last = len(words) - 1
     if last >= 0 and (place := words[last][2].find("@")) >= 0 and len(words[last][2]) > place + 1:
         if place:
@@ -297,7 +297,7 @@ def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
         i = first - back
         if i > 1 and words[i - 1][2].lower() in ("at", "@") and not _ends_sentence(words[i - 2][2]):
             mailbox = _find_mailbox_start(words, i - 2)
-            if mailbox >= 0 and (sure or i - 2 - mailbox > 1):
+            if mailbox >= 0 and (is_certain or i - 2 - mailbox > 1):
                 return Span(words[mailbox][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
             break
         before = words[i - 1][2] if i else ""
@@ -308,6 +308,6 @@ def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
         elif back or not (host.islower() and before.islower()):
             break
     hypertext = "www" in "".join(w[2] for w in words[first:]).lower()
-    if not sure and not hypertext:
+    if not is_certain and not hypertext:
         return None
     return Span(words[start][0], end, "URL", 0.8 if hypertext else 0.7, "spoken:web")

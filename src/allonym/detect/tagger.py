@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from allonym.detect import TAGGER
-from allonym.detect.lexicon import TITLES, extract_letters_and_digits
+from allonym.detect.lexicon import TITLES, lower_alphanumerics
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.errors import UsageError
@@ -91,7 +91,7 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
     out: list[Span] = []
     for n, span in enumerate(findings):
         label = span.label
-        start, end = _trim_number_name(text, span)
+        start, end = _trim_number_prefix(text, span)
         surface = text[start:end]
         if start == end or _is_lone_letter(text, findings, n) or _has_only_function_words(surface):
             continue
@@ -174,7 +174,7 @@ def extract_spans(
                 alike = [k for k, other in enumerate(labels) if TAXONOMY.are_related(other, label)]
                 if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
                     continue
-            out += _trim_span(text, tagged, first + a, first + b, label, inside)
+            out += _make_trimmed_spans(text, tagged, first + a, first + b, label, inside)
     return out
 
 
@@ -208,7 +208,7 @@ def _split_entities(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             start = i
 
 
-def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
+def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
     words = [text[a:b] for a, b in tagged.borders[first:last]]
     i, j = 0, len(words)
     while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
@@ -217,11 +217,9 @@ def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, ins
     while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):
         j -= 1
     is_name = label in NAME_PARTS
-    while (
-        is_name and i < j - 1 and extract_letters_and_digits(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-")
-    ):
+    while is_name and i < j - 1 and lower_alphanumerics(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
         i += 2 if words[i + 1] == "." else 1
-    if is_name and all(extract_letters_and_digits(word) in TITLES or word == "." for word in words[i:j]):
+    if is_name and all(lower_alphanumerics(word) in TITLES or word == "." for word in words[i:j]):
         return []  # a title alone
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
@@ -268,13 +266,13 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
     return out
 
 
-def _is_lone_letter(text: str, findings: Sequence[Span], n: int) -> bool:
+def _is_lone_letter(text: str, findings: Sequence[Span], index: int) -> bool:
     """Whether a finding is a single letter or digit and no part of a name, and so names nobody."""
-    span = findings[n]
+    span = findings[index]
     if span.end - span.start > 4 or sum(map(str.isalnum, text[span.start : span.end])) > 1:
         return False
-    before = n and span.start - findings[n - 1].end <= 2
-    after = n + 1 < len(findings) and findings[n + 1].start - span.end <= 2
+    before = index and span.start - findings[index - 1].end <= 2
+    after = index + 1 < len(findings) and findings[index + 1].start - span.end <= 2
     return not before and not after
 
 
@@ -284,7 +282,7 @@ def _has_only_function_words(surface: str) -> bool:
     return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
 
 
-def _trim_number_name(text: str, span: Span) -> tuple[int, int]:
+def _trim_number_prefix(text: str, span: Span) -> tuple[int, int]:
     """The borders without the name of a kind of number: "IBAN DE89" becomes "DE89", and "VIN" alone is empty."""
     surface = text[span.start : span.end]
     words = surface.split(" ")

@@ -17,7 +17,7 @@ from allonym.errors import require_extra
 from allonym.kb import geography, people
 from allonym.kb.base import fold_key
 from allonym.kb.geography import Geography
-from allonym.kb.people import SOURCES, read_rows
+from allonym.kb.people import SOURCES, read_tsv_rows
 from allonym.kb.store import Source, Store, open_store
 
 
@@ -40,21 +40,21 @@ def _make_class_writer(store: Store, source: int) -> Callable[[str], int]:
 
 def _write_multi_country_areas(store: Store, source: int) -> None:
     area = store.add_entity("class", "area of several countries or regions", source, usable=False)
-    for name, *entries in read_rows("places.tsv"):
+    for name, *entries in read_tsv_rows("places.tsv"):
         number = store.add_entity("region", name, source)
         store.add_relation(number, "instance_of", area)
-        store.add_names(number, entries)
+        store.add_labels_and_aliases(number, entries)
 
 
 _SORT = re.compile("^(River|Mount|Lake|Loch|Monte) | (River|Mountains|Sea|Ocean|National Park|Forest)$")
 
 
 def _write_natural_features(store: Store, places: Geography, source: int) -> None:
-    for sort, country, names in read_rows("natural.tsv"):
+    for sort, country, names in read_tsv_rows("natural.tsv"):
         for name in names.split(";"):
             label, _, more = name.partition("=")
             number = store.add_entity("natural", label, source, country=country, industry=sort)
-            store.add_names(number, (entry.replace(":", "=", 1) for entry in more.split(",")))
+            store.add_labels_and_aliases(number, (entry.replace(":", "=", 1) for entry in more.split(",")))
             bare = _SORT.sub("", label)
             if bare != label and len(bare) > 3 and (country, fold_key(bare)) not in places.cities:
                 store.add_alias(number, bare)
@@ -64,7 +64,7 @@ _FORMS = ("adjective", "noun", "plural")
 
 
 def _write_nationalities(store: Store, places: Geography, source: int) -> None:
-    for code, *english_and_more in read_rows("nationalities.tsv"):
+    for code, *english_and_more in read_tsv_rows("nationalities.tsv"):
         english, more = english_and_more[:3], english_and_more[3:]
         country, _, region = code.partition("-")
         number = store.add_entity("nationality", english[0], source, country=country, region=region, usable=not region)
@@ -77,7 +77,7 @@ def _write_nationalities(store: Store, places: Geography, source: int) -> None:
         for entry in more:
             language, _, text = entry.partition("=")
             if language == "also":
-                store.add_names(number, [entry])
+                store.add_labels_and_aliases(number, [entry])
                 continue
             if language == "en":
                 store.add_label(number, "en", text, "noun_f")
@@ -94,7 +94,7 @@ def _write_nationalities(store: Store, places: Geography, source: int) -> None:
 
 def _write_beliefs_and_ethnic_groups(store: Store, source: int) -> None:
     write_class = _make_class_writer(store, source)
-    for kind, group, adjective, *more in read_rows("groups.tsv"):
+    for kind, group, adjective, *more in read_tsv_rows("groups.tsv"):
         number = store.add_entity(kind, adjective, source)
         store.add_relation(number, "instance_of", write_class(group))
         forms = [text for text in more if "=" not in text] + ["", ""]
@@ -107,8 +107,8 @@ def _write_beliefs_and_ethnic_groups(store: Store, source: int) -> None:
 
 
 def _write_organisations(store: Store, places: Geography, source: int) -> None:
-    facilities = (["facility", *row] for row in read_rows("facilities.tsv"))
-    for kind, industry, country, entries in (*read_rows("organisations.tsv"), *facilities):
+    facilities = (["facility", *row] for row in read_tsv_rows("facilities.tsv"))
+    for kind, industry, country, entries in (*read_tsv_rows("organisations.tsv"), *facilities):
         for entry in entries.split(";"):  # Name@City|alias
             head, *aliases = entry.split("|")
             name, _, city = head.partition("@")
@@ -122,7 +122,7 @@ def _write_organisations(store: Store, places: Geography, source: int) -> None:
 
 
 def _write_streets(store: Store, source: int) -> None:
-    for countries, language, patterns, stems in read_rows("streets.tsv"):
+    for countries, language, patterns, stems in read_tsv_rows("streets.tsv"):
         shapes, words = patterns.split("|"), stems.split(",")
         for country in countries.split():
             for i, stem in enumerate(words):
@@ -139,7 +139,7 @@ def _write_occupations(store: Store, source: int, faker: int) -> None:
     matches: list[tuple[str, list[str]]] = []
     written: set[str] = set()
     work = write_class("occupation")
-    for trade, parent, entries in read_rows("occupations.tsv"):
+    for trade, parent, entries in read_tsv_rows("occupations.tsv"):
         if trade == "match":
             name, _, words = entries.partition(": ")
             matches.append((name, words.split(",")))

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from allonym.kb.base import fold_key
-from allonym.kb.people import read_common_words, read_rows
+from allonym.kb.people import read_common_words, read_tsv_rows
 from allonym.kb.store import Store
 
 LANGUAGES = ("cs", "da", "de", "es", "fr", "it", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk")
@@ -41,12 +41,12 @@ def _find_districts(cities: list[dict[str, Any]]) -> frozenset[int]:
     return frozenset(city["geonameid"] for city in inside)
 
 
-def _is_within(city: dict[str, Any], other: dict[str, Any]) -> bool:
-    if other["population"] < _SHARE * city["population"]:
+def _is_within(city: dict[str, Any], larger_city: dict[str, Any]) -> bool:
+    if larger_city["population"] < _SHARE * city["population"]:
         return False
-    north = 111.2 * (city["latitude"] - other["latitude"])
-    east = 111.3 * (city["longitude"] - other["longitude"]) * math.cos(math.radians(other["latitude"]))
-    return math.hypot(north, east) <= _RADIUS * math.sqrt(other["population"] / 1e6)
+    north = 111.2 * (city["latitude"] - larger_city["latitude"])
+    east = 111.3 * (city["longitude"] - larger_city["longitude"]) * math.cos(math.radians(larger_city["latitude"]))
+    return math.hypot(north, east) <= _RADIUS * math.sqrt(larger_city["population"] / 1e6)
 
 
 class Geography:
@@ -100,10 +100,10 @@ def _load_locales() -> dict[str, Any]:
     return {language: Locale(language) for language in ("en", *LANGUAGES)}
 
 
-def _add_translations(store: Store, number: int, names: str, code: str) -> None:
-    """Write the name of a code in all languages; ``names``: territories or languages."""
+def _add_translations(store: Store, number: int, table: str, code: str) -> None:
+    """Write the name of a code in all languages; ``table``: territories or languages."""
     for language in LANGUAGES:
-        if text := getattr(_load_locales()[language], names).get(code):
+        if text := getattr(_load_locales()[language], table).get(code):
             store.add_label(number, language, text)
 
 
@@ -127,7 +127,7 @@ def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cld
         if country["name"] != name:
             store.add_alias(number, country["name"])
         store.add_alias(number, country["iso3"])
-    for code, language, *texts in read_rows("countries.tsv"):
+    for code, language, *texts in read_tsv_rows("countries.tsv"):
         for text in texts:
             store.add_alias(out.countries[code], text, language)
 
@@ -160,20 +160,20 @@ def _write_languages(store: Store, out: Geography, cldr: int) -> None:
 def _write_regions(store: Store, out: Geography, facts: int) -> dict[tuple[str, str], str]:
     """Write regions; return (country, GeoNames' code) to the region's own code."""
     codes = {}
-    for country, code, theirs, name, *more in read_rows("regions.tsv"):
+    for country, code, theirs, name, *more in read_tsv_rows("regions.tsv"):
         number = store.add_entity("region", name, facts, country=country, region=code)
         out.regions[country, code] = number
         out.famous.add(fold_key(name))
         codes[country, theirs] = code
-        store.add_names(number, more)
+        store.add_labels_and_aliases(number, more)
     return codes
 
 
 def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str], str], geonames: int) -> None:
     exonyms: dict[tuple[str, str], dict[str, str]] = {}
-    for country, name, *entries in read_rows("cities.tsv"):
+    for country, name, *entries in read_tsv_rows("cities.tsv"):
         exonyms[country, fold_key(name)] = dict(entry.split("=", 1) for entry in entries)
-    rows = read_rows("parts.tsv")
+    rows = read_tsv_rows("parts.tsv")
     parts = {(country, region, fold_key(name)) for country, region, names in rows for name in names.split(",")}
     districts = _find_districts(list(data.get_cities().values()))
     words = read_common_words()
@@ -209,7 +209,9 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             store.add_alias(number, city["name"])
         if country in ("DE", "AT", "CH"):
             store.add_alias(number, named.get("de", city["name"]).translate(_SPELT))
-        store.add_names(number, (f"{language}={text}" for language, text in named.items() if language != "en"))
+        store.add_labels_and_aliases(
+            number, (f"{language}={text}" for language, text in named.items() if language != "en")
+        )
         if population >= _NATIVE:
             # By-names of letters only: abbreviations and airport codes would be found in every text.
             used = {folded, plain_name}

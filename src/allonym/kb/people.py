@@ -36,7 +36,7 @@ class Name(NamedTuple):
     offered: bool
 
 
-def read_rows(path: Path | str) -> Iterator[list[str]]:
+def read_tsv_rows(path: Path | str) -> Iterator[list[str]]:
     """Yield the fields of a tab-separated file of ``sources/``, without comments and empty lines."""
     for line in (SOURCES / path).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -46,7 +46,7 @@ def read_rows(path: Path | str) -> Iterator[list[str]]:
 def read_listed_names() -> Iterator[Name]:
     """Yield names from lists: origin, part, gender, names between commas."""
     for path in (TRAINING, "names.tsv"):
-        for origin, part, gender, names in read_rows(path):
+        for origin, part, gender, names in read_tsv_rows(path):
             for name in filter(None, map(str.strip, names.split(","))):
                 yield Name(name, part, origin, gender, TYPICAL, True)
 
@@ -63,7 +63,7 @@ _ATTRIBUTES = {
 
 def read_faker_names() -> Iterator[Name]:
     """Yield names from Faker's locales, by the table ``sources/faker.tsv``."""
-    for origin, locale, weight, lists, script in read_rows("faker.tsv"):
+    for origin, locale, weight, lists, script in read_tsv_rows("faker.tsv"):
         provider: Any = import_module(f"faker.providers.person.{locale}").Provider
         values = {name: value for base in reversed(provider.__mro__[:-3]) for name, value in vars(base).items()}
         # Where there is a list for women and one for men, the list of all holds nothing but these.
@@ -73,10 +73,10 @@ def read_faker_names() -> Iterator[Name]:
             kind, _, attribute = entry.partition("=")
             part, _, gender = kind.partition("/")
             if attribute in values and attribute not in repeated and (lists == part or lists not in ("first", "last")):
-                yield from _weigh_names(values[attribute], origin, part, gender, int(weight), script)
+                yield from _make_weighted_names(values[attribute], origin, part, gender, int(weight), script)
 
 
-def _weigh_names(
+def _make_weighted_names(
     names: Iterable[str] | Mapping[str, float], origin: str, part: str, gender: str, weight: int, script: str
 ) -> Iterator[Name]:
     shares = names if isinstance(names, Mapping) else {}
@@ -94,7 +94,7 @@ def _weigh_names(
         yield Name(name, part, origin, gender, typical, weight >= OFFERED)
 
 
-def _add_gender(name: Name) -> Name:
+def _infer_polish_gender(name: Name) -> Name:
     """Return a Polish family name with the gender that its form tells; other names as they are."""
     if name.part == "last" and not name.gender and name.origin == "polish":
         for gender, endings in (("m", ("ski", "cki", "dzki")), ("f", ("ska", "cka", "dzka"))):
@@ -109,7 +109,7 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
     Names of both genders become ``n``.
     """
     best: dict[tuple[str, str, str, str], Name] = {}
-    for name in map(_add_gender, names):
+    for name in map(_infer_polish_gender, names):
         if _SHAPE.fullmatch(name.name) and len(name.name) <= 24:
             key = (fold_key(name.name), name.part, name.origin, name.gender)
             if key not in best or best[key].weight < name.weight:
@@ -132,15 +132,15 @@ def merge_names(names: Iterable[Name]) -> list[Name]:
 
 def read_common_words() -> frozenset[str]:
     """Return common words in plain form, which are no names."""
-    return _read_unfit_list("words").union(*(row[0].split() for row in read_rows("words.txt")))
+    return _read_unfit_words("words").union(*(row[0].split() for row in read_tsv_rows("words.txt")))
 
 
 def read_unfit_names() -> frozenset[str]:
     """Return words that never replace a name, in plain form: famous alone, offensive, valenced or common words."""
-    return _read_unfit_list("names") | read_common_words()
+    return _read_unfit_words("names") | read_common_words()
 
 
-def _read_unfit_list(key: str) -> frozenset[str]:
+def _read_unfit_words(key: str) -> frozenset[str]:
     table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
     return frozenset(map(fold_key, table.get(key, ())))
 
@@ -262,12 +262,12 @@ def write_names(store: Store, places: frozenset[str]) -> None:
         unfit = is_foreign_name(name, weights) or is_ambiguous_family_name(name, women)
         usable = is_usable_name(name, banned, typical) and not unfit
         store.add_name(name.name, name.part, name.origin, name.gender, weight, usable)
-    store.add_endings(count_endings(names))
-    for given_name, family in sorted({(row[0], row[1]) for row in read_rows("famous.tsv") if len(row) > 1}):
+    store.add_endings(measure_ending_shares(names))
+    for given_name, family in sorted({(row[0], row[1]) for row in read_tsv_rows("famous.tsv") if len(row) > 1}):
         store.add_famous(given_name, family)
 
 
-def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
+def measure_ending_shares(names: Iterable[Name]) -> list[tuple[str, str, int]]:
     """Return how names end: ending, origin, share of the origin's names per 100,000."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     totals: Counter[str] = Counter()

@@ -80,7 +80,7 @@ class Store:
         """Write a name that is found, but never written into a text."""
         self._add_lookup(text, entity, ALIAS, language)
 
-    def add_names(self, entity: int, entries: Iterable[str]) -> None:
+    def add_labels_and_aliases(self, entity: int, entries: Iterable[str]) -> None:
         """Write labels (``language=name``) and aliases (``also=a;b``) of an entity; empty entries are passed over."""
         for entry in filter(None, entries):
             language, _, text = entry.partition("=")
@@ -113,10 +113,10 @@ class Store:
         """Write a name of people; the columns are those of :class:`NameFact`."""
         folded = fold_key(name)
         shown = "" if name == folded.capitalize() else name
-        row = (folded, part, self.get_origin_number(origin), gender, shown, min(100, max(1, weight)), int(usable))
+        row = (folded, part, self.get_or_add_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
         self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def get_origin_number(self, name: str) -> int:
+    def get_or_add_origin(self, name: str) -> int:
         """Return the number of an origin; they are numbered in the order in which they are asked for."""
         if name not in self._origins:
             self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
@@ -128,7 +128,7 @@ class Store:
 
     def add_endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
         """Write how names end: ending, origin, share."""
-        numbered = ((ending, self.get_origin_number(origin), share) for ending, origin, share in rows)
+        numbered = ((ending, self.get_or_add_origin(origin), share) for ending, origin, share in rows)
         self.db.executemany("INSERT INTO ending VALUES (?, ?, ?)", list(numbered))
 
 

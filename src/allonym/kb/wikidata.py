@@ -94,15 +94,15 @@ def import_dump(
         store.db.executescript(_SCRATCH)
         importer = _Importer(store, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, imported)
         importer.read_classes(dump, lambda position: report(position, 2 * size))
-        importer.set_class_kinds()
+        importer.derive_class_kinds()
         for entity in _read_entities(dump, imported, lambda position: report(size + position, 2 * size)):
             importer.import_entity(entity)
         if not imported.lines:
             required = "required is a JSON dump of Wikidata, one entity in each line"
             raise KnowledgeBaseError(f"{dump.name}: no entity could be read; {required}")
         base = KnowledgeBase(SHIPPED)
-        _complete_entities(store)
-        _copy_shipped_items(store, base)
+        _fill_regions_and_industries(store)
+        _copy_shipped_base(store, base)
         imported.names = _write_person_names(store, base)
         for name in _TABLES:
             store.db.execute(f"DROP TABLE scratch_{name}")
@@ -229,7 +229,7 @@ class _Importer:
                 row = (number, text, kind[1], _find_mapped_value(entity, "P407", table["origins"]))
                 db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", row)
 
-    def set_class_kinds(self) -> None:
+    def derive_class_kinds(self) -> None:
         """Give each class the kind of the nearest class of the table above it."""
         db = self._store.db
         db.execute("CREATE INDEX scratch_parent ON scratch_subclass (parent)")
@@ -345,7 +345,7 @@ def _get_amount(entity: Entity, property: str) -> int:
 # After both
 
 
-def _complete_entities(store: Store) -> None:
+def _fill_regions_and_industries(store: Store) -> None:
     """Add regions and industries by the items they point at; drop relations to items that were not taken."""
     db = store.db
     db.execute("CREATE INDEX scratch_entity ON scratch_within (entity)")
@@ -365,7 +365,7 @@ def _complete_entities(store: Store) -> None:
     db.execute("DELETE FROM relation WHERE target NOT IN (SELECT id FROM entity)")
 
 
-def _copy_shipped_items(store: Store, base: KnowledgeBase) -> None:
+def _copy_shipped_base(store: Store, base: KnowledgeBase) -> None:
     """Copy names of people, and kinds that Wikidata does not give, from the base that is shipped."""
     db = store.db
     db.execute("ATTACH ? AS shipped", (str(base.path),))
@@ -389,7 +389,7 @@ def _copy_shipped_items(store: Store, base: KnowledgeBase) -> None:
         "AND c.country = n.country WHERE n.kind = 'nationality' AND n.region = '' AND c.country != '' GROUP BY n.id"
     )
     for (origin,) in db.execute("SELECT name FROM shipped.origin ORDER BY id").fetchall():
-        store.get_origin_number(origin)
+        store.get_or_add_origin(origin)
     db.execute("INSERT INTO name SELECT * FROM shipped.name")
     db.execute("INSERT OR IGNORE INTO famous SELECT * FROM shipped.famous")
     db.commit()

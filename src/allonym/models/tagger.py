@@ -19,7 +19,7 @@ import numpy as np
 
 from allonym.errors import DataError
 from allonym.models.runtime import HERE, Embeddings, map_in_threads, open_session
-from allonym.models.windows import Window, cut_windows, read_words
+from allonym.models.windows import Window, cut_windows, tokenise_text
 
 ENGLISH = HERE / "english"
 _CACHED = 2048  # windows whose results are remembered
@@ -76,10 +76,10 @@ class TaggerModel:
 
     def __call__(self, text: str) -> Tagged:
         """Compute the probabilities of each word's tags."""
-        words = read_words(text, self._embed.pieces)
+        words = tokenise_text(text, self._embed.pieces)
         cut = cut_windows(words, self._embed.pieces)
         longest_first = sorted(cut, key=lambda window: -len(window.pieces))  # so that none is waited for alone
-        results = map_in_threads(self._compute_window, longest_first, self._threads)
+        results = map_in_threads(self._compute_window_outputs, longest_first, self._threads)
         tags = np.empty((len(words.pieces), 1 + 2 * len(self.labels)), np.float32)
         parts = np.empty((len(words.pieces), len(self.parts)), np.float32)
         for window, (window_tags, window_parts) in zip(longest_first, results, strict=True):
@@ -88,7 +88,7 @@ class TaggerModel:
             parts[window.keep_from : window.keep_to] = window_parts[inner]
         return Tagged(words.borders, tags, parts)
 
-    def _compute_window(self, window: Window) -> Any:
+    def _compute_window_outputs(self, window: Window) -> Any:
         """The log probabilities of tags and logits of parts of speech of a window, remembered."""
         key = (window.pieces, window.shapes)
         with self._lock:

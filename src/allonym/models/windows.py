@@ -58,7 +58,7 @@ class Words:
     breaks: Sequence[int]
 
 
-def read_words(text: str, pieces: WordPiece) -> Words:
+def tokenise_text(text: str, pieces: WordPiece) -> Words:
     """Read the words, pieces, shapes and possible borders of a text."""
     borders = split_words(text)
     split, shapes = [], []
@@ -89,7 +89,7 @@ def rate_word_borders(text: str, borders: Sequence[tuple[int, int]]) -> list[int
     return breaks
 
 
-def cut_word_ranges(words: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
+def cut_window_ranges(words: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
     """Return ``(first, last, keep_from, keep_to)`` of each window, in words.
 
     ``length`` must exceed ``overlap`` by the pieces of one word.
@@ -133,7 +133,7 @@ def _find_window_end(words: Words, first: int, last: int) -> int:
 def cut_windows(words: Words, pieces: WordPiece) -> list[Window]:
     """Cut a text whose ``words`` are read into windows."""
     out = []
-    for first, last, keep_from, keep_to in cut_word_ranges(words):
+    for first, last, keep_from, keep_to in cut_window_ranges(words):
         ids, shapes, heads = [pieces.start], [0], []
         for i in range(first, last):
             heads.append(len(ids))

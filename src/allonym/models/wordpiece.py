@@ -41,17 +41,17 @@ class WordPiece:
         if numbers is None:
             if len(self._cache) >= _CACHED:
                 self._cache.clear()
-            numbers = self._cache[word] = self._split_word(word)
+            numbers = self._cache[word] = self._encode_uncached_word(word)
         return numbers
 
-    def _split_word(self, word: str) -> tuple[int, ...]:
+    def _encode_uncached_word(self, word: str) -> tuple[int, ...]:
         plain = word[: 8 * MOST_PIECES] if word[0].isalnum() else word[0]
         plain = plain.replace("Σ", "σ").lower()  # as in BERT, no final form
         plain = "".join(c for c in unicodedata.normalize("NFD", plain) if unicodedata.category(c) != "Mn")
-        numbers = [number for part in _split_ideographs(plain) for number in self._find_longest_pieces(part)]
+        numbers = [number for part in _split_ideographs(plain) for number in self._match_longest_pieces(part)]
         return tuple(numbers[:MOST_PIECES]) or (self.unknown,)
 
-    def _find_longest_pieces(self, part: str) -> list[int]:
+    def _match_longest_pieces(self, part: str) -> list[int]:
         numbers: list[int] = []
         start = 0
         while start < len(part):

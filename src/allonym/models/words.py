@@ -16,12 +16,12 @@ def split_words(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def classify_shape(word: str, joined: bool) -> int:
+def classify_shape(word: str, touches_previous: bool) -> int:
     """Classify a word's outer form: its casing and digits, and whether it touches the word before it.
 
     The vocabulary has no capitals, so the models get the form as a feature of its own.
     """
-    return _classify_casing(word) + (_JOINED if joined else 0)
+    return _classify_casing(word) + (_JOINED if touches_previous else 0)
 
 
 def _classify_casing(word: str) -> int:

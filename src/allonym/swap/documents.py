@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.batch import format_lead_in, split_field_name
-from allonym.detect.lexicon import fold_in_place
+from allonym.detect.lexicon import fold_keeping_length
 from allonym.detect.turns import add_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
@@ -94,7 +94,7 @@ def is_named_in_unread_text(document: Document, value: str) -> bool:
     """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
     words = " ".join(list_core_words(value))
     return len(words) > 2 and any(
-        f" {words} " in f" {' '.join(fold_in_place(string).split())} " and string.strip() not in document.text
+        f" {words} " in f" {' '.join(fold_keeping_length(string).split())} " and string.strip() not in document.text
         for string in _iterate_strings(document.meta)
     )
 

@@ -18,7 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from allonym.batch import split_field_name
-from allonym.detect.lexicon import fold_in_place, list_person_forms
+from allonym.detect.lexicon import fold_keeping_length, shorten_person_name
 from allonym.detect.scan import compile_pattern, find_matches
 from allonym.detect.words import read_word_list
 from allonym.document import Document, Interval, Reach, Span, subtract_intervals
@@ -115,8 +115,8 @@ def find_protected_spans(
     intervals: set[Interval] = set()
     if kind == "PERSON":
         for name in names:
-            for form, capital in [(name, False), *((f, c) for f, _, c in list_person_forms(name))]:
-                intervals.update(text.find_phrase(fold_in_place(form).split(), capital))
+            for form, capital in [(name, False), *((f, c) for f, _, c in shorten_person_name(name))]:
+                intervals.update(text.find_phrase(fold_keeping_length(form).split(), capital))
     elif kind in ("COMPANY", "ORGANIZATION"):
         if kind == "COMPANY":
             names += text.find_introduced_names(value)
@@ -127,7 +127,7 @@ def find_protected_spans(
                 intervals.update(text.find_organization(name))
     else:
         for name in names:
-            intervals.update(text.find_phrase(fold_in_place(name).split(), any(c.isupper() for c in name)))
+            intervals.update(text.find_phrase(fold_keeping_length(name).split(), any(c.isupper() for c in name)))
     spans: list[Span] = []
     for a, b in sorted(intervals, key=lambda interval: (interval[0], -interval[1])):
         if not spans or a >= spans[-1].end:
@@ -137,7 +137,7 @@ def find_protected_spans(
 
 def list_core_words(name: str) -> list[str]:
     """Return the words of an organisation's name, folded, without articles and legal forms at its ends."""
-    words = fold_in_place(name.replace(".", "")).split()
+    words = fold_keeping_length(name.replace(".", "")).split()
     while len(words) > 1 and words[0] == "the":
         words.pop(0)
     for endings in (_LEGAL, _LEGAL | _load_words("endings")):
@@ -169,7 +169,7 @@ class _Text:
 
     @classmethod
     def of(cls, text: str) -> _Text:
-        plain = fold_in_place(text)
+        plain = fold_keeping_length(text)
         words = tuple((m.start(), m.end(), m.group()) for m in WORD.finditer(plain))
         low = [word for word in words if text[word[0]].islower()]
         small = frozenset(w for a, b, w in low if not _ADDRESS.search(text, max(0, a - 1), b + 2))
@@ -194,7 +194,7 @@ class _Text:
 
     def find_organization(self, name: str) -> Iterator[Interval]:
         """Yield the mentions of an organisation by its name, parts of it, misspellings and acronyms."""
-        full = fold_in_place(name.replace(".", "")).split()
+        full = fold_keeping_length(name.replace(".", "")).split()
         words = list_core_words(name)
         if not words:
             return
@@ -356,12 +356,12 @@ def _begins_event_words(words: Sequence[str]) -> bool:
         return True
     if words[0] not in ("and", "&") or len(words) < 2:
         return False
-    return _is_event_word(words[1]) or fold_in_place(words[1]).strip() in _load_words("generic")
+    return _is_event_word(words[1]) or fold_keeping_length(words[1]).strip() in _load_words("generic")
 
 
 def _is_event_word(surface: str) -> bool:
     """Whether a word belongs to the name of a call or its period, such as ``Quarter`` or ``2020``."""
-    word = fold_in_place(surface).strip()
+    word = fold_keeping_length(surface).strip()
     return word in _load_words("occasion") or re.fullmatch(r"(?:19|20)\d\d|(?:fy|q|h)\d{1,4}|\d[qhm]", word) is not None
 
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from allonym.detect.tagger import join_name_parts
 from allonym.errors import UnknownNameError, UsageError, require_extra
 from allonym.models.tags import NAME_PARTS
-from allonym.train.labelmap import LabelFinder, find_targets, list_covered_labels, relabel_spans, unify_labels
+from allonym.train.labelmap import LabelFinder, find_targets, map_unified_labels, relabel_spans, unify_labels
 from allonym.train.records import Record, list_spans
 from allonym.train.score import Predict, Report, Score, score_texts
 
@@ -75,11 +75,11 @@ def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
     for name, value in settings.items():
         if name not in field_types:
             raise UnknownNameError(f"option of {backend}", name, field_types)
-        values[name] = _convert_value(field_types[name], value, f"{backend} option {name}")
+        values[name] = _convert_option_value(field_types[name], value, f"{backend} option {name}")
     return kind(**values)
 
 
-def _convert_value(kind: type, value: Any, where: str) -> Any:
+def _convert_option_value(kind: type, value: Any, where: str) -> Any:
     try:
         if kind is bool and isinstance(value, str):
             return {"true": True, "false": False}[value.lower()]
@@ -115,7 +115,7 @@ def train(
     if backend == "tagger":
         settings = {"language": setup.language, "label_map": setup.label_map}
         settings["encoder"] = find_encoder_folder(setup.encoder)
-        run = partial(_import_module("build").build_from_records, **settings)
+        run = partial(_import_module("build").build_tagger_from_records, **settings)
     else:
         if not setup.own_labels:
             records, dev = unify_labels(records, setup.label_map), unify_labels(dev, setup.label_map)
@@ -141,7 +141,7 @@ def score_predictor(predict: Predict, records: Sequence[Record], setup: Setup) -
     If the corpus has only whole names, the name parts of a model count as one name.
     """
     gold = list(records) if setup.own_labels else unify_labels(records, setup.label_map)
-    covered_labels = list_covered_labels(records, setup.label_map)
+    covered_labels = map_unified_labels(records, setup.label_map)
     predicted = predict([record["text"] for record in gold])
     rows = []
     for record, spans in zip(gold, predicted, strict=True):

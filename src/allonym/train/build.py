@@ -15,7 +15,7 @@ from allonym.train import points
 from allonym.train.corpus import Recipe, get_source_name, load_corpus, make_training_lists
 from allonym.train.corrupt import Noise
 from allonym.train.examples import Example, list_annotated_labels, make_example
-from allonym.train.export import make_encoder_graph, save_model, write_tagger
+from allonym.train.export import make_encoder_graph, save_onnx_model, write_tagger
 from allonym.train.fit import Options, fit
 from allonym.train.labelmap import LabelFinder, find_targets
 from allonym.train.network import Encoder
@@ -25,7 +25,7 @@ Record = Mapping[str, Any]
 _SPEECH = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
 
 
-def build_from_recipe(
+def build_models_from_recipe(
     recipe: Recipe,
     data: Path,
     out: Path,
@@ -57,11 +57,11 @@ def build_from_recipe(
     model = fit(sources, dev, out / "work", encoder=encoder, options=chosen, lists=lists, report=report, resume=resume)
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
     summary = calibrate_model(out, dev)
-    save_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    save_onnx_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
     return summary
 
 
-def build_from_records(
+def build_tagger_from_records(
     train: Sequence[Record],
     dev: Sequence[Record],
     out: Path,
@@ -110,7 +110,7 @@ def calibrate_model(folder: Path, dev: Sequence[Example], most: int = 4000) -> d
         some = random.Random(0).sample(list(dev), min(most, len(dev)))
         judged = points.compute_word_logits(TaggerModel(folder), some, (None, _SPEECH))
         about["temperature"] = points.fit_temperature(judged)
-        about["points"] = points.choose_thresholds(judged, LABELS, about["temperature"])
+        about["points"] = points.choose_operating_points(judged, LABELS, about["temperature"])
         about["sure"] = dict(points.SURE)
         (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
     return about

@@ -51,7 +51,7 @@ def _read_column_documents(path: Path, columns: Columns) -> list[tuple[bool, lis
             out[-1][1].append([])
         elif fields[0].startswith("-DOCSTART"):
             out.append((True, [[]]))
-        elif line.startswith("#") and not out[-1][1][-1] and not _has_tag(fields, columns):
+        elif line.startswith("#") and not out[-1][1][-1] and not _has_tag_field(fields, columns):
             continue  # a comment of CoNLL-U
         else:
             token, tag = _read_token_and_tag(fields, columns, f"{path}:{number}")
@@ -64,7 +64,7 @@ def _read_column_documents(path: Path, columns: Columns) -> list[tuple[bool, lis
     return [(marked, [s for s in sentences if s]) for marked, sentences in out]
 
 
-def _has_tag(fields: Sequence[str], columns: Columns) -> bool:
+def _has_tag_field(fields: Sequence[str], columns: Columns) -> bool:
     return -len(fields) <= columns[1] < len(fields) > 1 and _TAG.fullmatch(fields[columns[1]]) is not None
 
 

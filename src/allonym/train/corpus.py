@@ -18,7 +18,7 @@ from allonym.models.tags import LABELS
 from allonym.models.words import split_words
 from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
 from allonym.train.labelmap import find_targets
-from allonym.train.records import read_objects
+from allonym.train.records import read_json_lines
 from allonym.train.synthetic import generate_texts, read_name_rows
 
 Record = Mapping[str, Any]
@@ -93,14 +93,14 @@ def get_source_name(record: Record) -> str:
     return str(record.get("meta", {}).get("source", ""))
 
 
-def assign_parts(records: Sequence[Record]) -> dict[str, str]:
+def assign_train_dev_test(records: Sequence[Record]) -> dict[str, str]:
     """Assign each record id to ``train``, ``dev`` or ``test`` by document: a third to test, a tenth to dev.
 
     Records of one template, document or text are always in the same part. The split depends on these keys alone, so it
     is the same on any machine. Corpora of fewer than 300 documents are divided exactly, in the order of keyed hashes.
     """
     keys = _make_split_keys(records)
-    distinct = sorted({(_digest_key(key), key) for key in keys})
+    distinct = sorted({(_hash_to_int(key), key) for key in keys})
     part: dict[str, str] = {}
     for n, (digest, key) in enumerate(distinct):
         share = n / len(distinct) if len(distinct) < _SMALL else digest / 2**64
@@ -127,7 +127,7 @@ def _get_document_name(record: Record) -> str:
     return _SENTENCE.sub("", str(record.get("id")))
 
 
-def _digest_key(key: str) -> int:
+def _hash_to_int(key: str) -> int:
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
@@ -146,15 +146,15 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         path = data / source.path
         if not path.exists():
             raise DataError(f"{path}: the recipe requires this file; give the folder of the corpora with --data")
-        records = [r for _, r in read_objects(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
+        records = [r for _, r in read_json_lines(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
         name = path.name.partition(".")[0]
         annotated_labels = list_annotated_labels(records, name, find_targets)
-        parts = assign_parts(records)
+        parts = assign_train_dev_test(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
             continue
         make = partial(make_example, keep=source.keep, silver=source.silver)
-        joined = join_sentences(chosen) if source.join else chosen
+        joined = join_sentences_to_records(chosen) if source.join else chosen
         yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
 
 
@@ -164,7 +164,7 @@ def _generate_synthetic_examples(source: Source, lists: Lists, part: str) -> Ite
         yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
 
 
-def join_sentences(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
+def join_sentences_to_records(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
     """Join up to ``most`` sentences of one document to a record; the number depends on the first sentence's id."""
     out: list[dict[str, Any]] = []
     remaining = 0
@@ -181,7 +181,7 @@ def join_sentences(records: Sequence[Record], most: int = 5) -> list[dict[str, A
                 last["tokens"] = [*last["tokens"], *record["tokens"]]
                 last["upos"] = [*last["upos"], *record["upos"]]
             continue
-        remaining = _digest_key(str(record["id"])) % most
+        remaining = _hash_to_int(str(record["id"])) % most
         out.append({**record, "doc_id": document, "spans": list(record.get("spans", ()))})
     return out
 
@@ -207,11 +207,11 @@ def make_training_lists() -> Lists:
     return Lists(
         frozenset(first),
         frozenset(last),
-        {label: _read_term_set(places[table]) for label, table in _PLACES.items()},
-        {label: frozenset().union(*(_read_term_set(people[t]) for t in tables)) for label, tables in _TERMS.items()},
+        {label: _fold_terms(places[table]) for label, table in _PLACES.items()},
+        {label: frozenset().union(*(_fold_terms(people[t]) for t in tables)) for label, tables in _TERMS.items()},
     )
 
 
-def _read_term_set(table: Mapping[str, str]) -> frozenset[str]:
+def _fold_terms(table: Mapping[str, str]) -> frozenset[str]:
     items = (" ".join(item.split()).lower() for item in re.split(r"[;\n]", table["items"]))
     return frozenset(" ".join(i[a:b] for a, b in split_words(i)) for i in items if i and "{" not in i)

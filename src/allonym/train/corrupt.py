@@ -42,24 +42,24 @@ def corrupt_example(
     """Return a changed copy of an example; ``first`` and ``last`` are names to swap in, of mixed origins."""
     out = example
     if first and last and rng.random() < noise.swap:
-        out = _swap_name(out, first, last, rng)
+        out = _swap_names(out, first, last, rng)
     if rng.random() < noise.spell:
-        out = _spell_name(out, rng)
+        out = _spell_out_name(out, rng)
     draw = rng.random()
     if draw < noise.lower:
         return replace(out, words=tuple(w.lower() for w in out.words))
     if draw < noise.lower + noise.speech:
-        return _imitate_speech(out)
+        return _imitate_transcript(out)
     if draw < noise.lower + noise.speech + noise.upper:
         return replace(out, words=tuple(w.upper() for w in out.words))
     return out
 
 
-def _swap_name(example: Example, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
+def _swap_names(example: Example, first_names: Sequence[str], last_names: Sequence[str], rng: random.Random) -> Example:
     names: dict[str, str] = {}
     strings = list(example.words)
     for i, (word, mask) in enumerate(zip(strings, example.allowed, strict=True)):
-        pool = first if mask and not mask & ~_FIRST else last if mask and not mask & ~_LAST else None
+        pool = first_names if mask and not mask & ~_FIRST else last_names if mask and not mask & ~_LAST else None
         if pool is None or len(word) < 3 or not word.isalpha() or not word[0].isupper():
             continue
         if word not in names:
@@ -69,7 +69,7 @@ def _swap_name(example: Example, first: Sequence[str], last: Sequence[str], rng:
     return replace(example, words=tuple(strings)) if names else example
 
 
-def _imitate_speech(example: Example) -> Example:
+def _imitate_transcript(example: Example) -> Example:
     """Change to lower case without marks other than apostrophes; joined words stay joined, "Mrs." becomes "mrs"."""
     indexes = [i for i, w in enumerate(example.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
     if not indexes:
@@ -86,7 +86,7 @@ def _imitate_speech(example: Example) -> Example:
     return Example(strings, joined, (0,) * len(indexes), tuple(out), plain, parts, example.source)
 
 
-def _spell_name(example: Example, rng: random.Random) -> Example:
+def _spell_out_name(example: Example, rng: random.Random) -> Example:
     """Spell one name: "Sarah, S A R A H" or "S-A-R-A-H"; all of it is labelled as the name."""
     places = [
         i

@@ -110,7 +110,7 @@ def make_example(
     starts = {a: i for i, (a, _) in enumerate(borders)}
     is_annotated = [False] * len(borders)
     for span in sorted(record.get("spans", ()), key=lambda s: (s["start"] - s["end"], s["start"])):
-        inside = _list_words_between(borders, starts, span["start"], span["end"])
+        inside = _list_word_indices(borders, starts, span["start"], span["end"])
         labels = targets(span["label"], source)
         if not inside or is_annotated[inside[0]] or is_annotated[inside[-1]]:
             continue
@@ -120,7 +120,7 @@ def make_example(
                 if labels is not None or not is_annotated[i]:
                     allowed[i], plain[i] = ALL, False
             continue
-        titles = _count_titles(words) if labels <= set(NAME_PARTS) else 0
+        titles = _count_leading_titles(words) if labels <= set(NAME_PARTS) else 0
         marks = [O] * titles + make_tag_masks(words[titles:], labels, lists)
         if titles and titles == len(words) - 1:  # "Mr Smith"
             marks[-1] = _LAST
@@ -153,7 +153,7 @@ def _assemble_example(
     return Example(strings, joined, breaks, tuple(allowed), tuple(plain), tuple(parts), source)
 
 
-def _count_titles(words: Sequence[str]) -> int:
+def _count_leading_titles(words: Sequence[str]) -> int:
     """Count the titles at the beginning of a person's name, which are never part of it, whatever the corpus says."""
     count = 0
     while count < len(words) - 1 and (words[count].lower() in _TITLES or (count and words[count] == ".")):
@@ -181,7 +181,7 @@ def _is_in_mailbox(text: str, borders: Sequence[Interval], index: int) -> bool:
 def make_tag_masks(words: Sequence[str], labels: frozenset[str], lists: Lists) -> list[int]:
     """Return the allowed tags of a span's words as bit masks; ``lists`` narrow down ``labels``."""
     if labels == frozenset(NAME_PARTS):
-        return _make_name_masks(words, lists)
+        return _make_person_tag_masks(words, lists)
     if lists.places and len(labels) > 1:
         key = " ".join(words).lower().removeprefix("the ")
         fitting = {label for label, names in lists.places.items() if label in labels and key in names}
@@ -194,7 +194,7 @@ def make_tag_masks(words: Sequence[str], labels: frozenset[str], lists: Lists) -
     return out
 
 
-def _make_name_masks(words: Sequence[str], lists: Lists) -> list[int]:
+def _make_person_tag_masks(words: Sequence[str], lists: Lists) -> list[int]:
     letters = [i for i, w in enumerate(words) if w[0].isalpha()]
     any_first, any_last = _FIRST | INSIDE["PERSON_FIRSTNAME"], _LAST | INSIDE["PERSON_LASTNAME"]
     out = [any_first | any_last] * len(words)
@@ -228,10 +228,10 @@ _ROLES = frozenset(
 )
 
 
-def _passes_span_filter(words: Sequence[str], keep: str, labels: frozenset[str], lists: Lists) -> bool:
-    if keep == "all":
+def _passes_span_filter(words: Sequence[str], span_filter: str, labels: frozenset[str], lists: Lists) -> bool:
+    if span_filter == "all":
         return True
-    if keep == "people":
+    if span_filter == "people":
         low = [w.lower() for w in words]
         people = bool(labels & set(NAME_PARTS))
         return not people or (len(words) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
@@ -317,7 +317,7 @@ def _mark_silver_terms(
             i += 1
 
 
-def _list_words_between(borders: Sequence[Interval], starts: Mapping[int, int], start: int, end: int) -> list[int]:
+def _list_word_indices(borders: Sequence[Interval], starts: Mapping[int, int], start: int, end: int) -> list[int]:
     first = starts.get(start)
     if first is None:
         first = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))

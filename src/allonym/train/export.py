@@ -49,7 +49,7 @@ class _Graph:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **options))
         return name
 
-    def add_split(self, x: str, name: str) -> list[str]:
+    def add_three_way_split(self, x: str, name: str) -> list[str]:
         names = [f"{name}_{i}" for i in range(3)]
         self.nodes.append(helper.make_node("Split", [x], names, name=name, axis=-1, num_outputs=3))
         return names
@@ -72,7 +72,7 @@ class _Graph:
         ]
         return self.add_node("DynamicQuantizeMatMul", [*inputs, shift] if bias else inputs, name, domain=_MS)
 
-    def add_norm(self, x: str, skip: str | None, layer: Any, name: str) -> str:
+    def add_layer_norm(self, x: str, skip: str | None, layer: Any, name: str) -> str:
         gain = self.add_weights(f"{name}.gain", layer.weight.detach().numpy())
         shift = self.add_weights(f"{name}.shift", layer.bias.detach().numpy())
         if skip is not None:  # the fused operator is several times slower than these two
@@ -88,22 +88,22 @@ def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     if encoder.shapes is not None:
         forms = graph.add_weights("forms", encoder.shapes.weight.detach().numpy())
         x = graph.add_node("Add", [x, graph.add_node("Gather", [forms, "shapes"], "formed")], "embedded_forms")
-    x = graph.add_norm(x, None, encoder.norm, "normed")
+    x = graph.add_layer_norm(x, None, encoder.norm, "normed")
     layers: list[Any] = list(encoder.layers)
     for n, layer in enumerate(layers):
         prefix = f"layer{n}"
         qkv = graph.add_linear(x, layer.qkv, f"{prefix}.qkv")
-        q, k, v = graph.add_split(qkv, f"{prefix}.split")
+        q, k, v = graph.add_three_way_split(qkv, f"{prefix}.split")
         mixed = graph.add_node("MultiHeadAttention", [q, k, v], f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
-        x = graph.add_norm(graph.add_linear(mixed, layer.out, f"{prefix}.out"), x, layer.norm1, f"{prefix}.norm1")
+        x = graph.add_layer_norm(graph.add_linear(mixed, layer.out, f"{prefix}.out"), x, layer.norm1, f"{prefix}.norm1")
         up = graph.add_linear(x, layer.up, f"{prefix}.up", bias=False)
         shift = graph.add_weights(f"{prefix}.up.bias", layer.up.bias.detach().float().numpy())
         up = graph.add_node("BiasGelu", [up, shift], f"{prefix}.gelu", domain=_MS)
-        x = graph.add_norm(graph.add_linear(up, layer.down, f"{prefix}.down"), x, layer.norm2, f"{prefix}.norm2")
+        x = graph.add_layer_norm(graph.add_linear(up, layer.down, f"{prefix}.down"), x, layer.norm2, f"{prefix}.norm2")
     return x
 
 
-def _make_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str) -> Any:
+def _make_onnx_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str) -> Any:
     onnx_model = helper.make_model(
         helper.make_graph(graph.nodes, name, inputs, outputs, graph.weights),
         opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(_MS, 1)],
@@ -139,7 +139,7 @@ def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -
         _describe_tensor("tags", ["words", model.tags.out_features]),
         _describe_tensor("parts", ["words", model.parts.out_features]),
     ]
-    return _make_model(graph, inputs, outputs, "tagger")
+    return _make_onnx_model(graph, inputs, outputs, "tagger")
 
 
 def make_encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
@@ -149,7 +149,7 @@ def make_encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = T
     graph.add_node("ReduceMean", [hidden, graph.add_weights("axis1", [1], np.int64)], "mean", keepdims=0)
     width = encoder.size.hidden_size
     inputs, outputs = [_describe_tensor("x", [1, "pieces", width])], [_describe_tensor("mean", [1, width])]
-    return _make_model(graph, inputs, outputs, "encoder")
+    return _make_onnx_model(graph, inputs, outputs, "encoder")
 
 
 def _describe_tensor(name: str, shape: list[Any], is_integer: bool = False) -> Any:
@@ -182,13 +182,13 @@ def write_tagger(
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(list_tag_names(labels))
-    save_model(make_tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
+    save_onnx_model(make_tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
     write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
 
 
-def save_model(graph: Any, path: Path) -> None:
+def save_onnx_model(graph: Any, path: Path) -> None:
     """Write an ONNX model."""
     onnx.save(graph, path)
 
@@ -220,20 +220,20 @@ def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, A
         width = table.shape[1]
         size = Size(len(table), width, layers, heads[0], len(weights["layer0.up.bias"]), weights["positions"].shape[1])
         tagger = Tagger(Encoder(size, dropout), len(list_tag_names(labels)), len(PARTS), dropout)
-        renamed = _rename_weights(weights, table, layers)
+        renamed = _convert_weights_to_torch(weights, table, layers)
         tagger.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in renamed.items()})
     except (KeyError, ValueError, IndexError, RuntimeError) as error:
         raise DataError(f"{folder}: tagger.onnx does not fit the rest ({type(error).__name__})") from None
     return tagger, about
 
 
-def _rename_weights(weights: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
+def _convert_weights_to_torch(weights: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
     """Return the network's weights by their names in torch."""
     out = {
         "encoder.words.weight": table,
         "encoder.positions.weight": weights["positions"][0],
         "encoder.shapes.weight": weights["forms"],
-        **_unpack_norm("encoder.norm", weights, "normed"),
+        **_rename_norm_weights("encoder.norm", weights, "normed"),
         **{f"{name}.{part}": weights[f"{name}.{part}"].T for name in ("tags", "parts") for part in ("weight", "bias")},
     }
     for n in range(layers):
@@ -242,11 +242,11 @@ def _rename_weights(weights: Mapping[str, Any], table: Any, layers: int) -> dict
             out[f"{torch_at}.{part}.weight"] = _unpack_linear(weights, f"{layer}.{part}")
             out[f"{torch_at}.{part}.bias"] = weights[f"{layer}.{part}.bias"]
         for part in ("norm1", "norm2"):
-            out |= _unpack_norm(f"{torch_at}.{part}", weights, f"{layer}.{part}")
+            out |= _rename_norm_weights(f"{torch_at}.{part}", weights, f"{layer}.{part}")
     return out
 
 
-def _unpack_norm(name: str, weights: Mapping[str, Any], layer: str) -> dict[str, Any]:
+def _rename_norm_weights(name: str, weights: Mapping[str, Any], layer: str) -> dict[str, Any]:
     return {f"{name}.weight": weights[f"{layer}.gain"], f"{name}.bias": weights[f"{layer}.shift"]}
 
 

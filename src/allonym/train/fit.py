@@ -111,7 +111,7 @@ def fit(
         encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of a BERT.
         options: options of the trainer.
         lists: names to swap in.
-        report: called after each epoch with epoch, steps, loss and the measures of :func:`measure_model`.
+        report: called after each epoch with epoch, steps, loss and the measures of :func:`measure_tagger`.
         resume: continue from ``checkpoint.pt`` if there is one.
         start: a tagger to train further, in place; only ``vocab.txt`` of ``encoder`` is read then.
 
@@ -127,7 +127,7 @@ def fit(
         model = Tagger(network, _TAGS, len(PARTS), options.dropout)
     mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
     optimizer = torch.optim.AdamW(model.make_parameter_groups(options.lr, options.head_lr), betas=(0.9, 0.98))
-    per_epoch = sum(1 for _ in _make_batches(_make_epoch(sources, options, lists, pieces, 0), options, 0))
+    per_epoch = sum(1 for _ in _make_batches(_draw_windows(sources, options, lists, pieces, 0), options, 0))
     total = per_epoch * options.epochs
     warm = max(1, int(options.warmup * total))
     schedule = make_rate_schedule(optimizer, warm, total)
@@ -146,7 +146,7 @@ def fit(
     for epoch in range(begin, options.epochs):
         model.train()
         losses, words_seen = 0.0, 0
-        for batch in _make_batches(_make_epoch(sources, options, lists, pieces, epoch), options, epoch):
+        for batch in _make_batches(_draw_windows(sources, options, lists, pieces, epoch), options, epoch):
             loss, count = _compute_loss(model, batch, options)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -156,11 +156,11 @@ def fit(
                 schedule.step()
             step += 1
             if options.average:
-                _update_average(mean, model, min(options.average, (1 + step) / (10 + step)))
+                _update_weight_average(mean, model, min(options.average, (1 + step) / (10 + step)))
             losses, words_seen = losses + float(loss.detach()) * count, words_seen + count
         row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, words_seen)}
-        with _use_weights(model, mean) if options.average else nullcontext():
-            row |= measure_model(model, dev, pieces)
+        with _use_weights_temporarily(model, mean) if options.average else nullcontext():
+            row |= measure_tagger(model, dev, pieces)
             better = row["f1"] > best or not dev
             if better:
                 torch.save({"model": model.state_dict(), "options": asdict(options)}, out / "best.pt")
@@ -182,7 +182,7 @@ def fit(
     return model.eval()
 
 
-def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
+def measure_tagger(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
     """Return the shares of entity words covered, other words covered, and entity words with an allowed tag, and F1."""
     model.eval()
     counts: Counter[str] = Counter()
@@ -223,7 +223,9 @@ def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
     return out
 
 
-def _make_epoch(sources: Sources, options: Options, lists: Lists | None, pieces: WordPiece, epoch: int) -> list[Piece]:
+def _draw_windows(
+    sources: Sources, options: Options, lists: Lists | None, pieces: WordPiece, epoch: int
+) -> list[Piece]:
     rng = random.Random(f"{options.seed} {epoch}")
     noise = Noise(options.lower, options.speech, options.upper, options.swap, options.spell)
     names = (lists.first, lists.last) if lists else ((), ())
@@ -252,10 +254,10 @@ def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Ite
             chunks.append([i])
     rng.shuffle(chunks)
     for chunk in chunks:
-        yield _make_tensors([windows[i] for i in chunk])
+        yield _pad_windows_to_tensors([windows[i] for i in chunk])
 
 
-def _make_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
+def _pad_windows_to_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
     cut = [piece.window for piece in batch]
     columns = [w.pieces for w in cut], [w.shapes for w in cut], [[True] * len(w.pieces) for w in cut]
     ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
@@ -281,7 +283,7 @@ def _compute_loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) ->
     return loss, count
 
 
-def _update_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
+def _update_weight_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
     with torch.no_grad():
         for name, value in model.named_parameters():
             if value.requires_grad:
@@ -289,7 +291,7 @@ def _update_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> Non
 
 
 @contextmanager
-def _use_weights(model: Tagger, weights: Mapping[str, Tensor]) -> Iterator[None]:
+def _use_weights_temporarily(model: Tagger, weights: Mapping[str, Tensor]) -> Iterator[None]:
     """A context in which the model has other weights."""
     before = {k: v.detach().clone() for k, v in model.state_dict().items()}
     model.load_state_dict(weights)

@@ -61,7 +61,7 @@ class LabelMap:
                     return table[key]
         if name.upper() in TAXONOMY:
             return self._find_targets_by_lineage(name.upper())
-        return self._find_targets_by_scheme(name) or self._find_targets_by_part(name)
+        return self._find_targets_by_scheme(name) or self._find_targets_by_name_part(name)
 
     def _find_targets_by_lineage(self, name: str) -> Targets:
         """Look a label up in the taxonomy: the label itself, the tagger's labels below it, or else the label above."""
@@ -80,7 +80,7 @@ class LabelMap:
                 target_labels |= self._find_targets_by_lineage(label) or frozenset()
         return frozenset(target_labels) or None
 
-    def _find_targets_by_part(self, name: str) -> Targets:
+    def _find_targets_by_name_part(self, name: str) -> Targets:
         words = _split_name(_HUMP.sub(" ", name))
         bare = "".join(words[:-1]) if words[-1:] == ["name"] else ""
         levels = _LEVEL.split(name)
@@ -95,11 +95,11 @@ class LabelMap:
         Raises:
             UnknownNameError: the tagger does not have a label.
         """
-        added = {_fold_name(name): self._check_labels(labels, name) for name, labels in more.items()}
+        added = {_fold_name(name): self._check_tagger_labels(labels, name) for name, labels in more.items()}
         sources = {word: {**table, **added} for word, table in self.sources.items()}
         return LabelMap(self.labels, MappingProxyType({**self.names, **added}), MappingProxyType(sources))
 
-    def _check_labels(self, labels: Collection[str], where: str) -> Targets:
+    def _check_tagger_labels(self, labels: Collection[str], where: str) -> Targets:
         check_names("label of the tagger", sorted(labels), self.labels, where)
         return frozenset(labels) or None
 
@@ -125,8 +125,8 @@ def load_default_map() -> LabelMap:
     """Return the shipped table."""
     raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
     sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
-    sources = {word: MappingProxyType(_make_table(lines, sets)) for word, lines in raw["sources"].items()}
-    return LabelMap(LABELS, MappingProxyType(_make_table(raw["labels"], sets)), MappingProxyType(sources))
+    sources = {word: MappingProxyType(_parse_table_lines(lines, sets)) for word, lines in raw["sources"].items()}
+    return LabelMap(LABELS, MappingProxyType(_parse_table_lines(raw["labels"], sets)), MappingProxyType(sources))
 
 
 def read_label_map(path: Path | str) -> LabelMap:
@@ -155,7 +155,7 @@ def read_label_lists(path: Path | str) -> dict[str, list[str]]:
     return table
 
 
-def _make_table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
+def _parse_table_lines(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
     out: dict[str, Targets] = {}
     for key, names in lines.items():
         meant = None if key == _IGNORED else sets.get(key) or frozenset(key.split())
@@ -204,7 +204,7 @@ def unify_labels(records: Iterable[Record], label_map: LabelFinder = find_target
     return out
 
 
-def list_covered_labels(records: Iterable[Record], label_map: LabelFinder = find_targets) -> dict[str, frozenset[str]]:
+def map_unified_labels(records: Iterable[Record], label_map: LabelFinder = find_targets) -> dict[str, frozenset[str]]:
     """Return each unified label with the tagger's labels that it may stand for in these records."""
     names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
     out: dict[str, frozenset[str]] = {}

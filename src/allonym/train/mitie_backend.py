@@ -105,7 +105,7 @@ def fit(
         count += len(borders)
     if not labels:
         raise DataError("no training data: no record has a span")
-    with _suppress_output():
+    with _suppress_library_output():
         model = trainer.train()
     out.mkdir(parents=True, exist_ok=True)
     model.save_to_disk(str(out / MODEL))
@@ -195,7 +195,7 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
 
 
 @contextlib.contextmanager
-def _suppress_output() -> Iterator[None]:
+def _suppress_library_output() -> Iterator[None]:
     """Suppress the library's output on standard output, which is for the result of the command."""
     sys.stdout.flush()
     stdout_copy = os.dup(1)

@@ -123,7 +123,7 @@ class Encoder(nn.Module):
         if cased:
             raise DataError(f"{folder}: the encoder is cased; the tagger requires an uncased one")
         encoder = cls(size, dropout, shapes)
-        encoder.load_state_dict(_rename_weights(weights, size.num_hidden_layers), strict=not shapes)
+        encoder.load_state_dict(_convert_bert_weights(weights, size.num_hidden_layers), strict=not shapes)
         if layers is not None:
             encoder.layers = encoder.layers[:layers]
         return encoder
@@ -139,7 +139,7 @@ _LAYER_NAMES = {
 """Modules of a layer: our name to that of BERT."""
 
 
-def _rename_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+def _convert_bert_weights(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
     plain = {k.removeprefix("bert."): v for k, v in weights.items()}
     try:
         kinds = plain["embeddings.token_type_embeddings.weight"][0]

@@ -88,7 +88,7 @@ def fit_temperature(judged: Judged) -> float:
     return round((low + high) / 2, 3)
 
 
-def choose_thresholds(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict[str, float]]:
+def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: float) -> dict[str, dict[str, float]]:
     """Return the thresholds of each operating point, ``"*"`` for all labels and one for each label that differs.
 
     ``high-recall`` is the highest threshold with the required recall of words, ``high-precision`` the lowest with the
@@ -96,7 +96,7 @@ def choose_thresholds(judged: Judged, labels: Sequence[str], heat: float) -> dic
     equal weight. Soft identifiers in plain words have no clear borders, and the threshold of names would cover half a
     sentence, so high-recall is higher for ``SOFT``.
     """
-    inside, kind = compute_probabilities(judged.logits, heat)
+    inside, kind = compute_probabilities(judged.logits, temperature)
     entity = judged.allowed & 1 == 0
     # a word that may have labels that its corpus does not annotate says nothing about false findings
     fits = (judged.allowed[:, None] >> np.arange(1, judged.logits.shape[1])) & 1 == 1
@@ -124,9 +124,9 @@ def choose_thresholds(judged: Judged, labels: Sequence[str], heat: float) -> dic
     }
 
 
-def compute_probabilities(logits: Any, heat: float) -> tuple[Any, Any]:
+def compute_probabilities(logits: Any, temperature: float) -> tuple[Any, Any]:
     """Return the probability that a word belongs to an entity, and the index of its most likely label."""
-    z = logits.astype(np.float64) / heat
+    z = logits.astype(np.float64) / temperature
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z)
     p /= p.sum(axis=1, keepdims=True)

@@ -165,17 +165,17 @@ def make_record(
     """
     if not isinstance(text, str):
         raise DataError(f"{where}: the text must be a string, got {type(text).__name__}")
-    spans = _check_marks(where, text, marks)
+    spans = _check_span_rows(where, text, marks)
     record: Record = {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
     if annotations:
         record["annotations"] = {
-            name: _check_marks(f"{where}, annotator {n}", text, annotations[name])
+            name: _check_span_rows(f"{where}, annotator {n}", text, annotations[name])
             for n, name in enumerate(sorted(annotations), 1)
         }
     return record
 
 
-def _check_marks(where: str, text: str, marks: Iterable[Sequence[object]]) -> list[Mark]:
+def _check_span_rows(where: str, text: str, marks: Iterable[Sequence[object]]) -> list[Mark]:
     spans: list[Mark] = []
     for n, (start, end, label, *more) in enumerate(marks, 1):
         are_integers = all(isinstance(offset, int) and not isinstance(offset, bool) for offset in (start, end))
@@ -219,14 +219,14 @@ def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
         The number of records.
     """
     where = Path(path)
-    lines = [_format_line(record) for record in records]
+    lines = [_format_json_line(record) for record in records]
     data = "".join(line + "\n" for line in lines).encode("utf-8")
     where.parent.mkdir(parents=True, exist_ok=True)
     where.write_bytes(gzip.compress(data, mtime=0) if where.suffix == ".gz" else data)
     return len(lines)
 
 
-def _format_line(record: Record) -> str:
+def _format_json_line(record: Record) -> str:
     line = json.dumps(record, ensure_ascii=False)
     lone = not line.isascii() and any("\ud800" <= c <= "\udfff" for c in line)
     return json.dumps(record) if lone else line
@@ -243,11 +243,11 @@ def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     offsets. Spans may have ``entity`` (or ``entity_id``, ``entity_ids``: the first counts) and ``kind``.
     ``annotations`` has the spans of several annotators by name; without ``spans``, the first annotator's are used.
     """
-    for number, value in read_objects(path):
+    for number, value in read_json_lines(path):
         yield _parse_record(value, f"{path}:{number}", f"{get_file_stem(path)}-{number}")
 
 
-def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
+def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield the values of JSON lines with their line numbers from 1; a name in ``.gz`` is unpacked.
 
     Raises:
@@ -278,8 +278,8 @@ def _parse_record(value: object, where: str, name: str) -> Record:
     if not isinstance(meta, dict):
         raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
     id = str(value.get("id") or name)
-    annotations = {str(name): list(map(_parse_mark, some)) for name, some in several.items()}
-    doc_id, marks = str(value.get("doc_id") or id), map(_parse_mark, spans)
+    annotations = {str(name): list(map(_parse_span_row, some)) for name, some in several.items()}
+    doc_id, marks = str(value.get("doc_id") or id), map(_parse_span_row, spans)
     record = make_record(where, id, text, marks, doc_id=doc_id, meta=meta, annotations=annotations)
     for n, span in enumerate(spans, 1):
         if "text" in span and record["text"][span["start"] : span["end"]] != span["text"]:
@@ -291,7 +291,7 @@ def _parse_record(value: object, where: str, name: str) -> Record:
     return record
 
 
-def _parse_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
+def _parse_span_row(span: Mapping[str, Any]) -> tuple[object, ...]:
     ids = span.get("entity_ids")
     entity = span.get("entity") or span.get("entity_id") or (ids[0] if isinstance(ids, list) and ids else "")
     return span.get("start"), span.get("end"), span.get("label"), entity, span.get("kind") or ""
@@ -375,7 +375,7 @@ def read_tab_benchmark(path: Path, columns: Columns = (0, -1)) -> Iterator[Recor
         annotations = item.get("annotations")
         if not isinstance(annotations, dict) or not annotations:
             raise DataError(f"{where}: annotations by annotator are required")
-        marks = {str(name): _read_benchmark_marks(where, annotations[name]) for name in sorted(annotations)}
+        marks = {str(name): _read_benchmark_spans(where, annotations[name]) for name in sorted(annotations)}
         meta = {"source": "tab", "annotators": len(annotations)}
         if isinstance(item.get("dataset_type"), str):
             meta["split"] = item["dataset_type"]
@@ -384,7 +384,7 @@ def read_tab_benchmark(path: Path, columns: Columns = (0, -1)) -> Iterator[Recor
         yield make_record(where, id, item.get("text"), marks[min(marks)], meta=meta, annotations=several)
 
 
-def _read_benchmark_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
+def _read_benchmark_spans(where: str, annotation: object) -> list[tuple[object, ...]]:
     mentions = annotation.get("entity_mentions") if isinstance(annotation, dict) else None
     if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
         raise DataError(f"{where}: entity_mentions must be a list of objects")

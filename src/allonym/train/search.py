@@ -191,7 +191,7 @@ def _list_finished_trials(optuna: Any, study: Any) -> list[Trial]:
     return [Trial(t.number, dict(t.params), float(t.value), t.duration.total_seconds()) for t in complete]
 
 
-def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
+def rank_options(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
     """Return the options by importance, greatest first; shares sum to 1 unless all trials are equal.
 
     Args:

@@ -41,7 +41,7 @@ def split_records(
     if not parts or min(parts) < 0 or sum(parts) <= 0:
         shares = "/".join(f"{share:g}" for share in parts) or "none"
         raise UsageError(f"shares of 0 or more are required, one of them above 0; got {shares}")
-    groups = sorted(_group_by_text(records), key=lambda group: _make_sort_key(group[0], seed))
+    groups = sorted(_group_documents_by_text(records), key=lambda group: _make_shuffle_key(group[0], seed))
     used_parts = [i for i, share in enumerate(parts) if share > 0]
     if records and len(groups) < len(used_parts):
         raise UsageError(f"{len(used_parts)} parts need as many documents that share no text; got {len(groups)}")
@@ -63,11 +63,11 @@ def split_records(
     return out
 
 
-def _make_sort_key(doc: str, seed: int) -> bytes:
+def _make_shuffle_key(doc: str, seed: int) -> bytes:
     return blake2b(f"{seed}\0{doc}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _group_by_text(records: Sequence[Record]) -> list[list[str]]:
+def _group_documents_by_text(records: Sequence[Record]) -> list[list[str]]:
     """Group documents that share a text; each group is sorted."""
     groups, first = Groups(), dict[str, str]()
     for record in records:
@@ -91,7 +91,7 @@ class Size:
         return self.entities / self.words if self.words else 0.0
 
 
-def measure_size(records: Iterable[Record]) -> Size:
+def count_words_and_entities(records: Iterable[Record]) -> Size:
     """Count the words and outermost entities of a document's records."""
     count = entities = 0
     for record in records:
@@ -129,7 +129,7 @@ def choose_records(
     documents = group_documents(records)
     if first_words is not None:
         documents = {doc: truncate_records(parts, first_words) for doc, parts in documents.items()}
-    sizes = {doc: measure_size(parts) for doc, parts in documents.items()}
+    sizes = {doc: count_words_and_entities(parts) for doc, parts in documents.items()}
     fitting = {
         doc
         for doc, size in sizes.items()
@@ -142,21 +142,21 @@ def choose_records(
     return [record for doc, parts in documents.items() if doc in fitting for record in parts]
 
 
-def truncate_records(records: Sequence[Record], count: int) -> list[Record]:
-    """Return the first ``count`` words of a document, with the spans that lie completely in them."""
+def truncate_records(records: Sequence[Record], max_words: int) -> list[Record]:
+    """Return the first ``max_words`` words of a document, with the spans that lie completely in them."""
     out: list[Record] = []
     for record in records:
         borders = split_words(record["text"])
-        if count <= 0:
+        if max_words <= 0:
             break
-        if len(borders) > count:
-            end = borders[count - 1][1]
+        if len(borders) > max_words:
+            end = borders[max_words - 1][1]
             spans = [span for span in record["spans"] if span["end"] <= end]
             cut_record: Record = {**record, "text": record["text"][:end], "spans": spans}
             cut_record.pop("tokens", None)
             cut_record.pop("upos", None)
             record = cut_record
-        count -= len(borders)
+        max_words -= len(borders)
         out.append(record)
     return out
 
@@ -181,11 +181,11 @@ class Density:
         return 1000 * self.spans.get(label, 0) / self.words if self.words else 0.0
 
 
-def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
+def measure_label_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
     """Measure the label density of each corpus (P5 2.1), and of several together under the name ``all``.
 
     >>> from allonym.train.records import make_record
-    >>> one = measure_density({"notes": [make_record("", "1", "Ada met Cyd .", [(0, 3, "PER"), (8, 11, "PER")])]})
+    >>> one = measure_label_density({"notes": [make_record("", "1", "Ada met Cyd .", [(0, 3, "PER"), (8, 11, "PER")])]})
     >>> one[0].words, one[0].per_thousand("PER")
     (4, 500.0)
     """

@@ -131,11 +131,11 @@ def create_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, to
                 **ids,
             )
         )  # fmt: skip
-        _initialise_copying(network, width, heads)
+        _initialise_as_copier(network, width, heads)
     return Rewriter(tokenizer, network, causal)
 
 
-def _initialise_copying(network: Any, width: int, heads: int) -> None:
+def _initialise_as_copier(network: Any, width: int, heads: int) -> None:
     """Set random weights so that the output begins as a copy of the input.
 
     Otherwise a model needs far more text to learn that most words stay. Words, positions and previous words have
@@ -188,7 +188,7 @@ def fit(
     *,
     options: Options,
     report: Callable[[dict[str, Any]], None] = lambda row: None,
-    step_done: Callable[[int, int], None] = lambda done, total: None,
+    report_step: Callable[[int, int], None] = lambda done, total: None,
     resume: bool = False,
 ) -> list[dict[str, Any]]:
     """Train a model and write it to a folder.
@@ -200,7 +200,7 @@ def fit(
         out: folder for model, tokenizer and learning curve, and for ``checkpoint.pt``, written with each row.
         options: options of the trainer.
         report: called with each row of the learning curve: step, loss so far and the fields of :class:`Measure`.
-        step_done: called after each batch with the number of finished batches and the total.
+        report_step: called after each batch with the number of finished batches and the total.
         resume: continue from ``checkpoint.pt`` if there is one.
 
     Returns:
@@ -240,7 +240,7 @@ def fit(
         torch.manual_seed(options.seed * 1_000_003 + step)
         summed, counted = summed + take_training_step(model, batch, optimizer, schedule), counted + 1
         step += 1
-        step_done(step, total)
+        report_step(step, total)
         if step in stops:
             row = {"step": step, "steps": total, "training": summed / counted}
             rows.append({**row, **asdict(measure_rewriter(model, dev_pairs, options))})
@@ -252,7 +252,7 @@ def fit(
     model.network.save_pretrained(out)
     model.tokenizer.save_pretrained(out)
     (out / "learning.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    _plot_curve(rows, out / "learning.png")
+    _plot_learning_curve(rows, out / "learning.png")
     saved.unlink(missing_ok=True)
     return rows
 
@@ -357,7 +357,7 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
     return Measure(*(part / total if total else 0.0 for part, total in zip(parts, totals, strict=True)))
 
 
-def _plot_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+def _plot_learning_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Plot the learning curve if matplotlib is installed."""
     try:
         from matplotlib.figure import Figure

@@ -126,11 +126,11 @@ def fit(
         try:
             util.get_lang_class(options.language)
         except ImportError:
-            raise UnknownNameError("language of spaCy", options.language, _list_languages(spacy)) from None
+            raise UnknownNameError("language of spaCy", options.language, _list_language_codes(spacy)) from None
     util.fix_random_seed(options.seed)
     nlp: Any = util.load_model_from_config(make_config(options), auto_fill=True)
     if options.split:
-        split_at_marks(nlp)
+        make_tokenizer_split_marks(nlp)
     examples, moved = _make_examples(nlp, train)
     labels = sorted({entity.label_ for example in examples for entity in example.reference.ents})
     if not labels:
@@ -142,7 +142,7 @@ def fit(
     state: dict[str, Any] = {"epoch": 0, "best": -math.inf, "best_epoch": 0, "options": asdict(options)}
     state_folder = out / _STATE
     if resume and (state_folder / "state.json").exists():
-        state = _restore_state(state_folder, ner.model, optimizer, options)
+        state = _restore_training_state(state_folder, ner.model, optimizer, options)
     out.mkdir(parents=True, exist_ok=True)
     count = sum(len(example.reference) for example in examples)
     while state["epoch"] < options.epochs:
@@ -159,7 +159,7 @@ def fit(
                 state |= {"best": dev_score.f1, "best_epoch": epoch}
                 _write_model(out, nlp, labels)
         state["epoch"] = epoch
-        _save_state(state_folder, ner.model, optimizer, state)
+        _save_training_state(state_folder, ner.model, optimizer, state)
         row = {"epoch": epoch, "epochs": options.epochs, "words": count, "loss": float(losses.get("ner", 0.0))}
         report(row | dev_score.to_dict())
     shutil.rmtree(state_folder, ignore_errors=True)
@@ -167,7 +167,7 @@ def fit(
     return {"epochs": state["epoch"], "best": state["best_epoch"], "f1": state["best"], **summary}
 
 
-def split_at_marks(nlp: Any) -> None:
+def make_tokenizer_split_marks(nlp: Any) -> None:
     """Let a pipeline split words at every mark; spaCy writes this setting to the model's folder."""
     from spacy.tokenizer import Tokenizer
 
@@ -196,7 +196,7 @@ def _make_predictor(nlp: Any) -> Predict:
     ]
 
 
-def _list_languages(spacy: Any) -> list[str]:
+def _list_language_codes(spacy: Any) -> list[str]:
     folder = Path(spacy.__file__).parent / "lang"
     return [p.name for p in folder.iterdir() if (p / "__init__.py").exists()]
 
@@ -244,15 +244,15 @@ def _shuffle_into_batches(examples: Sequence[Any], words: int, rng: random.Rando
 # The checkpoint: weights, the optimizer's moments by index of the layer, and the number of epochs.
 
 
-def _name_parameters(model: Any) -> dict[tuple[int, str], str]:
+def _map_parameter_names(model: Any) -> dict[tuple[int, str], str]:
     return {(node.id, name): f"{i} {name}" for i, node in enumerate(model.walk()) for name in node.param_names}
 
 
-def _save_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
+def _save_training_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
     fresh = folder.with_name(folder.name + "-new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    places = _name_parameters(model)
+    places = _map_parameter_names(model)
     arrays: dict[str, Any] = {}
     for what in ("mom1", "mom2", "averages"):
         for key, value in getattr(optimizer, what).items():
@@ -265,12 +265,12 @@ def _save_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any])
     os.replace(fresh, folder)
 
 
-def _restore_state(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
+def _restore_training_state(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
     state = cast(dict[str, Any], json.loads((folder / "state.json").read_text(encoding="utf-8")))
     if state["options"] != asdict(options):
         raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or do not resume")
     model.from_bytes((folder / "model").read_bytes())
-    keys = {place: key for key, place in _name_parameters(model).items()}
+    keys = {place: key for key, place in _map_parameter_names(model).items()}
     with np.load(folder / "optimizer.npz") as arrays:
         for name in arrays.files:
             what, _, place = name.partition(" ")

@@ -89,14 +89,14 @@ class Rule:
 @cache
 def read_name_rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
     """Return the rows of the table of names: origin, ``first`` or ``last``, gender (f, m, '' for last), names."""
-    lines = (line.split("\t") for line in _read_data("names.tsv").splitlines() if line and not line.startswith("#"))
+    lines = (line.split("\t") for line in _read_file("names.tsv").splitlines() if line and not line.startswith("#"))
     return tuple(
         (origin, part, gender, tuple(name.strip() for name in listed.split(",")))
         for origin, part, gender, listed in lines
     )
 
 
-def _read_data(name: str) -> str:
+def _read_file(name: str) -> str:
     return files("allonym.train").joinpath("synthetic", name).read_text(encoding="utf-8")
 
 
@@ -107,7 +107,7 @@ def _list_held_out_names() -> frozenset[str]:
 
 
 @cache
-def _group_names(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def _select_name_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
     return {
         (origin, part, gender): tuple(name for name in listed if (name in _list_held_out_names()) == held_out)
         for origin, part, gender, listed in read_name_rows()
@@ -156,17 +156,17 @@ def _parse_nodes(text: str, until: str) -> tuple[tuple[Node, ...], str]:
 
 
 @cache
-def _read_rules() -> dict[str, Rule]:
+def _read_grammar_rules() -> dict[str, Rule]:
     rules = {}
     for name in LISTS:
-        for key, table in tomllib.loads(_read_data(f"{name}.toml")).items():
+        for key, table in tomllib.loads(_read_file(f"{name}.toml")).items():
             entries = (e.strip() for e in table["items"].replace("\n", ";").split(";"))
             rules[key] = Rule(table.get("label", ""), tuple(parse_template(e) for e in entries if e))
     return rules
 
 
 @cache
-def read_registers() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
+def read_templates_by_register() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
     """Read the templates by register and kind: open and follow are chained, single is alone, plain has no span."""
     templates: dict[str, dict[str, tuple[tuple[Node, ...], ...]]] = {}
     folder = files("allonym.train").joinpath("synthetic", "templates")
@@ -185,7 +185,7 @@ class _TemplateFiller:
 
     def __init__(self, rng: random.Random, held_out: bool) -> None:
         self.rng = rng
-        self.pools = _group_names(held_out)
+        self.pools = _select_name_pools(held_out)
         self.people: dict[str, Person] = {}
 
     def get_person(self, key: str) -> Person:
@@ -247,7 +247,7 @@ class _TemplateFiller:
             return [(t, label or labels) for t, labels in self._write_name(self.get_person(head), form or "any")]
         if slot.lower() in WORDS["f"]:
             return [(t, label) for t, _ in self._write_name(self.get_person("A"), slot)]
-        rule = _read_rules()[slot]
+        rule = _read_grammar_rules()[slot]
         pieces = self.fill(rng.choice(rule.entries), label or ("-" if rule.label else ""))
         return self._label_pieces(pieces, rule.label, label) if rule.label else pieces
 
@@ -313,9 +313,9 @@ def _takes_an(word: str) -> bool:
 # Texts
 
 
-def _plan_text(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...]]]:
+def _choose_templates(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...]]]:
     """Choose a register and the templates of a text; three of ten texts have few spans or none."""
-    everything = read_registers()
+    everything = read_templates_by_register()
     kind = rng.choices(("plain", "chain", "single"), (30, 33, 37))[0]
     register_kind = {"plain": "plain", "chain": "follow", "single": "single"}[kind]
     # The templates of wordnames contain names that are ordinary words; none of these is held out.
@@ -346,7 +346,7 @@ def generate_texts(n: int, seed: int, held_out: bool = False) -> Iterator[dict[s
     rng = random.Random(seed)
     for i in range(n):
         writer = _TemplateFiller(rng, held_out)
-        template, parts = _plan_text(rng, held_out)
+        template, parts = _choose_templates(rng, held_out)
         pieces: list[Piece] = []
         lines = template.startswith(("chat", "turns"))
         blank = "\n" if lines else rng.choice((" ", " ", " ", " ", "\n", "\n\n"))

@@ -91,13 +91,15 @@ def test_long_texts_are_read_to_their_end_and_many_are_each_for_itself(folder, p
 
 def test_prompts_follow_the_policy(policy):
     one = policy("gliner", rest='[[labels]]\nname = "SHIP_NAME"\n')
-    asked = adapter.list_prompts(one)
+    asked = adapter.map_prompts_to_labels(one)
     assert asked["person"] == "PERSON" and asked["ship name"] == "SHIP_NAME"
-    assert "date" not in adapter.list_prompts(one.with_(exclude=("DATE_TIME",)))
+    assert "date" not in adapter.map_prompts_to_labels(one.with_(exclude=("DATE_TIME",)))
     own = policy("gliner", 'labels = { "badge number" = "EMPLOYEE_ID", person = "" }')
-    assert adapter.list_prompts(own)["badge number"] == "EMPLOYEE_ID" and "person" not in adapter.list_prompts(own)
+    assert adapter.map_prompts_to_labels(own)[
+        "badge number"
+    ] == "EMPLOYEE_ID" and "person" not in adapter.map_prompts_to_labels(own)
     with pytest.raises(PolicyError, match="no label that the policy looks for has a prompt"):
-        adapter.list_prompts(one.with_(every=False, labels=("UUID",)))
+        adapter.map_prompts_to_labels(one.with_(every=False, labels=("UUID",)))
 
 
 def test_a_model_that_is_not_there(policy):

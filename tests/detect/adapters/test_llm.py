@@ -106,7 +106,7 @@ def test_disguised_views_are_not_sent(server, detecting):
     ],
 )
 def test_where_a_string_stands(text, name, places):
-    assert [text[a:b] for a, b in adapter.find_name_occurrences(text, name)] == places
+    assert [text[a:b] for a, b in adapter.find_loose_occurrences(text, name)] == places
 
 
 BAD = {
@@ -180,6 +180,6 @@ def test_a_very_long_string_is_looked_up_letter_by_letter(monkeypatch):
     long = "Ada Brook of Veldt, " * 20
     text = f"So {long.strip()} and {long.upper()} and {long}."
     monkeypatch.setattr(adapter.re, "finditer", None)  # no pattern is made of it
-    first, last = adapter.find_name_occurrences(text, long)
+    first, last = adapter.find_loose_occurrences(text, long)
     assert text[slice(*first)] == text[slice(*last)] == long.strip()
-    assert adapter.find_name_occurrences(text, f"{long}x") == []
+    assert adapter.find_loose_occurrences(text, f"{long}x") == []

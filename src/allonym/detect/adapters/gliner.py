@@ -29,7 +29,7 @@ def _load_model(model: str, device: str, allow_download: bool) -> Any:
         return gliner.GLiNER.from_pretrained(model, map_location=device, local_files_only=not allow_download).eval()
 
 
-def list_prompts(policy: Policy) -> dict[str, str]:
+def map_prompts_to_labels(policy: Policy) -> dict[str, str]:
     """The prompts for the labels that the policy looks for, each with its label.
 
     Raises:
@@ -57,7 +57,7 @@ def build_detector(policy: Policy) -> Adapter:
     """
     settings = policy.settings("gliner")
     folder = require_option(settings, "gliner")
-    prompts = list_prompts(policy)
+    prompts = map_prompts_to_labels(policy)
     model = _load_model(folder, settings["device"], settings["allow_download"])
     many = max(1, int(getattr(model.config, "max_types", 25)))
     groups = [list(prompts)[i : i + many] for i in range(0, len(prompts), many)]

@@ -64,17 +64,17 @@ class LabelMap:
         if model_labels is not None:
             names = sorted(set(model_labels))
             check_names("label of the model", self._rows, names, f"detect.{detector}.labels")
-            self._raise_unmapped_labels([name for name in names if self._find_label(name) is None])
+            self._refuse_unmapped_labels([name for name in names if self._find_label(name) is None])
 
     def __call__(self, name: str) -> str:
         if name not in self._seen:
             label = self._find_label(name)
             if label is None and self._fallback is None:
-                self._raise_unmapped_labels([name])
+                self._refuse_unmapped_labels([name])
             self._seen[name] = label if label is not None else self._fallback or ""
         return self._seen[name]
 
-    def _raise_unmapped_labels(self, names: list[str]) -> None:
+    def _refuse_unmapped_labels(self, names: list[str]) -> None:
         if names:
             listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
             raise PolicyError(

@@ -52,17 +52,17 @@ def build_detector(policy: Policy) -> Adapter:
             messages = (build_messages("detect", client.prompts, again=again, text=t, labels=listed) for _, t in places)
             requests = [Request(message, schema, "entities") for message in messages]
             pending: list[tuple[int, str]] = []
-            for (i, text), answer_rows in zip(places, read_answers(client, requests, _read_listed_names), strict=True):
+            for (i, text), answer_rows in zip(places, read_answers(client, requests, _parse_reply_names), strict=True):
                 if answer_rows is not None:
                     rows[i].update(answer_rows)
                     continue
-                parts = _split_text(text)
+                parts = _halve_long_text(text)
                 if again and len(parts) == 1:
                     raise EndpointError("llm: twice an answer that is not the JSON that was asked for")
                 pending += ((i, part) for part in parts)
             places, again = pending, True
         return [
-            [Found(a, b, label, score) for name, label in sorted(rows) for a, b in find_name_occurrences(text, name)]
+            [Found(a, b, label, score) for name, label in sorted(rows) for a, b in find_loose_occurrences(text, name)]
             for text, rows in zip(texts, rows, strict=True)
         ]
 
@@ -85,7 +85,7 @@ def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
     return make_object_schema({"entities": make_list_schema(row)})
 
 
-def _read_listed_names(reply: Reply) -> list[tuple[str, str]] | None:
+def _parse_reply_names(reply: Reply) -> list[tuple[str, str]] | None:
     """The strings and labels of an answer; None where it is cut off, refused, or not of the required form."""
     listed = (reply.answer or {}).get("entities")
     if not isinstance(listed, list):
@@ -100,7 +100,7 @@ def _read_listed_names(reply: Reply) -> list[tuple[str, str]] | None:
     return out
 
 
-def _split_text(text: str) -> list[str]:
+def _halve_long_text(text: str) -> list[str]:
     """A long text in two overlapping parts; a short one unchanged."""
     size = len(split_words(text))
     if size <= LEAST:
@@ -108,21 +108,22 @@ def _split_text(text: str) -> list[str]:
     return [text[a:b] for a, b in cut_windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
 
 
-def _find_exact_occurrences(text: str, name: str) -> Iterator[tuple[int, int]]:
+def _find_substrings(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Find where a text holds exactly this string, also inside words."""
     position = text.find(name)
     while position >= 0:
         yield position, position + len(name)
         position = text.find(name, position + len(name))
 
 
-def find_name_occurrences(text: str, name: str) -> list[tuple[int, int]]:
+def find_loose_occurrences(text: str, name: str) -> list[tuple[int, int]]:
     """Find where a text holds a string, also in other spellings.
 
     Exact occurrences come first; where there are none, others may differ in blanks, quotation marks, hyphens and case.
     Occurrences inside words count only where there are no others. A string of more than 200 characters must be exact.
     """
     if len(name := name.strip()) > LONGEST:
-        return list(_find_exact_occurrences(text, name))
+        return list(_find_substrings(text, name))
     pieces = _SPACES.split(name)
     exact = r"\s+".join(re.escape(piece) for piece in pieces)
     loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)

@@ -92,13 +92,13 @@ def _load_pipeline(model: str, language: str) -> Any:
             return load_spacy(model, "presidio")
         language_class = import_library("spacy.language", "presidio").Language
         if not language_class.has_factory(_LEMMAS):
-            language_class.component(_LEMMAS, func=_lower_case_lemmas)
+            language_class.component(_LEMMAS, func=_set_lemmas_to_lower_case)
         nlp = import_library("spacy", "presidio").blank(language)
         nlp.add_pipe(_LEMMAS)
         return nlp
 
 
-def _lower_case_lemmas(doc: Any) -> Any:
+def _set_lemmas_to_lower_case(doc: Any) -> Any:
     for token in doc:
         token.lemma_ = token.lower_
     return doc

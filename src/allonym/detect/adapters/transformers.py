@@ -87,7 +87,7 @@ def build_detector(policy: Policy) -> Adapter:
                     if end > start and (first + n not in pieces_by_text[i] or margin > pieces_by_text[i][first + n][0]):
                         pieces_by_text[i][first + n] = (margin, _make_piece((start, end), rows[n], tags, labels))
         return [
-            _join_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold)
+            _join_words_to_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold)
             for text, pieces in zip(texts, pieces_by_text, strict=True)
         ]
 
@@ -141,11 +141,11 @@ def _compute_tag_probabilities(
 
 
 def _make_piece(
-    place: tuple[int, int], row: Sequence[float], tags: Sequence[tuple[str, str]], labels: LabelMap
+    place: tuple[int, int], probabilities: Sequence[float], tags: Sequence[tuple[str, str]], labels: LabelMap
 ) -> _Piece:
     sums: dict[str, float] = {}
     begins: dict[str, float] = {}
-    for (position, foreign), probability in zip(tags, row, strict=True):
+    for (position, foreign), probability in zip(tags, probabilities, strict=True):
         label = "" if foreign == "O" else labels(foreign)
         if label:
             sums[label] = sums.get(label, 0.0) + probability
@@ -154,11 +154,11 @@ def _make_piece(
     return _Piece(*place, sums, begins)
 
 
-def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> list[Found]:
+def _join_words_to_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> list[Found]:
     """Join neighbouring words of one label, unless the second begins a new entity."""
     entities: list[Found] = []
     scores: list[float] = []
-    for word in _group_words(text, pieces):
+    for word in _group_pieces_by_word(text, pieces):
         score = min(1.0, max(sum(p.labels.values()) for p in word))
         if score < threshold or score == 0.0:
             scores = []
@@ -176,7 +176,7 @@ def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> lis
     return entities
 
 
-def _group_words(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+def _group_pieces_by_word(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """Group the pieces by word, without the blanks that some tokenizers include at a piece's ends."""
     word: list[_Piece] = []
     for piece in pieces:

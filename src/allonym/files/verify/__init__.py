@@ -84,7 +84,7 @@ class _Squeezed:
             position += len(word)
         return cls("".join(pieces), [*borders, position])
 
-    def count_occurrences(self, needle: str, *, loose: bool, tight: bool) -> int:
+    def count_substrings(self, needle: str, *, loose: bool, tight: bool) -> int:
         """Count ``needle`` in the text: ``loose`` includes matches inside words, ``tight`` only unbroken ones."""
         count = 0
         position = self.text.find(needle)
@@ -147,8 +147,8 @@ def _count_excess_occurrences(
     if len(needle) >= LEAST_LOOSE:
         ways.append({"loose": True, "tight": False})
     for way in ways:
-        counts = {place: n for place, page in pages if (n := page.count_occurrences(needle, **way))}
-        excess = sum(counts.values()) - allowed.count_occurrences(needle, **way) if counts else 0
+        counts = {place: n for place, page in pages if (n := page.count_substrings(needle, **way))}
+        excess = sum(counts.values()) - allowed.count_substrings(needle, **way) if counts else 0
         if excess > 0:
             return tuple(counts), excess
     return (), 0
