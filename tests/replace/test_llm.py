@@ -91,7 +91,7 @@ def test_what_other_operators_replace_is_covered(server, asking):
     policy = asking(rest='[rules.PERSON]\noperator = "suppress"\n' + LISTS)
     text = "Quorby went to Lisbon. A quorby."
     setting = Setting(Document("", text), policy, KEY, places=((0, 6), (15, 21)))
-    module.prepare([wanted(text, "Lisbon", "CITY", 1)], setting, [])
+    module.make_renderers([wanted(text, "Lisbon", "CITY", 1)], setting, [])
     (user,) = [body["messages"][-1]["content"] for body in server.bodies]
     assert re.search(r'^\[\.\.\.\] went to <CITY "[0-9A-F]{8}">\. A \[\.\.\.\]\.$', user, re.MULTILINE)
 
@@ -117,7 +117,7 @@ def test_no_repeat_that_the_detector_missed_is_sent(server, asking, name):
     one = Wanted(
         Entity("k", "PERSON", (Span(0, len(name), "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (text[: len(name)],)
     )
-    module.prepare([one], Setting(Document("", text), asking(), KEY), [])
+    module.make_renderers([one], Setting(Document("", text), asking(), KEY), [])
     assert server.bodies
     for body in server.bodies:
         user = body["messages"][-1]["content"]
@@ -371,9 +371,9 @@ def test_a_vault_keeps_who_had_to_do_without_the_model(server, asking):
 
 def test_offline_pseudonyms_repeat_no_value_of_the_model(server, asking, monkeypatch):
     seen = []
-    real = proposals.prepare_pseudonyms
+    real = proposals.make_pseudonym_renderers
     monkeypatch.setattr(
-        proposals, "prepare_pseudonyms", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1]
+        proposals, "make_pseudonym_renderers", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1]
     )
     server.first.append(at.made(few))
     server.then = at.answer("no")
@@ -494,7 +494,7 @@ def test_no_answer_brings_an_original_through(first, second, broken):
     client = Saying(*(c[:-3] if broken else c for c in contents))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "client_for", lambda *a: client)
-        players = module.prepare(people, setting, [])
+        players = module.make_renderers(people, setting, [])
     out = {
         n: players.by_model[("CITY", n.lower())](n) if ("CITY", n.lower()) in players.by_model else None
         for n in ("Lisbon", "Madrid", "Vienna")

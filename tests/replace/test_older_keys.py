@@ -9,7 +9,7 @@ from allonym.link import link
 from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
-from allonym.replace.compose import BookView, map_older_words
+from allonym.replace.compose import BookView, map_words_to_older_forms
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from allonym.replace.compose import BookView, map_older_words
 def test_older_keys_are_recalled(name: str, kind: str, older: str) -> None:
     book = CorpusBook()
     book.enter(kind, older, "Xaver")
-    pages = BookView(book, older=map_older_words(f"{name} left."))
+    pages = BookView(book, older=map_words_to_older_forms(f"{name} left."))
     key = older.replace("ł", "l")
     assert pages.recall(kind, key) == "Xaver" and pages.recall(kind, "lucas") is None
     pages.enter(kind, key, "Yorick")
@@ -37,4 +37,4 @@ def test_a_number_stays_and_both_spellings_have_it() -> None:
 
 
 def test_a_text_without_such_letters_has_no_older_words() -> None:
-    assert map_older_words("Zoë Müller") == {}
+    assert map_words_to_older_forms("Zoë Müller") == {}

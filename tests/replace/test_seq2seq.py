@@ -30,7 +30,7 @@ class Model:
         self.words = {name.replace("_", " "): new for name, new in words.items()}
         self.seen = []
 
-    def rewrite(self, passages, *, beams, most, never):
+    def rewrite(self, passages, *, beams, token_limit, banned):
         self.seen += passages
         out = list(passages)
         for old, new in self.words.items():
@@ -134,8 +134,8 @@ def test_the_model_is_told_what_it_must_not_write(play):
     told = []
 
     class Told(Model):
-        def rewrite(self, passages, *, never, **_):
-            told.extend(never)
+        def rewrite(self, passages, *, banned, **_):
+            told.extend(banned)
             return list(passages)
 
     play(Told())

@@ -11,7 +11,7 @@ from allonym.text.words import (
     TOKEN,
     WORD,
     compile_whole_words,
-    compile_words,
+    compile_word_pattern,
     find_words,
 )
 
@@ -26,8 +26,8 @@ TEXT = "Zoë's 2nd co-op_7, наш дом!"
         (COMPOUND, ["Zoë's", "2nd", "co-op", "7", "наш", "дом"]),
         (IDENTIFIER, ["Zoë", "s", "2nd", "co", "op_7", "наш", "дом"]),
         (TOKEN, ["Zoë", "'", "s", "2nd", "co", "-", "op", "_", "7", ",", "наш", "дом", "!"]),
-        (compile_words("-", least=2), ["Zoë", "2nd", "co-op", "наш", "дом"]),
-        (compile_words(digits=False, least=3), ["Zoë", "наш", "дом"]),
+        (compile_word_pattern("-", least=2), ["Zoë", "2nd", "co-op", "наш", "дом"]),
+        (compile_word_pattern(digits=False, least=3), ["Zoë", "наш", "дом"]),
     ],
 )
 def test_words(pattern, words):

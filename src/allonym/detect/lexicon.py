@@ -24,7 +24,7 @@ from allonym.detect.words import read_word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
-from allonym.text.fold import EXPANDED, UMLAUTS, expand_letters, spell_out
+from allonym.text.fold import EXPANDED, UMLAUTS, expand_special_letters, spell_out_umlauts
 from allonym.text.words import WORD
 
 _SCORE = 0.95
@@ -44,7 +44,7 @@ class _Bases(dict[int, str]):
     def __missing__(self, point: int) -> str:
         char = chr(point)
         base = unicodedata.normalize("NFD", char)[0] if char.isalnum() else " "
-        letters = expand_letters(base)
+        letters = expand_special_letters(base)
         base = self[point] = letters if len(letters) == 1 else base
         return base
 
@@ -121,8 +121,9 @@ def make_readings(text: str) -> tuple[Reading, ...]:
     """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
     if text.isascii():
         return (Reading(text, fold_keeping_length(text)),)
-    first = [(*m.span(), _strip_diacritics(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
-    second = [(*m.span(), _strip_diacritics(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
+    first = [(*m.span(), _strip_diacritics(expand_special_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
+    spelled = ((*m.span(), spell_out_umlauts(m[0])) for m in _SECOND_SPELLING.finditer(text))
+    second = [(start, end, _strip_diacritics(expand_special_letters(out))) for start, end, out in spelled]
     readings = [Reading.from_changes(text, first)]
     if second != first:
         readings.append(Reading.from_changes(text, second))
@@ -142,7 +143,7 @@ _Row = tuple[str, Kind]
 
 
 def _clean_term(raw: str) -> str:
-    return raw if raw.isascii() else expand_letters(fold_lookalikes(unicodedata.normalize("NFC", raw)))
+    return raw if raw.isascii() else expand_special_letters(fold_lookalikes(unicodedata.normalize("NFC", raw)))
 
 
 def _fold_term_words(raw: str) -> list[str]:
@@ -173,7 +174,8 @@ class Index:
     """Terms by their rarest word, in both spellings. They are taken apart only when that word is met."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
-        differing = [(spell_out(raw), kind) for raw, kind in rows if _clean_term(spell_out(raw)) != _clean_term(raw)]
+        spelled = [(raw, spell_out_umlauts(raw), kind) for raw, kind in rows]
+        differing = [(second, kind) for raw, second, kind in spelled if _clean_term(second) != _clean_term(raw)]
         rows = [*rows, *differing]
         counts = Counter(word for raw, _ in rows for word in _fold_term_words(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
@@ -259,7 +261,7 @@ def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) 
         if _normalise_separator(text[b:start]) != term.gaps[i]:
             return None
         start = a
-    if term.exact and _strip_diacritics(expand_letters(text[start:end])) != term.exact:
+    if term.exact and _strip_diacritics(expand_special_letters(text[start:end])) != term.exact:
         return None
     if term.capital and not text[start].isupper():
         return None
@@ -423,7 +425,7 @@ def _read_excluded_spellings(policy: Policy) -> dict[str, frozenset[str]]:
 def _list_folded_spellings(text: str) -> list[str]:
     """A name in its one or two spellings, without case, diacritics, punctuation and possessive."""
     names: dict[str, None] = {}
-    for spelling in (text, spell_out(text)):
+    for spelling in (text, spell_out_umlauts(text)):
         folded = _clean_term(spelling).strip()
         if folded.endswith(("'s", "'S")):
             folded = folded[:-2]

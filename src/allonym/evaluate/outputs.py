@@ -23,9 +23,9 @@ from allonym.policy import Policy
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap, share
-from allonym.text.words import compile_words
+from allonym.text.words import compile_word_pattern
 
-_WORD = compile_words("'’-", digits=False)
+_WORD = compile_word_pattern("'’-", digits=False)
 _LEAST = 3  # letters of a part of a person's name that counts
 Named = tuple[str, str]
 """Label and surface."""

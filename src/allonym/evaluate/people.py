@@ -29,7 +29,7 @@ from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none
 from allonym.stats.samples import average, bootstrap, share
-from allonym.text.words import compile_words
+from allonym.text.words import compile_word_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ STOP_WORDS = frozenset(
 )
 LONGEST = 3
 """Words of the longest n-gram."""
-_WORD = compile_words("-.")
+_WORD = compile_word_pattern("-.")
 
 Terms = tuple[tuple[str, int], ...]
 """N-gram, its words joined by ``_``, and how often it occurs."""

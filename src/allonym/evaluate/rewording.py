@@ -23,7 +23,7 @@ from typing import Any
 from allonym.errors import PlanMismatch
 from allonym.models.pos import parts_of_speech
 from allonym.plan import Edit, Plan, apply_edits, digest, locate_replacements
-from allonym.replace.wording import change_article, find_article, widen_removal
+from allonym.replace.wording import find_article, find_article_change, widen_removal
 from allonym.text.placeholders import find_placeholders
 
 GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
@@ -203,7 +203,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
 def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
     """Return the edit that makes an indefinite article before ``start`` fit; none if it fits."""
-    change = change_article(text, start, low, new)
+    change = find_article_change(text, start, low, new)
     return [] if change is None else [Edit(*change, LABEL, 0, AGREE, text[change[0] : change[1]])]
 
 

@@ -22,7 +22,7 @@ from allonym.files.office import (
 )
 from allonym.files.officetext import remove_hidden_data
 from allonym.files.pictures import make_grey_png, strip_metadata
-from allonym.text.words import compile_words
+from allonym.text.words import compile_word_pattern
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
 
@@ -184,7 +184,7 @@ def _read_properties(part: Part) -> Iterator[Slot]:
 def list_author_slots(package: Package) -> Iterator[Slot]:
     """Return slots with the names of authors. They are not written, but help to detect the names in the text."""
     for name in package.authors:
-        words = set(compile_words("-").findall(name.lower()))
+        words = set(compile_word_pattern("-").findall(name.lower()))
         if {w for w in words if not w.isdigit()}.difference(_NOBODY) and not name.startswith("tc="):
             yield _make_read_only_slot("name", name)
 

@@ -44,7 +44,7 @@ _UNFOLDED = "ħŧȷɔɛŋɓɖɗƙƴ"  # letters that the look-up keys of knowled
 
 def fold_key(text: str) -> str:
     """Return the plain form by which a knowledge base is searched: case folded, no diacritics, ``ł`` as ``l``."""
-    return normalize_surface(text, keep=_UNFOLDED) if text else ""
+    return normalize_surface(text, unfolded=_UNFOLDED) if text else ""
 
 
 class Item(NamedTuple):

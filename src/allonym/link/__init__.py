@@ -24,9 +24,9 @@ from operator import attrgetter
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.link.people import Group, describe_ambiguity, link_people
-from allonym.text.fold import spell_out
+from allonym.text.fold import spell_out_umlauts
 from allonym.text.names import (
-    Form,
+    PersonName,
     find_title_gender,
     join_spelled_letters,
     normalize_code,
@@ -69,7 +69,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     """
     text = document.text
     groups: dict[str, Group] = {}
-    people: dict[Form, list[Span]] = {}
+    people: dict[PersonName, list[Span]] = {}
     spelled_words: dict[str, list[Span]] = {}
     second_keys: dict[str, str] = {}  # key of a second spelling -> key of the first
     second_words: dict[str, str] = {}  # the same for words of people's names
@@ -85,7 +85,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
                 spelled_words.setdefault(letters, []).append(span)
                 continue
             form = parse_person(normal)
-            if not surface.isascii() and (spelled_out := spell_out(surface)) != surface:
+            if not surface.isascii() and (spelled_out := spell_out_umlauts(surface)) != surface:
                 second_form, _ = parse_person(normalize_surface(spelled_out))
                 second_words |= {b: a for a, b in zip(form[0], second_form, strict=False) if a != b}
             if not form[1] and (gender := find_title_gender(text, span.start)):
@@ -98,7 +98,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
             continue
         normalize = normalize_code if "POSTAL_CODE" in chain else _NORMALIZERS.get(family, normalize_surface)
         key = f"{family}:{normalize(surface)}"
-        if not surface.isascii() and family != "SECRET" and (spelled_out := spell_out(surface)) != surface:
+        if not surface.isascii() and family != "SECRET" and (spelled_out := spell_out_umlauts(surface)) != surface:
             second_keys[f"{family}:{normalize(spelled_out)}"] = key
         if (group := groups.get(key)) is None:
             groups[key] = Group(key, [span])
@@ -116,7 +116,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     for group in linked:
         if len(group.spans) > 1:
             group.spans.sort(key=_start)
-    entities = [Entity(g.key, _choose_label(g.spans), tuple(g.spans)) for g in linked]
+    entities = [Entity(g.key, _choose_group_label(g.spans), tuple(g.spans)) for g in linked]
     entities.sort(key=lambda entity: entity.spans[0].start)
     return Linked(tuple(entities), tuple(notes))
 
@@ -143,7 +143,7 @@ _NORMALIZERS: Mapping[str, Callable[[str], str]] = {
 """Family to what makes of a surface that which two mentions must share to have one referent."""
 
 
-def _choose_label(spans: list[Span]) -> str:
+def _choose_group_label(spans: list[Span]) -> str:
     first = spans[0].label
     for span in spans:
         if span.label != first:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from allonym.document import Document, Reach, Span
 from allonym.text.names import (
     PARTICLES,
-    Form,
-    find_short_forms,
+    PersonName,
+    can_be_same_person,
+    find_given_name_variants,
     has_swapped_letters,
-    is_same_person,
     is_within_one_edit,
     list_filing_keys,
     list_initials,
@@ -49,7 +49,7 @@ Table = dict[str, list[Group]]
 
 def link_people(
     document: Document,
-    people: dict[Form, list[Span]],
+    people: dict[PersonName, list[Span]],
     spelled_words: dict[str, list[Span]],
     second_words: Mapping[str, str],
     notes: list[str],
@@ -84,20 +84,22 @@ def link_people(
     return roll.groups
 
 
-def _unite_spellings(people: dict[Form, list[Span]], second_words: Mapping[str, str]) -> dict[Form, list[Span]]:
+def _unite_spellings(
+    people: dict[PersonName, list[Span]], second_words: Mapping[str, str]
+) -> dict[PersonName, list[Span]]:
     """The mentions by form, where a name in its second spelling has the form of the first that it fits."""
     second_words = {**second_words, **{second + "s": word + "s" for second, word in second_words.items()}}
     by_last: dict[str, list[tuple[str, ...]]] = {}
     for words, _ in people:
         if len(words) > 1:
             by_last.setdefault(split_name(words)[1][-1], []).append(words)
-    united: dict[Form, list[Span]] = {}
+    united: dict[PersonName, list[Span]] = {}
     borne: set[str] = set()  # words of full names that stay as they are
     for (words, gender), mentions in sorted(people.items(), key=lambda item: -len(item[0][0])):
         first = tuple(second_words.get(word, word) for word in words)
         if first != words and len(words) > 1:
             others = (form for form in by_last.get(split_name(first)[1][-1], ()) if form != words)
-            words = first if any(is_same_person(first, form) for form in others) else words
+            words = first if any(can_be_same_person(first, form) for form in others) else words
         elif first != words and words[0] not in borne:
             words = first
         if len(words) > 1:
@@ -109,7 +111,7 @@ def _unite_spellings(people: dict[Form, list[Span]], second_words: Mapping[str, 
 class _Roll:
     """The people of one document and who bears which name."""
 
-    def __init__(self, document: Document, people: dict[Form, list[Span]], notes: list[str]) -> None:
+    def __init__(self, document: Document, people: dict[PersonName, list[Span]], notes: list[str]) -> None:
         self.document = document
         self.people = people
         self.notes = notes
@@ -122,24 +124,24 @@ class _Roll:
         self.alone: Table = {}  # a name mentioned alone -> who it made
         self.short: Table = {}  # initials -> whose they are
         self.spelling: Table = {}  # letters -> who bears a name of them
-        self.speakers: set[Form] = set()
+        self.speakers: set[PersonName] = set()
         if document.turns:
             labels = Reach(t.speaker for t in document.turns if t.speaker is not None)
             self.speakers = {f for f, m in people.items() if any(labels.touches(s.start, s.start + 1) for s in m)}
 
-    def open_group(self, form: Form, mentions: list[Span], key: str = "") -> Group:
+    def open_group(self, form: PersonName, mentions: list[Span], key: str = "") -> Group:
         """Start the group of a person who was not mentioned before."""
         key = "PERSON:" + (key or " ".join(form[0]))
         group = Group(key, [*mentions], [form[0]], form[1], form in self.speakers)
         self.groups.append(group)
         return group
 
-    def join_group(self, group: Group, form: Form) -> None:
+    def join_group(self, group: Group, form: PersonName) -> None:
         """Add the mentions of a form to a person."""
         group.spans += self.people[form]
         group.speaks = group.speaks or form in self.speakers
 
-    def filter_fits(self, form: Form, fits: list[Group]) -> list[Group]:
+    def filter_by_turn_labels(self, form: PersonName, fits: list[Group]) -> list[Group]:
         """Those of ``fits`` who can be meant: two labels of turns that are not the same name are two people."""
         if form not in self.speakers:
             return fits
@@ -149,7 +151,7 @@ class _Roll:
         """Note that mentions fit several people."""
         self.notes.append(describe_ambiguity(mentions, [min(g.spans) for g in fits]))
 
-    def add_full_name(self, form: Form) -> None:
+    def add_full_name(self, form: PersonName) -> None:
         """Add a name of several words to the one person that it fits; fuller names come first."""
         words, gender = form
         mentions = self.people[form]
@@ -159,7 +161,7 @@ class _Roll:
         if namesakes and given_names:
             numbers = {n for key in list_lookup_keys(given_names[0]) for n in namesakes.get(key, ())}
             candidates_by_key = [self.groups[n] for n in sorted(numbers)]
-            fits = [g for g in candidates_by_key if all(is_same_person(words, f) for f in g.forms)]
+            fits = [g for g in candidates_by_key if all(can_be_same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return
@@ -168,7 +170,7 @@ class _Roll:
             fits = self.lasts.get(" ".join(words), [])
         if gender:
             fits = [g for g in fits if g.gender in ("", gender)]
-        candidates = self.filter_fits(form, fits)
+        candidates = self.filter_by_turn_labels(form, fits)
         if fits and len(candidates) != 1:
             self.note_ambiguity(mentions, fits)
         if len(candidates) > 1:
@@ -194,13 +196,13 @@ class _Roll:
                 _enter_bearer(self.bearers, piece, group)
                 _enter_bearer(self.lasts, piece, group)
 
-    def add_single_names(self, singles: list[Form]) -> list[Form]:
+    def add_single_names(self, singles: list[PersonName]) -> list[PersonName]:
         """Add names of one word, and initials. Returns those without a title that fit nobody so far."""
         genders: dict[str, set[str]] = {}
         for words, gender in singles:
             if gender:
                 genders.setdefault(words[0], set()).add(gender)
-        rest: list[Form] = []
+        rest: list[PersonName] = []
         # Those with a title first, so that a bare name is held against all of them.
         for form in sorted(singles, key=lambda f: (not f[1], f[0])):
             words, gender = form
@@ -208,7 +210,7 @@ class _Roll:
             mentions = self.people[form]
             both = len(genders.get(word, ())) > 1
             fits = self._find_fitting_groups(words, gender)
-            candidates = self.filter_fits(form, fits)
+            candidates = self.filter_by_turn_labels(form, fits)
             if len(candidates) == 1 and not (gender and both and not candidates[0].gender):
                 self.join_group(candidates[0], form)
                 continue
@@ -256,14 +258,14 @@ class _Roll:
             for g in self.mixed.get("".join(sorted(word)), ())
             if any(has_swapped_letters(p, word) for f in g.forms for p in f)
         ]
-        short_forms = sorted(self.givens.keys() & find_short_forms(word))
+        short_forms = sorted(self.givens.keys() & find_given_name_variants(word))
         return close or _drop_duplicate_groups([group for name in short_forms for group in self.givens[name]])
 
-    def add_plural_names(self, forms: list[Form]) -> list[Form]:
+    def add_plural_names(self, forms: list[PersonName]) -> list[PersonName]:
         """Add ``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
         singles = {f[0][0] for f in forms}
-        rest: list[Form] = []
-        families: list[Form] = []
+        rest: list[PersonName] = []
+        families: list[PersonName] = []
         for form in forms:
             word = form[0][0]
             name = next((n for n in list_singulars(word) if n in self.lasts or n in self.alone or n in singles), "")
@@ -281,7 +283,7 @@ class _Roll:
             self._assign_plural_name(form, next(n for n in list_singulars(form[0][0]) if n in singles))
         return [f for f in rest if f[0][0] not in self.alone]
 
-    def _assign_plural_name(self, form: Form, name: str) -> None:
+    def _assign_plural_name(self, form: PersonName, name: str) -> None:
         """Give the mentions of a plural to the only bearer of the name, or to a family of that name."""
         bearers = _drop_duplicate_groups(self.lasts.get(name, []) + self.alone.get(name, []))
         if len(bearers) == 1:
@@ -289,7 +291,7 @@ class _Roll:
         else:
             self.open_group(form, self.people[form], f"{name} family")
 
-    def add_unmatched_names(self, forms: list[Form]) -> None:
+    def add_unmatched_names(self, forms: list[PersonName]) -> None:
         """Add names of one word that nobody bears: a spelling of the one name that sounds the same, or a new person."""
         alike: Table = {}
         if any(len(f[0][0]) >= _LEAST_SOUND for f in forms):
@@ -300,14 +302,14 @@ class _Roll:
         for form in sorted(forms):
             word = form[0][0]
             is_single = len(form[0]) == 1
-            namesakes = [singles[name] for name in sorted(singles.keys() & find_short_forms(word))]
-            if is_single and len(self.filter_fits(form, namesakes)) == 1:
+            namesakes = [singles[name] for name in sorted(singles.keys() & find_given_name_variants(word))]
+            if is_single and len(self.filter_by_turn_labels(form, namesakes)) == 1:
                 self.join_group(namesakes[0], form)
                 namesakes[0].forms.append(form[0])
                 continue
             key = make_sound_key(word) if is_single and len(word) >= _LEAST_SOUND else ""
-            fits = [g for g in alike.get(key, ()) if _has_sound(g, word, key)] if key else []
-            candidates = self.filter_fits(form, fits)
+            fits = [g for g in alike.get(key, ()) if _has_similar_sounding_word(g, word, key)] if key else []
+            candidates = self.filter_by_turn_labels(form, fits)
             if len(candidates) == 1:
                 self.join_group(candidates[0], form)
                 candidates[0].forms.append(form[0])
@@ -346,7 +348,7 @@ def _drop_duplicate_groups(groups: list[Group]) -> list[Group]:
     return list({id(g): g for g in groups}.values())
 
 
-def _has_sound(group: Group, word: str, key: str) -> bool:
+def _has_similar_sounding_word(group: Group, word: str, key: str) -> bool:
     return any(
         len(p) >= _LEAST_SOUND and make_sound_key(p) == key and is_within_one_edit(p, word)
         for form in group.forms
@@ -394,7 +396,7 @@ def _format_positions(spans: Sequence[Span]) -> str:
     return f"{shown} and {len(spans) - 5} more" if len(spans) > 5 else shown
 
 
-def _rank_form(form: Form) -> tuple[int, int, tuple[str, ...], str]:
+def _rank_form(form: PersonName) -> tuple[int, int, tuple[str, ...], str]:
     """Sort key: names with more full words first, then the longer ones."""
     words, gender = form
     return -sum(len(w) > 1 for w in words), -sum(map(len, words)), words, gender

@@ -21,7 +21,7 @@ from functools import partial
 
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.codes import draw_digits, draw_similar_code
-from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_address_word, read_address_words
+from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_address_word, read_address_word_set
 from allonym.replace.mention import Wanted
 from allonym.replace.wording import match_case
 from allonym.text.names import normalize_surface
@@ -68,7 +68,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     return out
 
 
-def _render_mail(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
+def _render_email_address(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     match = _MAIL.fullmatch(surface)
     if match is None:
         return _render_handle(cast, boxes, surface)
@@ -127,7 +127,7 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
     key = ".".join(registered)
     reserved = _RESERVED.get(registered[1] if len(registered) > 1 else "", "example.com")
     named = boxes.rename_domain_label(registered[0])
-    pool = "post" if registered[0] in read_address_words("providers") else "words"
+    pool = "post" if registered[0] in read_address_word_set("providers") else "words"
 
     def propose(attempt: int) -> str:
         word = named if named is not None and not attempt else pick_address_word(cast, "domain", key, pool, attempt)
@@ -139,16 +139,16 @@ def _choose_domain(cast: Cast, boxes: Mailboxes, domain: str) -> str | None:
     new = cast.ledger.assign("domain", key, propose, telling=get_distinctive_part)
     if new is None:
         return None
-    hosts = read_address_words("hosts")
+    hosts = read_address_word_set("hosts")
     parts = [label if label in hosts else _choose_domain_label(cast, label) for label in labels[:-size]]
     return None if None in parts else ".".join((*filter(None, parts), new))
 
 
 def _choose_domain_label(cast: Cast, label: str) -> str | None:
-    return choose_neutral_word(cast, label) if label.isalpha() else _choose_url_token(cast, label)
+    return choose_neutral_word(cast, label) if label.isalpha() else _choose_url_code(cast, label)
 
 
-def _choose_url_token(cast: Cast, text: str) -> str | None:
+def _choose_url_code(cast: Cast, text: str) -> str | None:
     """Return the pseudonym of a number, word or code of a web address; the same for the same one."""
     ledger = cast.ledger
 
@@ -167,7 +167,7 @@ def _render_url(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     if match is None:
         return None
     if match["scheme"].lower() in ("", "//") and surface.lower().startswith("mailto:"):
-        return _render_mail(cast, boxes, surface)
+        return _render_email_address(cast, boxes, surface)
     written = match["host"]
     bare = _SPLIT_DOT.sub(".", written)
     host = replace_ip_address(cast, written) if _IP_ADDRESS.fullmatch(bare) else _choose_domain(cast, boxes, bare)
@@ -175,43 +175,43 @@ def _render_url(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
         return None
     out = match["scheme"]
     if match["user"]:
-        out += ":".join(_choose_url_token(cast, p) or "x" for p in match["user"].split(":")) + "@"
+        out += ":".join(_choose_url_code(cast, p) or "x" for p in match["user"].split(":")) + "@"
     out += _match_sign_notation(match_case(host, written), written) + (match["port"] or "")
-    out += "/".join(_replace_segment(cast, boxes, s) for s in match["path"].split("/"))
+    out += "/".join(_replace_url_segment(cast, boxes, s) for s in match["path"].split("/"))
     for part in (match["query"], match["fragment"]):
         if part:
             fields = re.split("([&;])", part[1:])
-            out += part[0] + "".join(f if f in ("&", ";") else _replace_field(cast, boxes, f) for f in fields)
+            out += part[0] + "".join(f if f in ("&", ";") else _replace_url_field(cast, boxes, f) for f in fields)
     return out
 
 
-def _replace_field(cast: Cast, boxes: Mailboxes, field: str) -> str:
+def _replace_url_field(cast: Cast, boxes: Mailboxes, field: str) -> str:
     name, sign, value = field.partition("=")
-    return name + sign + _replace_segment(cast, boxes, value) if sign else _replace_segment(cast, boxes, field)
+    return name + sign + _replace_url_segment(cast, boxes, value) if sign else _replace_url_segment(cast, boxes, field)
 
 
-def _replace_segment(cast: Cast, boxes: Mailboxes, text: str) -> str:
+def _replace_url_segment(cast: Cast, boxes: Mailboxes, text: str) -> str:
     """Replace a part of a path, or a value: names of the document's people follow them, words become neutral ones."""
     if not text:
         return text
     stem, dot, ending = text.rpartition(".")
-    if dot and ending.lower() in read_address_words("paths") and stem:
-        return _replace_segment(cast, boxes, stem) + dot + ending
+    if dot and ending.lower() in read_address_word_set("paths") and stem:
+        return _replace_url_segment(cast, boxes, stem) + dot + ending
     lead = "@" if text.startswith("@") else ""
     named = boxes.rename_domain_label(text[len(lead) :]) if "%" not in text and "=" not in text else None
     if named is not None:
         return lead + _match_case_by_runs(named, text[len(lead) :])
-    return "".join(_replace_token(cast, t) for t in _TOKEN.findall(text))
+    return "".join(_replace_url_word_or_code(cast, t) for t in _TOKEN.findall(text))
 
 
-def _replace_token(cast: Cast, token: str) -> str:
+def _replace_url_word_or_code(cast: Cast, token: str) -> str:
     lower = token.casefold()
-    if not token[0].isalnum() or lower in read_address_words("paths"):
+    if not token[0].isalnum() or lower in read_address_word_set("paths"):
         return token
     if token.isalpha() and 3 <= len(token) <= 14 and (token.islower() or token.istitle() or token.isupper()):
         new = choose_neutral_word(cast, lower)
         return match_case(new, token) if new is not None else draw_similar_code(cast.ledger, "address code", token)
-    return _replace_url_token(cast, token)
+    return _replace_url_code(cast, token)
 
 
 def _render_cookie(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
@@ -224,11 +224,11 @@ def _replace_cookie_value(cast: Cast, pair: str) -> str:
     name, sign, value = pair.partition("=") if "=" in pair else ("", "", pair)
     if not pair.strip("; ") or pair.partition("=")[0].strip().lower() in _COOKIE_ATTRIBUTES:
         return pair
-    return name + sign + "".join(_replace_url_token(cast, t) if t.isalnum() else t for t in _TOKEN.findall(value))
+    return name + sign + "".join(_replace_url_code(cast, t) if t.isalnum() else t for t in _TOKEN.findall(value))
 
 
-def _replace_url_token(cast: Cast, token: str) -> str:
-    return _choose_url_token(cast, token) or draw_similar_code(cast.ledger, "address code", token, 99)
+def _replace_url_code(cast: Cast, token: str) -> str:
+    return _choose_url_code(cast, token) or draw_similar_code(cast.ledger, "address code", token, 99)
 
 
 def _render_address_by_form(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
@@ -240,12 +240,12 @@ def _render_address_by_form(cast: Cast, boxes: Mailboxes, surface: str) -> str |
     if "=" in surface:
         return _render_cookie(cast, boxes, surface)
     if _MAIL.fullmatch(surface) is not None and not surface.startswith("@"):
-        return _render_mail(cast, boxes, surface)
+        return _render_email_address(cast, boxes, surface)
     return (_render_url if _BARE_URL.fullmatch(normalize_surface(surface)) else _render_handle)(cast, boxes, surface)
 
 
 _RENDER: dict[str, Callable[[Cast, Mailboxes, str], str | None]] = {
-    "EMAIL_ADDRESS": _render_mail,
+    "EMAIL_ADDRESS": _render_email_address,
     "USER_NAME": _render_handle,
     "SOCIAL_HANDLE": _render_handle,
     "URL": _render_url,
@@ -323,7 +323,7 @@ def _choose_ip_network(cast: Cast, network: str) -> str:
     return new or pick()
 
 
-def _propose_ipv4(cast: Cast, old: str, public: str, attempt: int) -> str:
+def _propose_ipv4(cast: Cast, old: str, public_network: str, attempt: int) -> str:
     number = cast.ledger.draw_number("ip host", old, attempt)
     host = 1 + number % 254
     parts = old.split(".")
@@ -340,7 +340,7 @@ def _propose_ipv4(cast: Cast, old: str, public: str, attempt: int) -> str:
     elif attempt >= 32:  # more than 762 addresses: the others get some of RFC 2544
         return f"198.{18 + number % 2}.{number // 2 % 256}.{1 + number // 512 % 254}"
     else:
-        new = f"{public}.{host}"
+        new = f"{public_network}.{host}"
     return "" if new == old else new
 
 

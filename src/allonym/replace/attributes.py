@@ -68,7 +68,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         targets: the entities, in reading order.
     """
     places = open_place_map(cast)
-    origins = [surface for t in targets if cast.get_family(t) == "ORIGIN" for surface in t.surfaces[:1]]
+    origins = [surface for t in targets if cast.get_label_family(t) == "ORIGIN" for surface in t.surfaces[:1]]
     nationalities = (_find_nationality(places, surface) for surface in origins)
     places.set_countries([item.country for item in nationalities if item is not None], targets)
     out: dict[str, Renderer] = {}
@@ -138,7 +138,7 @@ def _render_unused_nationality(places: PlaceMap, forms: dict[str, str], surface:
     would tell two countries.
     """
     article, core = _split_article(surface)
-    item, _ = _find_item(places, core, ("nationality",))
+    item, _ = _find_item_and_is_plural(places, core, ("nationality",))
     if item is None or not item.country:
         return None
     several = sum(i == item for i in places.peoples.get(item.country, {}).values()) > 1
@@ -251,7 +251,7 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
     ends = [len(words), *([low.index("of", rank + 1)] if "of" in low[rank + 1 :] else [])]  # student of law
     for start, end in [(first, last) for last in ends for first in range(rank, last)]:
         core = " ".join(words[start:end])
-        item, plural = _find_item(places, core, ("occupation", "title"))
+        item, plural = _find_item_and_is_plural(places, core, ("occupation", "title"))
         if item is None:
             continue
         old = set(split_words(item.label))  # another teacher says too much of a teacher
@@ -302,7 +302,7 @@ def _choose_chief_office(places: PlaceMap, surface: str, words: Sequence[str], l
 
 def _choose_attribute(places: PlaceMap, label: str, surface: str, form: str) -> str | None:
     kinds = _KINDS[label]
-    item, plural = _find_item(places, surface, kinds)
+    item, plural = _find_item_and_is_plural(places, surface, kinds)
     if item is not None:
         return _choose_similar_item(places, item, surface, plural, form)
     if label in _WITH_PLACES:
@@ -332,7 +332,7 @@ def _replace_compound_parts(places: PlaceMap, surface: str) -> str | None:
     for part in _HYPHEN.split(surface):
         new: str | None = part
         if part.strip(" -"):
-            item, plural = _find_item(places, part, _KINDS["ORIGIN"])
+            item, plural = _find_item_and_is_plural(places, part, _KINDS["ORIGIN"])
             if item is not None:
                 new, changed = _choose_similar_item(places, item, part, plural), True
             elif not part.islower():
@@ -372,7 +372,7 @@ def _replace_places(places: PlaceMap, surface: str) -> str | None:
     return out if changed else None
 
 
-def _find_item(places: PlaceMap, text: str, kinds: Sequence[str]) -> tuple[Item | None, bool]:
+def _find_item_and_is_plural(places: PlaceMap, text: str, kinds: Sequence[str]) -> tuple[Item | None, bool]:
     """Return the thing that a text names, and whether the text is a plural that the knowledge base does not have."""
     for form, plural in ((text, False), *((singular, True) for singular in _list_singulars(text))):
         items = places.kb.find(form, kinds, "", places.language)

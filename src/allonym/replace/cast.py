@@ -199,7 +199,7 @@ class Cast:
         """Return the label of an entity and its ancestors, the broadest last."""
         return self.setting.policy.taxonomy.lineage(target.entity.label)
 
-    def get_family(self, target: Wanted) -> str:
+    def get_label_family(self, target: Wanted) -> str:
         """Return the broadest label of an entity, such as PERSON."""
         return self.setting.policy.taxonomy.get_family(target.entity.label)
 

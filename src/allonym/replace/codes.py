@@ -41,7 +41,7 @@ _DIGITS = {**_PAIRS, **_MISHEARD, **_SPOKEN}
 _SPOKEN_TOKEN = re.compile(r"[A-Za-z]+|[0-9]")
 _DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join(_SPOKEN)})\b")
 
-Slot = tuple[int, int, str]
+PlacedCharacters = tuple[int, int, str]
 """Start, end, and the letters and digits that stand there: capitals, ASCII digits."""
 
 
@@ -55,7 +55,7 @@ class Code:
     """
 
     text: str = field(repr=False)
-    slots: tuple[Slot, ...] = field(repr=False)
+    slots: tuple[PlacedCharacters, ...] = field(repr=False)
 
     @property
     def characters(self) -> str:
@@ -83,18 +83,18 @@ class Code:
             used += len(old)
             surface = self.text[start:end]
             is_spoken = end - start > 1
-            new = _write_spoken_digits(surface, new) if is_spoken else _write_character(surface, new, upper)
+            new = _write_spoken_digits(surface, new) if is_spoken else _write_like_old_character(surface, new, upper)
             changes.append((start, end, new))
         return splice_text(self.text, changes)
 
 
 def read_code(text: str, *, spoken: bool = True) -> Code:
     """Read the letters and digits of a text. With ``spoken``, words for digits count where no other words stand."""
-    slots = tuple(_read_spoken_slots(text)) if spoken and _DIGIT_WORD.search(text) else ()
-    return Code(text, slots or tuple(_read_written_slots(text)))
+    slots = tuple(_read_spoken_characters(text)) if spoken and _DIGIT_WORD.search(text) else ()
+    return Code(text, slots or tuple(_read_written_characters(text)))
 
 
-def _read_written_slots(text: str) -> Iterator[Slot]:
+def _read_written_characters(text: str) -> Iterator[PlacedCharacters]:
     if text.isascii():
         yield from ((i, i + 1, c.upper()) for i, c in enumerate(text) if c.isalnum())
         return
@@ -107,7 +107,7 @@ def _read_written_slots(text: str) -> Iterator[Slot]:
             yield i, i + 1, folded if len(folded) == 1 and folded.isascii() and folded.isalpha() else c
 
 
-def _read_spoken_slots(text: str) -> Iterator[Slot]:
+def _read_spoken_characters(text: str) -> Iterator[PlacedCharacters]:
     tokens = list(_SPOKEN_TOKEN.finditer(text))
     if any(t[0].isalpha() and t[0].lower() not in _DIGITS.keys() | _TIMES.keys() for t in tokens):
         return
@@ -121,7 +121,7 @@ def _read_spoken_slots(text: str) -> Iterator[Slot]:
         times = 1
 
 
-def _write_character(old: str, new: str, upper: bool) -> str:
+def _write_like_old_character(old: str, new: str, upper: bool) -> str:
     if new.isdigit() and new.isascii():
         digit = unicodedata.decimal(old, None)
         return new if digit is None or old.isascii() else chr(ord(old) - digit + int(new))
@@ -152,13 +152,13 @@ class Shape(NamedTuple):
 
     Attributes:
         when: what a code must match from its start; its groups stay.
-        tokens: kind of each character; the last one is repeated where ``open``.
+        symbols: kind of each character; the last one is repeated where ``open``.
         open: whether longer codes have this shape.
         valid: the validator's name, or empty.
     """
 
     when: re.Pattern[str]
-    tokens: tuple[str, ...]
+    symbols: tuple[str, ...]
     open: bool
     valid: str
 
@@ -198,8 +198,8 @@ def _read_shapes() -> dict[str, tuple[Shape, ...]]:
     out: dict[str, tuple[Shape, ...]] = {}
     for row in read_tsv("shapes.tsv"):
         label, when, shape, valid = [*row, "", ""][:4]
-        tokens, open_end = _parse_shape(shape)
-        out[label] = (*out.get(label, ()), Shape(re.compile(when), tokens, open_end, valid))
+        symbols, open_end = _parse_shape(shape)
+        out[label] = (*out.get(label, ()), Shape(re.compile(when), symbols, open_end, valid))
     return out
 
 
@@ -211,10 +211,10 @@ def _parse_shape(shape: str) -> tuple[tuple[str, ...], bool]:
         match = _SHAPE_TOKEN.match(shape, position)
         if match is None or open_end:
             raise ValueError(f"shapes.tsv: {shape!r} is no shape, from {position} on")
-        token, count, more = match.groups()
-        if token[0] == "[":
-            token = _expand_character_set(token[1:-1])
-        out += [token] * _DATE_PARTS.get(token, int(count or 1))
+        symbol, count, more = match.groups()
+        if symbol[0] == "[":
+            symbol = _expand_character_set(symbol[1:-1])
+        out += [symbol] * _DATE_PARTS.get(symbol, int(count or 1))
         open_end = bool(more)
         position = match.end()
     return tuple(out), open_end
@@ -240,13 +240,13 @@ def find_shape(code: Code, lineage: Sequence[str]) -> Shape:
 
 
 def _fits_shape(code: str, shape: Shape) -> bool:
-    size = len(shape.tokens)
+    size = len(shape.symbols)
     if not (len(code) >= size if shape.open else len(code) == size) or not shape.when.match(code):
         return False
-    for char, token in zip(code, shape.tokens, strict=False):
-        if token in ("9", "%", *_DATE_PARTS) and not char.isdigit():
+    for char, symbol in zip(code, shape.symbols, strict=False):
+        if symbol in ("9", "%", *_DATE_PARTS) and not char.isdigit():
             return False
-        if token == "A" and not char.isalpha():
+        if symbol == "A" and not char.isalpha():
             return False
     return True
 
@@ -254,16 +254,16 @@ def _fits_shape(code: str, shape: Shape) -> bool:
 def draw_shaped_code(code: Code, shape: Shape, draws: Draws) -> str | None:
     """Return another code of that shape, which its validator accepts; None where :data:`DRAWS` draws gave none."""
     old = code.characters
-    tokens = shape.tokens
-    if len(tokens) < len(old):
-        tokens += tokens[-1:] * (len(old) - len(tokens))
+    symbols = shape.symbols
+    if len(symbols) < len(old):
+        symbols += symbols[-1:] * (len(old) - len(symbols))
     check = get_validator(shape.valid) if shape.valid else None
     match = shape.when.match(old)
     fixed = {i for g in range(1, shape.when.groups + 1) if match for i in range(*match.span(g))}
-    checks = [i for i, token in enumerate(tokens) if token == "?" and i not in fixed]
+    checks = [i for i, symbol in enumerate(symbols) if symbol == "?" and i not in fixed]
     if not fixed.issuperset(range(len(old))):
         for _ in range(DRAWS if check or checks else 8):
-            new = _draw_characters(old, tokens, shape.open, fixed, draws)
+            new = _draw_characters(old, symbols, shape.open, fixed, draws)
             for ending in product(*(_get_character_alphabet(old[i]) for i in checks)):
                 for i, char in zip(checks, ending, strict=True):
                     new[i] = char
@@ -273,36 +273,36 @@ def draw_shaped_code(code: Code, shape: Shape, draws: Draws) -> str | None:
     return None
 
 
-def _draw_characters(code: str, tokens: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
+def _draw_characters(code: str, symbols: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
     out = list(code)
     years = 1 + draws.draw_number_below(3)
     i = 0
     while i < len(code):
-        token = tokens[i]
-        size = _DATE_PARTS.get(token, 1)
-        if i in fixed or token in ("=", "?"):
+        symbol = symbols[i]
+        size = _DATE_PARTS.get(symbol, 1)
+        if i in fixed or symbol in ("=", "?"):
             size = 1
-        elif token in _DATE_PARTS:
-            out[i : i + size] = _draw_date_part(token, code[i : i + size], years, draws)
+        elif symbol in _DATE_PARTS:
+            out[i : i + size] = _draw_date_part(symbol, code[i : i + size], years, draws)
         else:
-            out[i] = draws.pick_element(_list_replacement_characters(token, code, i, open_end))
+            out[i] = draws.pick_element(_list_replacement_characters(symbol, code, i, open_end))
         i += size
     return out
 
 
 @lru_cache(maxsize=512)
-def _list_token_characters(token: str, alphabet: str) -> str:
-    if token[0] == "[":
-        return "".join(c for c in token[1:] if c in alphabet) or token[1:]
-    return {"9": DIGITS, "A": LETTERS, "h": _HEX}.get(token, alphabet)
+def _list_symbol_characters(symbol: str, alphabet: str) -> str:
+    if symbol[0] == "[":
+        return "".join(c for c in symbol[1:] if c in alphabet) or symbol[1:]
+    return {"9": DIGITS, "A": LETTERS, "h": _HEX}.get(symbol, alphabet)
 
 
-def _list_replacement_characters(token: str, code: str, index: int, open_end: bool) -> str:
+def _list_replacement_characters(symbol: str, code: str, index: int, open_end: bool) -> str:
     """Return the characters that a place may get; the first of an open number is not 0, unless it is padded."""
     char = code[index]
-    if token == "%":
+    if symbol == "%":
         return "02468" if char in "02468" else "13579"
-    out = _list_token_characters(token, _get_character_alphabet(char))
+    out = _list_symbol_characters(symbol, _get_character_alphabet(char))
     if not open_end:
         return out
     starts_number = char.isdigit() and out == DIGITS and not code[index - 1 : index].isdigit()
@@ -318,15 +318,15 @@ def _get_character_alphabet(char: str) -> str:
     return DIGITS if char.isdigit() else LETTERS
 
 
-def _draw_date_part(token: str, old: str, years: int, draws: Draws) -> str:
+def _draw_date_part(symbol: str, old: str, years: int, draws: Draws) -> str:
     value = int(old)
-    if token[0] == "Y":
+    if symbol[0] == "Y":
         century = value % 100
         later = century + years < 100 and (century < 20 or century > 30) and draws.draw_number_below(2)
         earlier = value - years if century >= years else value + years
         return f"{value + years if later else earlier:0{len(old)}}"
-    most, steps = (12, (20, 40, 50, 60, 80)) if token == "MM" else (28, (40, 50, 60))
-    offset = next((s for s in reversed(steps) if s < value <= s + (31 if token == "DD" else 12)), 0)
+    most, steps = (12, (20, 40, 50, 60, 80)) if symbol == "MM" else (28, (40, 50, 60))
+    offset = next((s for s in reversed(steps) if s < value <= s + (31 if symbol == "DD" else 12)), 0)
     return f"{offset + 1 + draws.draw_number_below(most):02}"
 
 

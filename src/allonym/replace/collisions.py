@@ -52,7 +52,7 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
         owner = owners.get(plain, (key, original))
         if plain == original:
             return True
-        return (owner[0] == key or owner[1] == original) and not surroundings.has_pseudonym(new, key, family)
+        return (owner[0] == key or owner[1] == original) and not surroundings.occurs_in_document(new, key, family)
 
     mentions = [(span.start, t, s) for t in targets for span, s in zip(t.entity.spans, t.surfaces, strict=True)]
     for _, target, surface in sorted(mentions, key=itemgetter(0)):
@@ -60,7 +60,7 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
         if key not in results or surface in results[key]:
             continue
         original = _normalise_pseudonym(surface)
-        family = cast.get_family(target)
+        family = cast.get_label_family(target)
         new = renderers[key](surface)
         if new and not is_free(new, key, original, family):
             new = cast.alternatives[key](surface) if key in cast.alternatives else None
@@ -72,10 +72,10 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
     if refused:
         remark = "substitutes were another's or stood in the text: a further choice or a tag instead"
         cast.remarks.append(f"{refused} {remark}")
-    return {key: partial(_render_as_decided, results[key], render) for key, render in renderers.items()}
+    return {key: partial(_look_up_or_render, results[key], render) for key, render in renderers.items()}
 
 
-def _render_as_decided(results: Mapping[str, str | None], render: Renderer, surface: str) -> str | None:
+def _look_up_or_render(results: Mapping[str, str | None], render: Renderer, surface: str) -> str | None:
     return results[surface] if surface in results else render(surface)
 
 
@@ -111,12 +111,12 @@ class _Surroundings:
         out: dict[str, str] = {}
         for target in self._targets:
             key = target.entity.key
-            if self._cast.get_family(target) not in _MOVING:
+            if self._cast.get_label_family(target) not in _MOVING:
                 for name in {normalize_surface(s) for s in target.surfaces}:
                     out[name] = key if out.get(name, key) == key else ""
         return out
 
-    def has_pseudonym(self, new: str, key: str, family: str) -> bool:
+    def occurs_in_document(self, new: str, key: str, family: str) -> bool:
         """Whether a pseudonym for ``key`` occurs in the document.
 
         Args:
@@ -153,13 +153,13 @@ _YEAR_DIGITS, _AGE_DIGITS, _MOST_DIGITS = 4, 3, 12
 _FILE = "permitted_words.toml"
 
 
-def _find_letter_words(text: str) -> list[str]:
+def _find_folded_words(text: str) -> list[str]:
     return LETTERS.findall(normalize_surface(text))
 
 
 @cache
 def _list_time_words() -> frozenset[str]:
-    calendar = {w for kind in ("month", "weekday", "season") for w in _find_letter_words(join_calendar_names(kind))}
+    calendar = {w for kind in ("month", "weekday", "season") for w in _find_folded_words(join_calendar_names(kind))}
     signs = read_toml(_FILE)["signs"]
     return frozenset({*read_word_set("words", file=_FILE), *read_word_set("times", file=_FILE), *calendar, *signs})
 
@@ -167,7 +167,7 @@ def _list_time_words() -> frozenset[str]:
 def has_only_time_words(text: str) -> bool:
     """Whether all words of a text are those of times, dates and durations."""
     permitted = _list_time_words()
-    return all(w in permitted or (not w.isascii() and permitted.issuperset(w)) for w in _find_letter_words(text))
+    return all(w in permitted or (not w.isascii() and permitted.issuperset(w)) for w in _find_folded_words(text))
 
 
 def is_permitted_time(text: str) -> bool:
@@ -181,7 +181,7 @@ def is_permitted_age(text: str) -> bool:
     # An age names no month, but may name June.
     permitted = read_word_set("words", file=_FILE) | read_word_set("ages", file=_FILE)
     has_age = all(len(run) <= _AGE_DIGITS for run in _DIGITS.findall(text))
-    return has_age and permitted.issuperset(_find_letter_words(text))
+    return has_age and permitted.issuperset(_find_folded_words(text))
 
 
 @cache

@@ -31,7 +31,7 @@ from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.replace import mention as protocol
 from allonym.replace.mention import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
 from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
-from allonym.replace.wording import change_article, grow_span, is_word_character, trim_mention, widen_removal
+from allonym.replace.wording import find_article_change, grow_span, is_word_character, trim_mention, widen_removal
 from allonym.text.fold import Level, fold
 from allonym.text.words import WORD, find_words
 
@@ -91,7 +91,7 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
     protocol.check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
     operator = protocol.get_operator(rule.operator)
     declared = protocol.get_operator_traits(operator)
-    name, style = protocol.get_tag_form(policy, label)
+    name, style = protocol.get_tag_label_and_style(policy, label)
     shape = style.format(label=name, n=0)
     numbered = shape != style.format(label=name, n=1)
     prefix = style.partition("{n")[0].format(label=name).lower() if numbered else None
@@ -102,7 +102,7 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
 
 
 @lru_cache(maxsize=256)
-def _find_operator_needs(policy: Policy) -> tuple[str, bool]:
+def _find_keyed_operator_and_exactness(policy: Policy) -> tuple[str, bool]:
     """Return the keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
     used = {policy.rule(label.name).operator for label in policy.taxonomy if policy.looks_for(label.name)}
     traits = {name: protocol.get_operator_traits(protocol.get_operator(name)) for name in sorted(used)}
@@ -170,7 +170,7 @@ class _Subject:
     tag: str = ""
 
 
-_Slot = tuple[int, int, Span, _Subject | None, int]
+_EditSlot = tuple[int, int, Span, _Subject | None, int]
 """Start and end of a mention, its span, and its index among those of its entity.
 
 Without an entity it is what looks like an encrypted mention.
@@ -208,14 +208,14 @@ def make_plan(
     entities = linked if isinstance(linked, Sequence) else linked.entities
     remarks = [*(() if isinstance(linked, Sequence) else linked.notes), *notes]
     text = document.text
-    keyed, exact = _find_operator_needs(policy)
+    keyed, exact = _find_keyed_operator_and_exactness(policy)
     if keyed:
         require_key(key, keyed)
     inner = _make_consistency_scope(document, policy, scope)
     if book is not None:
-        book = BookView(book, digest(inner) if inner != scope else "", map_older_words(text))
+        book = BookView(book, digest(inner) if inner != scope else "", map_words_to_older_forms(text))
     numbers = _Numbers(text, book)
-    slots = _make_slots(entities, policy, numbers, book is not None, given)
+    slots = _list_edit_slots(entities, policy, numbers, book is not None, given)
     _check_disjoint(text, slots)
     if exact and ("e1" in text or "E1" in text):
         slots = _add_token_lookalikes(text, slots)
@@ -265,7 +265,7 @@ class BookView:
     mark: str = ""
     older: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def _mark_kind(self, kind: str) -> str:
+    def _append_mark_to_kind(self, kind: str) -> str:
         return f"{kind} {self.mark}" if self.mark else kind
 
     def about(self, subject: str) -> None:
@@ -274,13 +274,13 @@ class BookView:
 
     def recall(self, kind: str, key: str) -> str | None:
         """See :class:`Book`."""
-        value = self.book.recall(self._mark_kind(kind), key)
+        value = self.book.recall(self._append_mark_to_kind(kind), key)
         older = WORD.sub(lambda m: self.older.get(m[0], m[0]), key) if self.older else key
-        return self.book.recall(self._mark_kind(kind), older) if value is None and older != key else value
+        return self.book.recall(self._append_mark_to_kind(kind), older) if value is None and older != key else value
 
     def enter(self, kind: str, key: str, value: str) -> bool:
         """See :class:`Book`."""
-        return self.book.enter(self._mark_kind(kind), key, value)
+        return self.book.enter(self._append_mark_to_kind(kind), key, value)
 
     def number(self, kind: str) -> int:
         """See :class:`Book`."""
@@ -291,20 +291,20 @@ class BookView:
         self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}" if self.mark else entity)
 
 
-def map_older_words(text: str) -> dict[str, str]:
+def map_words_to_older_forms(text: str) -> dict[str, str]:
     """Map the folded words of a text to the forms that they had in the keys of older versions, where these differ."""
     if text.isascii():
         return {}
-    from allonym.replace.naming import make_family_key  # which reads tables that few documents need
+    from allonym.replace.naming import make_family_name_key  # which reads tables that few documents need
 
     out: dict[str, str] = {}
     for word in {w for w in WORD.findall(text) if not w.isascii()}:
         if (folded := fold(word)) != (older := fold(word, Level.MARKS)):
-            out |= {folded: older, make_family_key(word): make_family_key(word, Level.MARKS)}
+            out |= {folded: older, make_family_name_key(word): make_family_name_key(word, Level.MARKS)}
     return out
 
 
-def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, remarks: list[str]) -> Setting:
+def _prepare_operators(text: str, slots: Sequence[_EditSlot], setting: Setting, remarks: list[str]) -> Setting:
     """Return the setting with what the operators that prepare themselves made of the document."""
     surfaces: dict[str, dict[_Subject, list[str]]] = {}  # operator, entity -> its surfaces
     for start, end, _, subject, _ in slots:
@@ -330,11 +330,11 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
     return replace(setting, prepared=MappingProxyType(prepared)) if prepared else setting
 
 
-def _make_slots(
+def _list_edit_slots(
     entities: Sequence[Entity], policy: Policy, numbers: _Numbers, late: bool, decided: Mapping[Span, tuple[str, str]]
-) -> list[_Slot]:
-    """Return the mentions that are replaced, in reading order; with ``late`` only tags that appear get a number."""
-    slots: list[_Slot] = []
+) -> list[_EditSlot]:
+    """Return the mentions that are replaced, in reading order; number only tags that appear if ``late``."""
+    slots: list[_EditSlot] = []
     for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0].start), 1):
         treatment = _get_treatment(policy, entity.label)
         for span in entity.spans if decided else ():
@@ -363,7 +363,7 @@ def _write_fixed_replacement(replacement: str, mention: Mention, setting: Settin
     return replacement
 
 
-def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
+def _check_disjoint(text: str, slots: Iterable[_EditSlot]) -> None:
     previous_end = 0
     for slot in slots:
         if slot[0] < previous_end:
@@ -373,7 +373,7 @@ def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
         raise DataError(f"a mention reaches to {previous_end}, past the end of a text of {len(text)} characters")
 
 
-def _add_token_lookalikes(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
+def _add_token_lookalikes(text: str, slots: Sequence[_EditSlot]) -> list[_EditSlot]:
     """Add what looks like a token and touches no mention; one that a mention touches does not survive anyway."""
     out = list(slots)
     i = 0
@@ -387,7 +387,7 @@ def _add_token_lookalikes(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
     return out
 
 
-def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _Numbers) -> list[Edit]:
+def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers: _Numbers) -> list[Edit]:
     edits: list[Edit] = []
     english = setting.policy.language == "en"
     position = 0  # where the last edit ends
@@ -431,7 +431,7 @@ def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _N
                 if not trail and high < limit and is_word_character(out[-1]) and is_word_character(text[high]):
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
-                change = change_article(text, low, position, out)
+                change = find_article_change(text, low, position, out)
                 if change is not None:
                     article = text[change[0] : change[1]]
                     edits.append(Edit(*change, entity.label, 0, ARTICLE, article))
@@ -462,7 +462,7 @@ def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) ->
     raise DataError(f"operator {treatment.name} {failure} at {mention.span.start} ({mention.entity.label}){hint}")
 
 
-def _check_coverage(slots: Iterable[_Slot], edits: Sequence[Edit]) -> None:
+def _check_coverage(slots: Iterable[_EditSlot], edits: Sequence[Edit]) -> None:
     i = 0
     for start, end, span, _, _ in slots:
         while i < len(edits) and edits[i].end < end:

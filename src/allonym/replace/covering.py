@@ -16,7 +16,7 @@ from itertools import pairwise
 from allonym.document import Interval, merge_intervals, subtract_intervals
 from allonym.replace.cast import LEAST_WORD
 from allonym.replace.naming import parse_name
-from allonym.text.fold import Level, fold, spell_out
+from allonym.text.fold import Level, fold, spell_out_umlauts
 from allonym.text.words import find_words
 
 LONGEST = 64
@@ -64,7 +64,7 @@ def _read_letters(text: str, start: int, end: int, *, spelled_out: bool = False)
     last_end = -1  # of the last letter
     is_inside = False
     for i in range(start, end):
-        folded = fold(spell_out(text[i]) if spelled_out else text[i], Level.SCRIPT)
+        folded = fold(spell_out_umlauts(text[i]) if spelled_out else text[i], Level.SCRIPT)
         if not folded:
             continue  # a mark, or an invisible sign: the word goes on
         if not any(map(str.isalnum, folded)):
@@ -109,7 +109,7 @@ class _Forms:
 
     def _add_surface(self, surface: str) -> None:
         surface = _POSSESSIVE.sub("", surface.strip().rstrip(".,;:!?\"'()[]"))
-        spelled = spell_out(surface).lower()
+        spelled = spell_out_umlauts(surface).lower()
         shortened = _SPELLED.sub(lambda m: m[0][0], unicodedata.normalize("NFC", surface).lower())
         plain = fold(surface, Level.SCRIPT)
         for form in {plain, fold(spelled, Level.SCRIPT), _SPELLED.sub(lambda m: m[0][0], plain)}:
@@ -152,7 +152,7 @@ def find_repeats(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
     if not forms.lengths:
         return []
     gaps = subtract_intervals((0, len(text)), merge_intervals(mentions))
-    ways = (False, True) if spell_out(text) != text else (False,)
+    ways = (False, True) if spell_out_umlauts(text) != text else (False,)
     letters = (_read_letters(text, a, b, spelled_out=way) for a, b in gaps for way in ways)
     return merge_intervals(interval for stretch in letters for interval in _find_form_matches(stretch, text, forms))
 

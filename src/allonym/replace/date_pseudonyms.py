@@ -28,7 +28,7 @@ from allonym.replace.collisions import (
     is_permitted_age,
     is_permitted_time,
 )
-from allonym.replace.dates import LONGEST, draw_day_shift, draw_shift, move_date, read_date
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
 from allonym.replace.mention import Wanted
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
@@ -103,7 +103,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     for target in targets:
         lineage = cast.get_lineage(target)
         if "AGE" in lineage:
-            out[target.entity.key] = partial(_render_if_permitted, is_permitted_age, partial(_move_age, older=older))
+            out[target.entity.key] = partial(_render_if_permitted, is_permitted_age, partial(_move_age, years=older))
         elif "TIME" in lineage or "DURATION" in lineage:
             out[target.entity.key] = partial(_render_if_permitted, is_permitted_time, str)
         elif lineage[-1] == "DATE_TIME":
@@ -118,7 +118,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     Where no subject's documents must agree, another number of years is taken if an age in words would become a word
     that occurs in the document.
     """
-    first = draw_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS, "years")
+    first = draw_nonzero_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS, "years")
     texts = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
     numbers = [_read_age(text) for text in texts]
     spoken = [_read_age(text) for text in texts if not text.isdigit()]
@@ -242,12 +242,12 @@ def _read_age(text: str) -> int:
     return number
 
 
-def _move_age(text: str, older: int) -> str | None:
-    """Return an age, or a range of ages, ``older`` units later; ages by decades stay; None where there is no number."""
+def _move_age(text: str, years: int) -> str | None:
+    """Return an age, or a range of ages, ``years`` units later; ages by decades stay; None where there is no number."""
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
         return text if _DECADE.search(text) else None
-    ages = [max(_read_age(m[0]) + older, 1) for m in numbers]
+    ages = [max(_read_age(m[0]) + years, 1) for m in numbers]
     out = splice_text(text, ((*m.span(), write_number(age, m[0])) for m, age in zip(numbers, ages, strict=True)))
     if out == text:
         return None

@@ -195,11 +195,11 @@ def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: 
         DataError: the document lacks the metadata key ``subject``.
     """
     unit = 7 if keep_weekday else 1
-    return draw_shift(setting, subject, max_days // unit) * unit
+    return draw_nonzero_shift(setting, subject, max_days // unit) * unit
 
 
-def draw_shift(setting: Setting, subject: str, most: int, kind: str = "") -> int:
-    """Return a keyed number for this document or subject: from ``-most`` to ``most``, never 0; one for each ``kind``.
+def draw_nonzero_shift(setting: Setting, subject: str, limit: int, kind: str = "") -> int:
+    """Return a keyed number for this document or subject: from ``-limit`` to ``limit``, never 0; one for each ``kind``.
 
     Raises:
         DataError: the document lacks the metadata key ``subject``.
@@ -213,8 +213,8 @@ def draw_shift(setting: Setting, subject: str, most: int, kind: str = "") -> int
         name = f"subject\0{value}"
     name = f"{kind}\0{name}" if kind else name
     key = derive_operator_key(setting.key, "shift_dates", setting.scope)
-    number = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * most)
-    return number - most if number < most else number - most + 1
+    number = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * limit)
+    return number - limit if number < limit else number - limit + 1
 
 
 def check_shift_options(options: Mapping[str, Any], where: str) -> None:

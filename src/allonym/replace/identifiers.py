@@ -113,7 +113,7 @@ class _Chooser:
     def make_renderer(self, identifier: _Identifier) -> Renderer:
         """Return what renders the surfaces of an entity."""
         if identifier.family == "SECRET":
-            return partial(self._render_text, "SECRET", _draw_secret)
+            return partial(self._render_drawn_text, "SECRET", _draw_secret)
         if identifier.family == "PHONE_NUMBER":
             for text in identifier.target.surfaces:  # numbers in full are decided before anything is rendered
                 phone, _, _ = self._read_phone(identifier, text)
@@ -121,12 +121,12 @@ class _Chooser:
                     self._choose_phone(phone)
             return partial(self._render_phone, identifier)
         if identifier.label == "CRYPTO":
-            return partial(self._render_text, "FINANCIAL_ID", draw_wallet)
+            return partial(self._render_drawn_text, "FINANCIAL_ID", draw_wallet)
         if identifier.label != "NUMERIC" or len(identifier.code.characters) >= LEAST_NUMBER:
             self._choose_code(identifier, identifier.code)
         return partial(self._render_code, identifier)
 
-    def _render_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
+    def _render_drawn_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
         return self._assign_pseudonym(kind, text, partial(draw, text))
 
     def _render_code(self, identifier: _Identifier, text: str) -> str | None:

@@ -53,7 +53,7 @@ class Query:
     target: Wanted = field(repr=False)
 
 
-def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> ModelRenderers:
+def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> ModelRenderers:
     """Choose a value for each entity: the vault's, else the model's, else an offline pseudonym.
 
     Raises:
@@ -93,7 +93,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     return asker.proposals.make_renderers(values, trouble)
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, grammar=declare_surrogate_grammar)
+@traits(keyed=True, repeats=True, prepare=make_renderers, grammar=declare_surrogate_grammar)
 def llm(
     mention: Mention,
     setting: Setting,
@@ -127,7 +127,7 @@ def _make_queries(targets: Sequence[Wanted], setting: Setting) -> list[Query]:
         codes = (hmac.digest(secret, message, "sha256")[:4].hex().upper() for message in messages)
         code = next(code for code in codes if code not in used)
         used.add(code)
-        out.append(Query(code, proposals.get_family(target, setting), name, target))
+        out.append(Query(code, proposals.get_label_family(target, setting), name, target))
     return out
 
 

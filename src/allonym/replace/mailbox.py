@@ -18,8 +18,8 @@ from allonym.replace.naming import split_hyphens
 from allonym.replace.people import choose_family_name, choose_initial, inflect_family_name, invent_person
 from allonym.replace.person import Person, get_name_weight
 from allonym.replace.tables import read_word_set
-from allonym.text.fold import spell_out, to_ascii_letters
-from allonym.text.names import find_short_forms, normalize_surface
+from allonym.text.fold import spell_out_umlauts, to_ascii_letters
+from allonym.text.names import find_given_name_variants, normalize_surface
 
 RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[\W_]+")
 _CUT = 3  # letters that the beginning of a name needs to be recognised
@@ -28,15 +28,15 @@ _MOST_READINGS = 200
 _SINGLE = 12  # choices of one word; those after them are two joined
 
 
-def read_address_words(name: str) -> frozenset[str]:
+def read_address_word_set(list_name: str) -> frozenset[str]:
     """Return the words of a list in ``addresses.toml``."""
-    return read_word_set(name, file="addresses.toml")
+    return read_word_set(list_name, file="addresses.toml")
 
 
 @lru_cache(maxsize=8)
-def _list_address_words(name: str) -> tuple[str, ...]:
+def _list_address_words(list_name: str) -> tuple[str, ...]:
     """Return the same in order, to choose from."""
-    return tuple(sorted(read_address_words(name)))
+    return tuple(sorted(read_address_word_set(list_name)))
 
 
 class Part(NamedTuple):
@@ -85,13 +85,13 @@ class Mailboxes:
         runs = _split_runs(base)
         if not any(c.isalnum() for c in key):
             return None
-        roles = read_address_words("roles")
+        roles = read_address_word_set("roles")
         if all(r in roles for r in runs if r.isalpha()) and not any(r.isdigit() for r in runs) and not plus:
             return key
         # Read before the ledger is asked: what is assigned while it is read must not depend on what a vault holds.
         reading = self._find_person_by_runs(runs) or self._find_person_by_given_name(runs) or self._invent_person(runs)
         pieces = self._replace_runs(runs, reading)
-        tail = plus + "".join(self._replace_word(r) if r.isalpha() else r for r in _split_runs(tag))
+        tail = plus + "".join(self._replace_unknown_word(r) if r.isalpha() else r for r in _split_runs(tag))
         propose = partial(self._propose_local_part, key, pieces, tail)
         return self.cast.ledger.assign("local part", key, propose, telling=_encode_local_part_as_word)
 
@@ -99,10 +99,10 @@ class Mailboxes:
         """Do the same for a label of a domain that is one person's name, such as ``sarah-connor``; None for others."""
         runs = _split_runs(label.casefold())
         reading = self._find_person_by_runs(runs) if any(len(r) > 4 for r in runs) else None
-        return None if reading is None else self._fill_numbers(label, self._replace_runs(runs, reading), 0)
+        return None if reading is None else self._join_with_new_numbers(label, self._replace_runs(runs, reading), 0)
 
     def _propose_local_part(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
-        new = self._fill_numbers(key, pieces, attempt)
+        new = self._join_with_new_numbers(key, pieces, attempt)
         if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
             new += draw_digits(self.cast.ledger, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
         new += tail
@@ -111,19 +111,19 @@ class Mailboxes:
     def _replace_runs(self, runs: Sequence[str], reading: Reading | None) -> list[str]:
         """Return the replacement of each run; a number stays, since it differs from attempt to attempt."""
         if reading is None:
-            return [self._replace_word(run) if run.isalpha() else run for run in runs]
+            return [self._replace_unknown_word(run) if run.isalpha() else run for run in runs]
         person, parts = reading
-        news = ["".join(self._replace_part(person, p) for p in run_parts) for run_parts in parts]
+        news = ["".join(self._replace_name_part(person, p) for p in run_parts) for run_parts in parts]
         return [new if run.isalpha() else run for run, new in zip(runs, news, strict=True)]
 
-    def _fill_numbers(self, key: str, pieces: Sequence[str], attempt: int) -> str:
+    def _join_with_new_numbers(self, key: str, pieces: Sequence[str], attempt: int) -> str:
         draw = partial(draw_digits, self.cast.ledger, "local part")
         news = (draw(f"{key} {i}", p, attempt) if p.isdigit() else p for i, p in enumerate(pieces))
         return "".join(news)
 
-    def _replace_part(self, person: Person, part: Part) -> str:
+    def _replace_name_part(self, person: Person, part: Part) -> str:
         if not part.word:
-            if part.text in read_address_words("roles") or part.text in person.particles.split():
+            if part.text in read_address_word_set("roles") or part.text in person.particles.split():
                 return part.text
             return choose_initial(self.cast, person, part.text).lower()
         new = person.new[part.word]
@@ -131,8 +131,8 @@ class Mailboxes:
         new = to_ascii_letters(new).lower()
         return new if part.complete else new[: len(part.text)]
 
-    def _replace_word(self, run: str) -> str:
-        if run in read_address_words("roles"):
+    def _replace_unknown_word(self, run: str) -> str:
+        if run in read_address_word_set("roles"):
             return run
         if len(run) < _CUT:
             pools = [("abcdefghjklmnprstvw".replace(c, ""), f"letter {i}") for i, c in enumerate(run)]
@@ -146,36 +146,36 @@ class Mailboxes:
             return None
         starts = {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)} | {f"={letters}"}
         people = dict.fromkeys(p for start in sorted(starts) for p in self._by_start.get(start, ()))
-        fits = [(p, parts) for p in people if (parts := _read_runs(p, runs)) is not None]
+        fits = [(p, parts) for p in people if (parts := _read_runs_as_name(p, runs)) is not None]
         if len(fits) > 1:
             # Who bears every word of it is meant before who bears some.
             best = max(_rate_reading(parts) for _, parts in fits)
             fits = [fit for fit in fits if _rate_reading(fit[1]) == best]
-            if len({"".join(self._replace_part(p, part) for run in runs for part in run) for p, runs in fits}) > 1:
+            if len({"".join(self._replace_name_part(p, part) for run in runs for part in run) for p, runs in fits}) > 1:
                 return None
         return fits[0] if fits else None
 
     def _find_person_by_given_name(self, runs: Sequence[str]) -> Reading | None:
         """Return the one person of whom the document has only the given name, where a family name stands beside it."""
         names = [r for r in runs if len(r) > 2 and r.isalpha()]
-        if len(names) != 2 or set(names) & read_address_words("roles"):
+        if len(names) != 2 or set(names) & read_address_word_set("roles"):
             return None
         for first, last in (names, names[::-1]):
-            bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given_names(p)]
+            bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given_name_words(p)]
             if len(set(bearers)) == 1 and not bearers[0].family:
                 person = bearers[0]
                 new = choose_family_name(self.cast, last)
                 if new is not None:
                     person.family.append(last)
                     person.new[last] = new
-                    parts = _read_runs(person, runs)
+                    parts = _read_runs_as_name(person, runs)
                     return None if parts is None else (person, parts)
         return None
 
     def _invent_person(self, runs: Sequence[str]) -> Reading | None:
         """Return a person of whom nothing but the address is known, where it is made of names."""
         kb = self.cast.kb
-        letters = [r for r in runs if r.isalpha() and r not in read_address_words("roles")]
+        letters = [r for r in runs if r.isalpha() and r not in read_address_word_set("roles")]
         names = [r for r in letters if len(r) > 1]
         first = last = ""
         if len(names) == 2 and len(letters) < 4:
@@ -185,21 +185,21 @@ class Mailboxes:
             if max(straight, reverse):
                 first, last = (a, b) if straight >= reverse else (b, a)
         elif len(names) == 1:
-            first, last = self._split_name(names[0], len(letters) > 1)
+            first, last = self._guess_name_division(names[0], len(letters) > 1)
         if not first and not last:
             return None
         person = invent_person(self.cast, first, last)
         if any(w not in person.new for w in (*person.given, *person.family)):
             return None
-        parts = _read_runs(person, runs)
+        parts = _read_runs_as_name(person, runs)
         return None if parts is None else (person, parts)
 
-    def _split_name(self, run: str, initial: bool) -> tuple[str, str]:
+    def _guess_name_division(self, run: str, has_initial: bool) -> tuple[str, str]:
         """Divide a run of letters into a given and a family name; each may be empty."""
         kb = self.cast.kb
         first, last = get_name_weight(kb, run, "first"), get_name_weight(kb, run, "last")
         if first or last:
-            return ("", run) if last >= first or initial else (run, "")
+            return ("", run) if last >= first or has_initial else (run, "")
         halves = [(run[:i], run[i:]) for i in range(_CUT, len(run) - _CUT + 1)]
         pairs = (pair for a, b in halves for pair in ((a, b), (b, a)))
         rated = ((min(get_name_weight(kb, g, "first"), get_name_weight(kb, f, "last")), g, f) for g, f in pairs)
@@ -238,24 +238,24 @@ def _encode_local_part_as_word(value: str) -> str:
 
 def _list_spellings(person: Person) -> Iterator[tuple[str, str]]:
     """Yield the person's words, each with a way in which addresses spell it."""
-    for word in dict.fromkeys((*person.words(), *person.short)):
+    for word in dict.fromkeys((*person.list_words(), *person.short)):
         if word in person.new:
             written = person.written.get(word, "")
             if not written:
                 parts = (part for w in person.written.values() for part in re.split("[‐‑-]", w))
                 written = next((part for part in parts if normalize_surface(part) == word), word)
             yield from ((word, spelling) for spelling in _list_ascii_spellings(written))
-            forms = sorted(find_short_forms(word) - set(person.short)) if word in person.given else []
+            forms = sorted(find_given_name_variants(word) - set(person.short)) if word in person.given else []
             yield from ((word, form) for form in forms if form.isascii())
 
 
 @lru_cache(maxsize=4096)
 def _list_ascii_spellings(written: str) -> tuple[str, ...]:
     lower = written.lower()
-    return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out(lower)).lower())))
+    return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out_umlauts(lower)).lower())))
 
 
-def _read_runs(person: Person, runs: Sequence[str]) -> list[Parts] | None:
+def _read_runs_as_name(person: Person, runs: Sequence[str]) -> list[Parts] | None:
     """Read the runs as words of a person's name; None where they are not.
 
     Returns:
@@ -275,14 +275,14 @@ def _read_runs(person: Person, runs: Sequence[str]) -> list[Parts] | None:
     unknown = [p.text for p in parts if not p.word and len(p.text) == 1]
     if len(unknown) > 1:
         return None
-    has_given = not person.given or any(p.word in _list_given_names(person) for p in parts)
+    has_given = not person.given or any(p.word in _list_given_name_words(person) for p in parts)
     if unknown and not has_given and unknown[0] not in person.middle and ".." not in runs:
         return None  # another person's, unless it is a middle name's initial: as known, or as two full stops tell
     rest = iter(reading)
     return [next(rest) if run.isalpha() else () for run in runs]
 
 
-def _list_given_names(person: Person) -> set[str]:
+def _list_given_name_words(person: Person) -> set[str]:
     return {u for w in (*person.given, *person.short) for u in split_hyphens(w)}
 
 
@@ -300,10 +300,10 @@ def _search_readings(runs: Sequence[str], words: Spellings, used: Used, particle
     return out
 
 
-def _segment_run(run: str, words: Spellings, used: Used, particles: set[str], free: bool) -> list[Parts]:
+def _segment_run(run: str, words: Spellings, used: Used, particles: set[str], allows_unknown: bool) -> list[Parts]:
     """Return the ways to read a run as words, beginnings of words and initials, each word once.
 
-    With ``free`` one initial may be unknown.
+    With ``allows_unknown`` one initial may be unknown.
     """
     if not run:
         return [()]
@@ -320,12 +320,12 @@ def _segment_run(run: str, words: Spellings, used: Used, particles: set[str], fr
         if run[0] == spelled[0]:
             options[Part(run[0], word, len(spelled) == 1)] = rest
     options.update({Part(particle, "", True): used for particle in particles if run.startswith(particle)})
-    if run in read_address_words("roles"):
+    if run in read_address_word_set("roles"):
         options[Part(run, "", True)] = used
     out: list[Parts] = []
     for part, rest in options.items():
-        out += [(part, *tail) for tail in _segment_run(run[len(part.text) :], words, rest, particles, free)]
-    if free:
+        out += [(part, *tail) for tail in _segment_run(run[len(part.text) :], words, rest, particles, allows_unknown)]
+    if allows_unknown:
         out += [(Part(run[0], "", False), *tail) for tail in _segment_run(run[1:], words, used, particles, False)]
     return out
 

@@ -212,7 +212,7 @@ def get_operator(name: str, where: str = "") -> Operator:
 # Tags and grammars under a policy
 
 
-def get_tag_form(policy: Policy, label: str) -> tuple[str, str]:
+def get_tag_label_and_style(policy: Policy, label: str) -> tuple[str, str]:
     """Return the name that a policy's tags give to a label, and their style."""
     rule = policy.rule(label)
     scheme = rule.options.get("names")
@@ -231,7 +231,7 @@ def list_policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
     names: dict[Grammar, set[str]] = {}
     for label in policy.taxonomy:
         rule = policy.rule(label.name)
-        name, style = get_tag_form(policy, label.name)
+        name, style = get_tag_label_and_style(policy, label.name)
         declared = get_operator_traits(get_operator(rule.operator)).grammar({**rule.options, "style": style})
         for grammar in (Grammar((style,)), replace(declared, least=1)):
             names.setdefault(grammar, set()).add(name)
@@ -241,7 +241,7 @@ def list_policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
 # Templates and options
 
 
-def read_template(template: str, **sample: object) -> tuple[list[str], str]:
+def parse_and_fill_template(template: str, **sample: object) -> tuple[list[str], str]:
     """Return the fields of a template, and the template filled with ``sample``; ``[""]`` where it cannot be filled."""
     try:
         parsed = string.Formatter().parse(template)

@@ -143,12 +143,12 @@ def _find_token_kinds(tokens: list[str], before_commas: set[int]) -> list[str]:
     words = [_fold_word(t) for t in tokens]
     first, last = 0, len(tokens)
     while first < last - 1 and words[first] in lists.titles and first not in before_commas:  # "Maj, Adam"
-        if _is_given_name(tokens, words, first, last):
+        if _is_title_likely_given_name(tokens, words, first, last):
             break
         first += 1
         if first < last - 2 and words[first] in _AND and words[first + 1] in lists.titles:
             first += 1
-    while last - 1 > first and _is_suffix(tokens[last - 1], words[last - 1], last - 1 - first):
+    while last - 1 > first and _is_name_suffix(tokens[last - 1], words[last - 1], last - 1 - first):
         last -= 1
     while last - 1 > first and ROMAN.fullmatch(tokens[last - 1]):
         last -= 1
@@ -177,7 +177,7 @@ _FIRST_NAMES = frozenset("al della ben san santa do e i thi des bin".split())
 """Particles that are names where they come first: ``Al Smith``, ``Della Reese``, ``Ben Adams``."""
 
 
-def _is_suffix(token: str, word: str, words_before: int) -> bool:
+def _is_name_suffix(token: str, word: str, words_before: int) -> bool:
     """Whether a word is no name behind ``words_before`` others: not Jackie Chan, Jack Ma, Abiye Şama."""
     lists = load_name_tables()
     if word in lists.joined:
@@ -187,7 +187,7 @@ def _is_suffix(token: str, word: str, words_before: int) -> bool:
     return word in lists.suffixes
 
 
-def _is_given_name(tokens: list[str], words: list[str], i: int, last: int) -> bool:
+def _is_title_likely_given_name(tokens: list[str], words: list[str], i: int, last: int) -> bool:
     """Whether a word that may be a title is more likely the given name: ``Dean Martin``, not ``Dean A. Martin``."""
     if words[i] not in load_name_tables().doubtful or tokens[i].endswith(".") or not tokens[i][:1].isupper():
         return False
@@ -198,7 +198,7 @@ def _list_words(pieces: Sequence[Piece], *kinds: str) -> list[str]:
     return [_fold_word(p.text) for p in pieces if p.kind in kinds]
 
 
-def find_title(pieces: Sequence[Piece]) -> tuple[str, str]:
+def find_title_and_gender(pieces: Sequence[Piece]) -> tuple[str, str]:
     """Return the last title or honorific of a name, in plain form, and the gender that they tell; else empty."""
     lists = load_name_tables()
     titles = [w for w in _list_words(pieces, "title") if w != "the"]
@@ -208,7 +208,7 @@ def find_title(pieces: Sequence[Piece]) -> tuple[str, str]:
     return next(reversed(titles), "") or min(suffixes & lists.joined, default=""), gender
 
 
-def find_title_before(text: str, start: int) -> tuple[str, str]:
+def find_title_and_gender_before(text: str, start: int) -> tuple[str, str]:
     """Return the title right before ``start``, in plain form, and the gender that it tells; else empty."""
     words = text[max(0, start - 16) : start].split()[-1:] if text[start - 1 : start].isspace() else []
     bare = words[0].lstrip("([{<\"'“‘") if words else ""
@@ -223,7 +223,7 @@ def find_origin_by_titles(pieces: Sequence[Piece], title_before: str) -> str:
     return next((origins[w] for w in (*_list_words(pieces, "title", "suffix"), title_before) if w in origins), "")
 
 
-def find_script_origin(word: str) -> tuple[str, str]:
+def find_origin_and_script(word: str) -> tuple[str, str]:
     """Return the language of origin that a word's script tells, and the script's name; both empty for Latin letters."""
     if not word or word[0] < "\u0370":
         return "", ""
@@ -234,7 +234,7 @@ def find_script_origin(word: str) -> tuple[str, str]:
 
 def romanise_name(word: str) -> str:
     """Return a name in Latin letters, for look-ups; as it is where that cannot be done."""
-    _, script = find_script_origin(word)
+    _, script = find_origin_and_script(word)
     return roman.romanise_name(word, script) or word if script else word
 
 
@@ -243,7 +243,7 @@ def split_hyphens(text: str) -> tuple[str, ...]:
     return tuple(normalize_surface(w) for w in _HYPHEN.split(text) if w)
 
 
-def make_family_key(word: str, level: Level = Level.LETTERS) -> str:
+def make_family_name_key(word: str, level: Level = Level.LETTERS) -> str:
     """Return the key of a family name: the same for its form for men and that for women."""
     lower = word.casefold()
     key = normalize_surface(word, level)

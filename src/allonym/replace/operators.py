@@ -20,7 +20,7 @@ from allonym.errors import PolicyError, UnknownNameError
 from allonym.keys import derive_operator_key
 from allonym.labels import SCHEMES
 from allonym.replace.cast import Ledger
-from allonym.replace.mention import Mention, Setting, Wanted, check_range, read_template, traits
+from allonym.replace.mention import Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
 from allonym.text.placeholders import Grammar
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _check_tag_options(options: Mapping[str, Any], where: str) -> None:
 
 def check_tag_style(style: str, where: str) -> None:
     """Raise :class:`PolicyError` where a tag style has any other field than ``{label}`` and ``{n}``, or is empty."""
-    fields, tag = read_template(style, label="LABEL", n=1)
+    fields, tag = parse_and_fill_template(style, label="LABEL", n=1)
     if not {"label", "n"}.issuperset(fields):
         raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}")
     if not tag.strip():
@@ -217,7 +217,7 @@ FORMS = {
 def _check_wild_tag_options(options: Mapping[str, Any], where: str) -> None:
     check_range(options, where, "length", 8, 6, 16, " hexadecimal digits")
     form = options.get("form", "wild")
-    fields, tag = read_template(FORMS.get(form, form), label="LABEL", code="CODE")
+    fields, tag = parse_and_fill_template(FORMS.get(form, form), label="LABEL", code="CODE")
     if sorted(fields) != ["code", "label"] or tag != tag.strip():
         required = f"one of {', '.join(FORMS)}, or hold {{label}} and {{code}} once each"
         raise PolicyError(f"{where}.form must be {required}, got {form!r}")
@@ -228,7 +228,7 @@ def _declare_wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     return Grammar((FORMS.get(form, form),) if form else tuple(FORMS.values()), code="[0-9A-F]{6,16}")
 
 
-def prepare_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:
+def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:
     """Return entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length."""
     secret = derive_operator_key(setting.key, "wild_tag", setting.scope)
     ledger = Ledger(setting.document.text, secret, setting.book, remarks)
@@ -245,7 +245,7 @@ def prepare_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks:
     return codes
 
 
-@traits(keyed=True, prepare=prepare_wild_tag_codes, check=_check_wild_tag_options, grammar=_declare_wild_tag_grammar)
+@traits(keyed=True, prepare=make_wild_tag_codes, check=_check_wild_tag_options, grammar=_declare_wild_tag_grammar)
 def wild_tag(mention: Mention, setting: Setting, *, form: str = "wild", length: int = 8) -> str:
     """Write a tag with the label and a keyed code, ``<PERSON "8F3A21C0">``, the same for all mentions of an entity.
 

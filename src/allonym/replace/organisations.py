@@ -104,7 +104,7 @@ class _Chooser:
 
     def choose_name(self, surface: str) -> str | None:
         """Return the pseudonym of one surface; None where it says nothing but the sort of the organization."""
-        if surface.islower() and (cased := self._restore_case(surface)) != surface:
+        if surface.islower() and (cased := self._capitalise_lower_name(surface)) != surface:
             new = self.choose_name(cased)
             return new.lower() if new is not None else None
         tokens = tokenise_name(surface)
@@ -120,20 +120,20 @@ class _Chooser:
         if new is not None:
             return new
         if is_acronym(surface):
-            letters = self._choose_acronym(surface)
+            letters = self._invent_acronym(surface)
             if letters is not None:
                 self._learned[bare] = (letters,), letters
             return letters
         return self._compose_name(parts)
 
-    def _restore_case(self, surface: str) -> str:
+    def _capitalise_lower_name(self, surface: str) -> str:
         """Return a name in small letters as it is written; as it is where nothing says that it is a name."""
         items = self._kb.find(surface, ORGANISATIONS)
         if items and normalize_surface(items[0].label) == normalize_surface(surface):
             return items[0].label
         return surface.title() if items or self._places.cast.text[:400].islower() else surface
 
-    def _learn_name(self, bare: tuple[str, ...], new: str) -> None:
+    def _record_new_name(self, bare: tuple[str, ...], new: str) -> None:
         words = WORD.findall(new)
         if words and normalize_surface(words[0]) == "the":
             new = new[new.find(words[1]) :] if len(words) > 1 else new
@@ -158,7 +158,7 @@ class _Chooser:
             return out
         # Only words that say the sort: the first that can is replaced by another one of its kind.
         for i, part in enumerate(parts):
-            new = self._swap_word(part.text) if part.text[:1].isupper() else None
+            new = self._choose_interchangeable_word(part.text) if part.text[:1].isupper() else None
             if new:
                 return "".join(new if i == j else p.text for j, p in enumerate(parts))
         return None
@@ -173,14 +173,14 @@ class _Chooser:
             if part.sort == "family":
                 new = choose_family_name(self._places.cast, core)
             elif part.sort == "saint" or key in _read_interchangeable_words():
-                new = self._swap_word(core)
+                new = self._choose_interchangeable_word(core)
             elif part.sort == "acronym":
-                new = self._choose_acronym(core)
+                new = self._invent_acronym(core)
             self._words[key] = new or self._invent_word(core)
         word = self._words[key]
         return None if word is None else match_capitals(word, core) + ending
 
-    def _swap_word(self, text: str) -> str | None:
+    def _choose_interchangeable_word(self, text: str) -> str | None:
         """Return another word of the same list: Energy, Health; Mary, Luke."""
         key = normalize_surface(text)
         pool = [w for w in _read_interchangeable_words().get(key, ()) if normalize_surface(w) != key]
@@ -278,7 +278,7 @@ class _Chooser:
         new = self._choose_similar_organisation(item, core)
         if new is None:
             return None
-        self._learn_name(tuple(normalize_surface(w).rstrip(".") for w in WORD.findall(core)), new)
+        self._record_new_name(tuple(normalize_surface(w).rstrip(".") for w in WORD.findall(core)), new)
         rest = self._compose_name(tail, unchanged=True)
         return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
 
@@ -315,7 +315,7 @@ class _Chooser:
             return name
         return name.removeprefix("The ").removeprefix("the ")
 
-    def _choose_acronym(self, surface: str) -> str | None:
+    def _invent_acronym(self, surface: str) -> str | None:
         count = sum(c.isalpha() for c in surface)
         key = normalize_surface(surface)
 
@@ -338,13 +338,13 @@ class _Chooser:
         if len(letters) != sum(c.isalpha() for c in surface):
             letters = [w[0].upper() for w in words]
         if not 2 <= len(letters) <= 8 or self._ledger.occurs_in_text("".join(letters)):
-            return self._choose_acronym(surface)
+            return self._invent_acronym(surface)
         return ".".join(letters) + "." if "." in surface else "".join(letters)
 
     def choose_ticker(self, surface: str) -> str | None:
         """Return other letters for a symbol of a stock exchange; the exchange stays."""
         match = _TICKER.fullmatch(surface.strip())
-        letters = self._choose_acronym(match[2].upper()) if match is not None else None
+        letters = self._invent_acronym(match[2].upper()) if match is not None else None
         if match is None or letters is None:
             return None
         return (match[1] or "") + (letters.lower() if match[2].islower() else letters) + match[3]

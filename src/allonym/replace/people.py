@@ -20,7 +20,7 @@ from allonym.replace import naming
 from allonym.replace.cast import Cast, Propose, Renderer, Telling
 from allonym.replace.codes import draw_digits
 from allonym.replace.mention import Wanted
-from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_name_tables, make_family_key, split_hyphens
+from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_name_tables, make_family_name_key, split_hyphens
 from allonym.replace.person import (
     FAMILY,
     FAMILY_FIRST,
@@ -32,7 +32,7 @@ from allonym.replace.person import (
 )
 from allonym.replace.wording import match_case
 from allonym.text.fold import to_ascii_letters
-from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, normalize_surface
+from allonym.text.names import find_given_name_variants, is_within_one_edit, list_singulars, normalize_surface
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -53,8 +53,8 @@ _OF_WOMEN = ("ová", "ská", "cká", "ska", "cka", "dzka")
 _PREFIX = re.compile(r"(?:(O['’])|(Ma?c)[A-Z])")
 
 Names = tuple[str, ...]
-_Sort = tuple[str, str, str, str]  # part, origin, gender, particles
-_Look = tuple[bool, bool, int, str]  # whether it has a hyphen, whether it is ASCII, its length, its prefix
+_NameSort = tuple[str, str, str, str]  # part, origin, gender, particles
+_NameForm = tuple[bool, bool, int, str]  # whether it has a hyphen, whether it is ASCII, its length, its prefix
 
 
 def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
@@ -179,7 +179,7 @@ def _register_people(cast: Cast, people: Sequence[Person]) -> None:
     """Fill ``cast.people``."""
     bearers: dict[str, list[Person]] = {}
     for person in people:
-        for word in {*person.given, *person.family, *person.words()} if not person.plural else ():
+        for word in {*person.given, *person.family, *person.list_words()} if not person.plural else ():
             bearers.setdefault(word, []).append(person)
     cast.people.update({word: people[0] for word, people in bearers.items() if len(people) == 1})
     for person in people:
@@ -210,7 +210,7 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
         _record_new_word(person, word, _choose_masculine_family_name(cast, old, origin, person.particles))
     if not person.given:
         return
-    key = " ".join((*person.given[:1], *(make_family_key(w) for w in person.family)))
+    key = " ".join((*person.given[:1], *(make_family_name_key(w) for w in person.family)))
     if cast.name_owners.setdefault(key, person.key) != person.key:
         key = f"{key}\0{person.key}"
     for i, word in enumerate(person.given):
@@ -224,14 +224,15 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
 
 def _choose_short_given_name(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
-    gender, usable = person.gender, _list_replacement_given_names(cast.kb, person.gender)
-    forms = [f.capitalize() for f in sorted(find_short_forms(normalize_surface(new))) if f.capitalize() in usable]
+    gender, usable = person.gender, _list_given_names_of_gender(cast.kb, person.gender)
+    variants = (name.capitalize() for name in sorted(find_given_name_variants(normalize_surface(new))))
+    forms = [f for f in variants if f in usable]
     forms = [f for f in forms if gender not in ("f", "m") or cast.kb.gender(f) in (gender, "n")]
     return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.draw_number(GIVEN, key))
 
 
 @lru_cache(maxsize=8)
-def _list_replacement_given_names(kb: KnowledgeBase, gender: str) -> frozenset[str]:
+def _list_given_names_of_gender(kb: KnowledgeBase, gender: str) -> frozenset[str]:
     return frozenset(kb.names("first", "", gender))
 
 
@@ -256,7 +257,7 @@ def _choose_masculine_family_name(cast: Cast, word: str, origin: str, particles:
         return None if news == parts or None in news else "-".join(filter(None, news))
     if not any(c.isalpha() for c in word):
         return None
-    key = make_family_key(word)
+    key = make_family_name_key(word)
     pools = _list_name_pools(cast.kb, ("last", origin, "m", particles), _describe_name_form(word))
     propose = _make_proposer(cast, pools, FAMILY, key, word)
     return _assign_name(cast, FAMILY, key, propose, telling=_join_gender_forms)
@@ -266,7 +267,7 @@ def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str |
     """Return the pseudonym of a given name. With a vault no other person of the scope has the whole new name."""
     pools = _list_name_pools(cast.kb, ("first", person.origin, person.gender, ""), _describe_name_form(word))
     if normalize_surface(word) in person.short.values():
-        short_forms = {n: find_short_forms(normalize_surface(n)) for n in pools[1]}
+        short_forms = {n: find_given_name_variants(normalize_surface(n)) for n in pools[1]}
         fitting = tuple(n for n, forms in short_forms.items() if any(f.capitalize() != n for f in forms))
         pools = (fitting or pools[0], *pools[1:])
     families = tuple(person.new[w] for w in person.family if w in person.new)
@@ -312,7 +313,7 @@ def _make_proposer(
         families: the new family names beside a given name.
     """
     pick, famous, near_names, owner = cast.ledger.pick, cast.kb.famous, cast.near_names, f"{kind}\0{key}"
-    old, old_key = normalize_surface(word), make_family_key(word)
+    old, old_key = normalize_surface(word), make_family_name_key(word)
 
     def propose(attempt: int) -> str:
         stage = sum(attempt >= limit for limit in (_SIMILAR, _SAME_ORIGIN, _ENGLISH, _ANY))
@@ -320,7 +321,7 @@ def _make_proposer(
         if stage == 4:
             name += "-" + pick(pools[2], f"{kind} 2", key, attempt)
         plain = normalize_surface(name)
-        if make_family_key(name) == old_key or is_within_one_edit(plain, old):
+        if make_family_name_key(name) == old_key or is_within_one_edit(plain, old):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
         if attempt < _ENGLISH and any(near_names.get(f, owner) != owner for f in _list_deletion_forms(name)):
@@ -337,23 +338,23 @@ def _propose_double_name(cast: Cast, pool: Names, key: str, attempt: int) -> str
     return f"{first}-{second}" if first != second else ""
 
 
-def _describe_name_form(word: str) -> _Look:
+def _describe_name_form(word: str) -> _NameForm:
     match = _PREFIX.match(word)
     return "-" in word, word.isascii(), len(word), (match[1] or match[2])[:1] if match is not None else ""
 
 
 @lru_cache(maxsize=1024)
-def _list_name_pools(kb: KnowledgeBase, sort: _Sort, look: _Look) -> tuple[Names, ...]:
+def _list_name_pools(kb: KnowledgeBase, sort: _NameSort, look: _NameForm) -> tuple[Names, ...]:
     """Return the names that may replace one: the most similar, all of its origin, English ones, all."""
     part, origin, gender, particles = sort
     hyphen, is_ascii, length, prefix = look
-    everything = _list_origin_names(kb, part, origin, gender, particles)
+    everything = _list_names_of_origin(kb, part, origin, gender, particles)
     home = ("english", "american") if part == "first" else ("english", "american", "irish", "scottish")
-    english = tuple(sorted({n for o in home for n in _list_origin_names(kb, part, o, gender, "") if n.isascii()}))
+    english = tuple(sorted({n for o in home for n in _list_names_of_origin(kb, part, o, gender, "") if n.isascii()}))
     if len(everything) < _ENOUGH:
         everything = english
     similar, looks = everything, {name: _describe_name_form(name) for name in everything}
-    tests: tuple[Callable[[_Look], bool], ...] = (
+    tests: tuple[Callable[[_NameForm], bool], ...] = (
         lambda look: look[0] == hyphen,
         lambda look: look[1] or not is_ascii,
         lambda look: look[3] == prefix,
@@ -362,11 +363,11 @@ def _list_name_pools(kb: KnowledgeBase, sort: _Sort, look: _Look) -> tuple[Names
     for fits in tests:
         fewer = tuple(n for n in similar if fits(looks[n]))
         similar = fewer if len(fewer) >= _ENOUGH else similar
-    return similar, everything, english, _list_origin_names(kb, part, "", gender, "")
+    return similar, everything, english, _list_names_of_origin(kb, part, "", gender, "")
 
 
 @lru_cache(maxsize=512)
-def _list_origin_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> Names:
+def _list_names_of_origin(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str) -> Names:
     if part == "first":
         # Without a gender: names of these languages seldom tell a reader of another one the gender.
         names = kb.names("first", origin, gender or ("" if origin in FAMILY_FIRST else "n"))
@@ -406,7 +407,7 @@ def _render_surface(cast: Cast, person: Person, surface: str) -> str | None:
     for piece in pieces:
         new: str | None
         if piece.kind == "name":
-            new = _render_word(cast, person, piece.text)
+            new = _render_name_word(cast, person, piece.text)
         elif piece.kind == "initial":
             new = _render_initial(cast, person, piece.text, names, index)
         else:
@@ -430,7 +431,8 @@ def _is_lone_letter_or_number(person: Person, pieces: Sequence[Piece], name: Pie
     if name.kind == "name":
         return len(name.text) > 1 and ROMAN.fullmatch(name.text) is not None and person.origin != "vietnamese"
     titled = any(p.kind == "title" for p in pieces)
-    return not titled and normalize_surface(name.text)[:1] not in {w[:1] for w in person.words() if w in person.new}
+    initials = {word[:1] for word in person.list_words() if word in person.new}
+    return not titled and normalize_surface(name.text)[:1] not in initials
 
 
 def _find_new_name_by_letters(person: Person, letters: str) -> str | None:
@@ -441,17 +443,17 @@ def _find_new_name_by_letters(person: Person, letters: str) -> str | None:
     return None
 
 
-def _render_word(cast: Cast, person: Person, text: str) -> str | None:
+def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
     word = normalize_surface(text)
     known_word = person.find_word(word)
     elided = ELIDED.match(text) if known_word != word else None
     if elided is not None and normalize_surface(text[elided.end() :]) == known_word:
-        new = _render_word(cast, person, text[elided.end() :])
+        new = _render_name_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
     if known_word is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
         return _render_initials(cast, person, word)
     if known_word is None and "-" in text:
-        parts = [_render_word(cast, person, p) if p else "" for p in text.split("-")]
+        parts = [_render_name_word(cast, person, p) if p else "" for p in text.split("-")]
         return None if None in parts else "-".join(p for p in parts if p is not None)
     new = person.new.get(known_word) if known_word is not None else None
     if new is None or known_word is None:
@@ -460,7 +462,7 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
         # A word that no surface had when the person was read, such as one with digits stuck to it.
         bare = "".join(c for c in text if c.isalpha())
         if bare and bare != text and person.find_word(normalize_surface(bare)) is not None:
-            return _render_word(cast, person, bare)
+            return _render_name_word(cast, person, bare)
         new = _choose_masculine_family_name(cast, bare or text, person.origin)
         return None if new is None else match_case(new, text)
     plural = known_word != word and known_word in [person.spellings.get(base, base) for base in list_singulars(word)]
@@ -476,7 +478,7 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
 
 
 def _render_initials(cast: Cast, person: Person, word: str) -> str:
-    words = list(person.words())
+    words = list(person.list_words())
     for group in (words, words[:1] + words[-1:]):
         if word == "".join(w[0] for w in group) and all(w in person.new for w in group):
             return "".join(to_ascii_letters(person.new[w])[:1] for w in group).upper()
@@ -499,7 +501,7 @@ def inflect_family_name(cast: Cast, person: Person, name: str) -> str:
 
 def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece], index: int) -> str:
     letter = normalize_surface(text)[:1]
-    words = list(person.words())
+    words = list(person.list_words())
     word: str | None
     if len(names) == len(words) and words[index][:1] == letter:
         word = words[index]

@@ -15,13 +15,19 @@ from allonym.replace.naming import (
     ARTICLES,
     ROMAN,
     Piece,
-    find_script_origin,
+    find_origin_and_script,
     load_name_tables,
     romanise_name,
     split_hyphens,
 )
-from allonym.text.fold import spell_out
-from allonym.text.names import find_short_forms, is_within_one_edit, list_singulars, make_sound_key, normalize_surface
+from allonym.text.fold import spell_out_umlauts
+from allonym.text.names import (
+    find_given_name_variants,
+    is_within_one_edit,
+    list_singulars,
+    make_sound_key,
+    normalize_surface,
+)
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -72,7 +78,7 @@ class Person:
     family_first: bool = False
     spellings: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def words(self) -> Iterator[str]:
+    def list_words(self) -> Iterator[str]:
         """Yield the original's words that initials stand for, in order; hyphenated ones are divided."""
         for word in (*self.given, *self.family):
             yield from split_hyphens(word)
@@ -123,20 +129,20 @@ class PersonReader:
         self._title_gender = ""  # by any title
         self._after_the: set[str] = set()  # words behind "the", which may be plurals
         parsed = [parse_person(cast.kb, surface) for surface in target.surfaces]
-        titles = [naming.find_title_before(cast.text, span.start) for span in target.entity.spans]
+        titles = [naming.find_title_and_gender_before(cast.text, span.start) for span in target.entity.spans]
         surfaces = list(zip(parsed, target.surfaces, target.entity.spans, titles, strict=True))
         for pieces, *_ in surfaces:
             for piece in pieces:
                 if piece.kind == "name":
                     word = normalize_surface(piece.text)
                     self.person.written.setdefault(word, piece.text)
-                    if (second := normalize_surface(spell_out(piece.text))) != word:
+                    if (second := normalize_surface(spell_out_umlauts(piece.text))) != word:
                         self.person.spellings[second] = word
-        fullest = max((_list_names(pieces) for pieces, *_ in surfaces), key=len, default=[])
+        fullest = max((_list_name_words(pieces) for pieces, *_ in surfaces), key=len, default=[])
         by_title = (naming.find_origin_by_titles(pieces, before[0]) for pieces, _, _, before in surfaces)
         self.home = next(filter(None, by_title), "") or naming.get_default_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
-        for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_names(s[0]))):
+        for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_name_words(s[0]))):
             self._read_surface(pieces, surface, span, before)
         if self.entity.key.endswith((" (f)", " (m)")):
             self._title_gender = self._title_gender or self.entity.key[-2]
@@ -150,7 +156,7 @@ class PersonReader:
             self.singles.setdefault(letters, "")
             return
         person = self.person
-        title, gender = naming.find_title(pieces)
+        title, gender = naming.find_title_and_gender(pieces)
         gender = gender or before[1]
         self._title_gender = self._title_gender or gender
         names = [p for p in pieces if p.kind in ("name", "initial")]
@@ -189,7 +195,7 @@ class PersonReader:
                 (person.family if role == FAMILY else person.given).append(word)
 
     def _find_full_given_name(self, word: str) -> str:
-        return next((g for g in self.person.given if word in find_short_forms(g)), "")
+        return next((g for g in self.person.given if word in find_given_name_variants(g)), "")
 
     def complete_person(self, families: set[str], givens: set[str]) -> Person:
         """Return the person, once the other people's names are known.
@@ -311,7 +317,7 @@ def parse_person(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
     return pieces
 
 
-def _list_names(pieces: Sequence[Piece]) -> list[str]:
+def _list_name_words(pieces: Sequence[Piece]) -> list[str]:
     return [p.text for p in pieces if p.kind == "name"]
 
 
@@ -319,13 +325,13 @@ def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
     """Return the origin of a name by its words, in the order in which they stand; ``home`` where they do not tell."""
     if not words:
         return home
-    by_script = next((o for w in words if (o := find_script_origin(w)[0])), "")
+    by_script = next((o for w in words if (o := find_origin_and_script(w)[0])), "")
     kb = cast.kb
     parts = (w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w for w in words)
     words = [romanise_name(part) for part in parts]
     if by_script:
         origin = kb.origin(words, by_script)
-        return origin if find_script_origin(origin)[1] else by_script
+        return origin if find_origin_and_script(origin)[1] else by_script
     if len(words) == 1:
         exact = _find_exact_origins(kb, words[0], "first")
         if exact and home not in exact:
@@ -372,7 +378,7 @@ def guess_family_name_origin(cast: Cast, word: str, full_origin: str, home: str 
         home: the origin where nothing tells; that of the policy's language if empty.
     """
     kb = cast.kb
-    if by_script := find_script_origin(word)[0]:
+    if by_script := find_origin_and_script(word)[0]:
         return full_origin or by_script
     parts = [p for p in re.split("[‐‑-]", word) if p]
     if len(parts) > 1 and normalize_surface(parts[0]) in ARTICLES:

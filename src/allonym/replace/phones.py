@@ -130,10 +130,10 @@ def draw_phone(phone: Phone, draws: Draws) -> str | None:
 
 def draw_local_number(code: str, draws: Draws) -> str:
     """Return seven digits that are dialled inside a North American area: 555-0100 to 555-0199."""
-    return _draw_film_number(draws) if len(code) == 7 else draws.draw_digit_string(len(code))
+    return _draw_fictional_555_number(draws) if len(code) == 7 else draws.draw_digit_string(len(code))
 
 
-def _draw_film_number(draws: Draws) -> str:
+def _draw_fictional_555_number(draws: Draws) -> str:
     return f"55501{draws.draw_number_below(100):02}"
 
 
@@ -150,7 +150,7 @@ def _count_area_digits(country: int, digits: str) -> int:
 
 
 def _draw_north_american_number(phone: Phone, draws: Draws) -> str:
-    ending = _draw_film_number(draws)
+    ending = _draw_fictional_555_number(draws)
     area = phone.digits[:3]
     for _ in range(0 if area in _TOLL_FREE else 400):
         code = str(200 + draws.draw_number_below(800))

@@ -92,11 +92,11 @@ def _has_language_of_its_name(kb: KnowledgeBase, code: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> Pools:
+def _list_country_pools(kb: KnowledgeBase, code: str, replaces_languages: bool) -> Pools:
     """Return what may replace a country: similar ones of its size, others of its size, any; with an article or not.
 
     Where people and language have the same name (Spanish), those are similar that lie on its continent and have such a
-    language too; else those that speak its language or, where ``languages`` are replaced too, neighbours that speak
+    language too; else those that speak its language or, if the policy ``replaces_languages``, neighbours with
     another.
     """
     avoid, article = read_word_set("places", "avoid"), read_word_set("places", "article")
@@ -122,7 +122,7 @@ def _list_country_pools(kb: KnowledgeBase, code: str, languages: bool) -> Pools:
     neighbours = same_size if len(same_size) > 2 else neighbours
     if _has_language_of_its_name(kb, code):
         best = [item for item in neighbours if _has_language_of_its_name(kb, item.country)]
-    elif languages:
+    elif replaces_languages:
         best = [item for item in neighbours if kb.related(item, "language")[:1] != spoken]
     else:
         best = [item for item in familiar if set(spoken) & set(kb.related(item, "language")[:2])]
@@ -199,7 +199,7 @@ def _has_same_kind_words(a: Item, b: Item) -> bool:
     return _list_kind_words() & set(find_plain_words(a.label)) == _list_kind_words() & set(find_plain_words(b.label))
 
 
-def _is_replaced(policy: Policy, label: str) -> bool:
+def _is_pseudonymised(policy: Policy, label: str) -> bool:
     return policy.looks_for(label) and policy.rule(label).operator == "pseudonym"
 
 
@@ -240,7 +240,7 @@ def _find_family_names(cast: Cast) -> frozenset[str]:
     """Return the family names of the document's people, in plain form."""
     out: set[str] = set()
     for target in cast.targets:
-        for surface in target.surfaces if cast.get_family(target) == "PERSON" else ():
+        for surface in target.surfaces if cast.get_label_family(target) == "PERSON" else ():
             name = [word for word in parse_person(normalize_surface(surface))[0] if word[0] != "+"]
             if len(name) > 1 and len(name[-1]) > 2:
                 out.add(name[-1])
@@ -274,16 +274,16 @@ class PlaceMap:
         self.cast = cast
         self.kb = cast.kb
         countries, regions, self.peoples = _find_named_places(cast)
-        moves = _is_replaced(policy, "COUNTRY")
+        moves = _is_pseudonymised(policy, "COUNTRY")
         self.countries = countries if moves else frozenset()
         self.replaced = (countries | self.peoples.keys()) - {""} if moves else frozenset()
-        self.regions = regions if _is_replaced(policy, "REGION") else frozenset()
+        self.regions = regions if _is_pseudonymised(policy, "REGION") else frozenset()
         self.families = _find_family_names(cast)
         self.language = policy.language or "en"
         self.main = ""
         self.target = ""
         self.present: set[str] = set()
-        self._replaces_languages = _is_replaced(policy, "LANGUAGE")
+        self._replaces_languages = _is_pseudonymised(policy, "LANGUAGE")
         self._chosen: dict[int, Item | None] = {}
 
     def add_named_places(self, items: Iterable[Item]) -> None:
@@ -308,10 +308,10 @@ class PlaceMap:
             self.present |= votes.keys()
             self.main = max(votes, key=lambda code: votes[code], default="")
         if option and not self.target:
-            self.target, self.main = option, self.main or self.home
+            self.target, self.main = option, self.main or self.home_country
 
     @property
-    def home(self) -> str:
+    def home_country(self) -> str:
         """Where unknown places lie: in the main country, else where the language is at home."""
         return self.main or read_toml()["places"]["home"].get(self.language.partition("-")[0], "US")
 
@@ -348,7 +348,7 @@ class PlaceMap:
         German and Germans do not where all become Swiss, nor Brunei and Bruneian where both become New Zealand.
         """
         surfaces = self.peoples.get(code, {})
-        names = {self._fold_people_name(item, to, bare) for bare, item in surfaces.items()} - {""}
+        names = {self._fold_nationality_name(item, to, bare) for bare, item in surfaces.items()} - {""}
         country = find_country(self.kb, to) if code in self.countries else None
         label = normalize_surface(self.kb.label(country, self.language)) if country else None
         if any(self.cast.ledger.text_has_words(find_plain_words(name)) or name == label for name in names):
@@ -358,9 +358,9 @@ class PlaceMap:
     def keeps_people_distinct(self, item: Item, to: str) -> bool:
         """Whether the surfaces of one nationality still differ for another country."""
         surfaces = [bare for bare, other in self.peoples.get(item.country, {}).items() if other == item]
-        return len({self._fold_people_name(item, to, bare) for bare in surfaces}) == len(surfaces)
+        return len({self._fold_nationality_name(item, to, bare) for bare in surfaces}) == len(surfaces)
 
-    def _fold_people_name(self, item: Item, to: str, surface: str) -> str:
+    def _fold_nationality_name(self, item: Item, to: str, surface: str) -> str:
         return normalize_surface(self.get_nationality_name(item, to, surface) or "")
 
     def get_nationality_name(self, item: Item, to: str, surface: str, form: str = "") -> str | None:
@@ -394,7 +394,7 @@ class PlaceMap:
 
     def keeps_kind(self, kind: str) -> bool:
         """Whether the policy keeps countries (``country``) or regions (``region``)."""
-        return not _is_replaced(self.cast.setting.policy, kind.upper())
+        return not _is_pseudonymised(self.cast.setting.policy, kind.upper())
 
     def is_replaced(self, item: Item) -> bool:
         """Whether another country or region replaces this one; other places always are replaced."""

@@ -211,7 +211,7 @@ def _render_unknown_place(places: PlaceMap, piece: Piece) -> str | None:
         return None
     if piece.kind in ("city", "region", "country") and any(c.isdigit() for c in text):
         return None  # no place is called so
-    country = piece.context[0] or places.home
+    country = piece.context[0] or places.home_country
     name: str | None = None
     item: Item | None = None
     if piece.kind in ("name", "nature"):
@@ -277,7 +277,7 @@ def move_coordinates(places: PlaceMap, text: str) -> str | None:
     if matches := list(_DECIMAL.finditer(text))[:2]:
         key = "/".join(m["number"].partition(".")[0] for m in matches)
         limits = (89.0 if len(matches) > 1 else 179.0, 179.0)
-        moved = (_move_decimal(places, m, key, axis, limits[axis]) for axis, m in enumerate(matches))
+        moved = (_move_decimal_degrees(places, m, key, axis, limits[axis]) for axis, m in enumerate(matches))
         return splice_text(text, ((*m.span(), new) for m, new in zip(matches, moved, strict=True)))
     if match := _MGRS.fullmatch(text):  # a point stays within its square
         return match[1] + change_digits(places, "coordinates", match[2], match[1])
@@ -305,7 +305,7 @@ def _move_degrees(places: PlaceMap, match: re.Match[str], key: str, axis: int) -
     return out
 
 
-def _move_decimal(places: PlaceMap, match: re.Match[str], key: str, axis: int, limit: float) -> str:
+def _move_decimal_degrees(places: PlaceMap, match: re.Match[str], key: str, axis: int, limit: float) -> str:
     decimals = len(match["number"].partition(".")[2])
     value = float(match["number"]) * (-1 if match["sign"] in ("-", "−") else 1)
     value += _draw_degree_shift(places, key, axis)

@@ -102,8 +102,8 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     if not _has_digit(core):
         return None
     source = _COUNTRY_OF_LABEL.get(label) or next((code for code, p in _CODES if p.fullmatch(core.strip())), "")
-    if not source and _get_postcode_form(places.home) == describe_shape(core):
-        source = places.home
+    if not source and _get_postcode_form(places.home_country) == describe_shape(core):
+        source = places.home_country
     target = places.get_target_country(source) if source else ""
     if target != source and target in read_toml()["postcodes"]:
         form = _get_postcode_form(target)
@@ -169,7 +169,7 @@ def _drop_first_characters(form: str, count: int) -> str:
 
 
 @cache
-def _read_street_words(position: str) -> dict[str, tuple[str, ...]]:
+def _map_street_words_to_languages(position: str) -> dict[str, tuple[str, ...]]:
     """Map the street words of a position (``first``, ``last``, ``tail``) to the languages that have them."""
     out: dict[str, tuple[str, ...]] = {}
     for language, lists in read_toml()["streets"].items():
@@ -188,14 +188,14 @@ def is_street_address(text: str) -> bool:
     low = [_fold_token(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
     if any(w in read_word_set("units", "box") for w in low):
         return True
-    lasts, firsts = _read_street_words("last"), _read_street_words("first")
+    lasts, firsts = _map_street_words_to_languages("last"), _map_street_words_to_languages("first")
     return any(w in lasts or w in firsts or _find_street_type(w)[0] for w in low[-6:])
 
 
 def _find_street_type(word: str) -> tuple[str, str]:
     """Return the street type at the end of a word, with its language: ``straße`` of ``Lindenstraße``."""
     low = word.lower()
-    for tail, languages in sorted(_read_street_words("tail").items(), key=lambda pair: -len(pair[0])):
+    for tail, languages in sorted(_map_street_words_to_languages("tail").items(), key=lambda pair: -len(pair[0])):
         if low.endswith(tail) and len(low) - len(tail) >= 2:
             return word[len(word) - len(tail) :], languages[0]
     return "", ""
@@ -213,9 +213,9 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
         return None
     if _NUMBERED.fullmatch(surface):  # Highway 61, PSC 3, Box 123, APO, AE 09021
         return change_digits(places, "house", surface)
-    text, code = _extract_postcode(surface)
+    text, code = _split_off_postcode(surface)
     segments = re.split(r"(\s*[,;\n]\s*)", text)
-    region = _find_target_state(places, segments)
+    region = _find_target_us_state(places, segments)
     rewriter = _AddressRewriter(places, render_place, surface)
     out = ""
     for i, segment in enumerate(segments):
@@ -229,7 +229,7 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
     return out
 
 
-def _extract_postcode(surface: str) -> tuple[str, str]:
+def _split_off_postcode(surface: str) -> tuple[str, str]:
     """Return the address with a mark for its postal code, which is not the number of a house; and the code."""
     for country, pattern in _CODES:
         certain = country in ("GB", "CA", "NL", "PL", "PT", "BR")
@@ -244,7 +244,7 @@ def _extract_postcode(surface: str) -> tuple[str, str]:
     return surface, ""
 
 
-def _find_target_state(places: PlaceMap, segments: Sequence[str]) -> str:
+def _find_target_us_state(places: PlaceMap, segments: Sequence[str]) -> str:
     """Return the code of the region where the address goes, where it names one of the United States."""
     for word in (word for segment in segments for word in re.findall(r"\b[A-Z]{2}\b", segment)):
         item = find_region(places.kb, "US", word)
@@ -319,7 +319,7 @@ class _AddressRewriter:
     def _rewrite_after_street(self, tokens: Sequence[str]) -> str | None:
         """Rewrite what follows a street's name without a comma: its type, a direction, a number, a unit, a place."""
         out = ""
-        lasts, units = _read_street_words("last"), read_word_set("units", "words")
+        lasts, units = _map_street_words_to_languages("last"), read_word_set("units", "words")
         unit = False
         for i, token in enumerate(tokens):
             low = _fold_token(token)
@@ -351,46 +351,46 @@ class _AddressRewriter:
         return out
 
 
-def _find_street(tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
-    for i in words:  # Lindenstraße 5, Kerkstraat 12
+def _find_street(tokens: Sequence[str], word_indexes: Sequence[int]) -> _Street | None:
+    for i in word_indexes:  # Lindenstraße 5, Kerkstraat 12
         tail, language = _find_street_type(tokens[i].rstrip(".") if not tokens[i].endswith("str.") else tokens[i])
         if tail and not tokens[i][0].isdigit():
             return _Street(i, i + 1, language, True)
-    firsts, lasts = _read_street_words("first"), _read_street_words("last")
-    for n, i in enumerate(words):  # ul. Lipowa, rue des Lilas
+    firsts, lasts = _map_street_words_to_languages("first"), _map_street_words_to_languages("last")
+    for n, i in enumerate(word_indexes):  # ul. Lipowa, rue des Lilas
         languages = firsts.get(tokens[i].lower()) or firsts.get(_fold_token(tokens[i]))
-        if languages and "de" not in languages and n + 1 < len(words):
-            end = words[n + 1] + 1  # also ul. 3 Maja
+        if languages and "de" not in languages and n + 1 < len(word_indexes):
+            end = word_indexes[n + 1] + 1  # also ul. 3 Maja
             while end < len(tokens) and not _NUMBER.fullmatch(tokens[end]) and tokens[end] != _MARK:
                 end += 1
             while tokens[end - 1].isspace():
                 end -= 1
             if not _NUMBER.fullmatch(tokens[end - 1]):
-                return _Street(words[n + 1], end, languages[0], False)
-        if languages and "de" in languages and n == 0 and len(words) > 1 and tokens[i][0].isupper():
-            end = next((j for j in words if tokens[j][0].isdigit()), 0)
+                return _Street(word_indexes[n + 1], end, languages[0], False)
+        if languages and "de" in languages and n == 0 and len(word_indexes) > 1 and tokens[i][0].isupper():
+            end = next((j for j in word_indexes if tokens[j][0].isdigit()), 0)
             if end:
                 return _Street(i, end - 1, "de", False)
     start = None
-    for n, i in enumerate(words):
+    for n, i in enumerate(word_indexes):
         low = _fold_token(tokens[i])
         if _NUMBER.fullmatch(tokens[i]) and not _ORDINAL.fullmatch(tokens[i]):
             continue
         if start is None:
-            if low not in _DIRECTION or n + 2 >= len(words):
+            if low not in _DIRECTION or n + 2 >= len(word_indexes):
                 start = i
         elif low in lasts:
             if "en" not in lasts[low]:  # Kölner Straße becomes one word
                 return _Street(start, i + 1, lasts[low][0], True)
-            while n + 1 < len(words) and _fold_token(tokens[words[n + 1]]) in lasts:
+            while n + 1 < len(word_indexes) and _fold_token(tokens[word_indexes[n + 1]]) in lasts:
                 n += 1
-            return _Street(start, words[n] - 1, "en", False)
+            return _Street(start, word_indexes[n] - 1, "en", False)
     return None
 
 
-def _find_street_without_type(places: PlaceMap, tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
+def _find_street_without_type(places: PlaceMap, tokens: Sequence[str], word_indexes: Sequence[int]) -> _Street | None:
     """Find a name beside a number without a word for street: 10 Broadway, Marszałkowska 12."""
-    start = next((i for i in words if tokens[i][0].isalpha() and len(tokens[i]) > 3), None)
+    start = next((i for i in word_indexes if tokens[i][0].isalpha() and len(tokens[i]) > 3), None)
     if start is None:
         return None
     end, units = start, read_word_set("units", "words")

@@ -25,7 +25,7 @@ from allonym.keys import derive_operator_key
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, Telling, find_plain_words, format_offline_remark
 from allonym.replace.mention import Mention, Setting, Wanted, check_range, declare_surrogate_grammar, traits
 from allonym.replace.naming import Piece, load_name_tables, parse_name, pluralise_name
-from allonym.replace.pseudonym import prepare as prepare_pseudonyms
+from allonym.replace.pseudonym import make_renderers as make_pseudonym_renderers
 from allonym.replace.pseudonym import render_mention
 from allonym.replace.rewriter import align_output, load_rewriter, split_passages
 from allonym.replace.wording import describe_shape, match_case
@@ -98,7 +98,8 @@ class Proposals:
         """
         setting = self._setting
         valued = [(self._targets[i], value) for i, value in values.items()]
-        by_model = {(t.entity.label, t.entity.key): make_renderer(t, get_family(t, setting), v) for t, v in valued}
+        renderers = ((t.entity, make_renderer(t, get_label_family(t, setting), value)) for t, value in valued)
+        by_model = {(entity.label, entity.key): renderer for entity, renderer in renderers}
         lacking = [replace(t, options={}) for i, t in enumerate(self._targets) if i not in values]
         if not lacking:
             return ModelRenderers(by_model, {})
@@ -106,17 +107,17 @@ class Proposals:
         # The model's values count as words of the document, so that no pseudonym repeats one.
         text = "\n".join((setting.document.text, *values.values()))
         extended = replace(setting, document=replace(setting.document, text=text))
-        return ModelRenderers(by_model, prepare_pseudonyms(lacking, extended, self._remarks))
+        return ModelRenderers(by_model, make_pseudonym_renderers(lacking, extended, self._remarks))
 
 
-def get_family(target: Wanted, setting: Setting) -> str:
+def get_label_family(target: Wanted, setting: Setting) -> str:
     """Return the broadest label of an entity, such as PERSON."""
     return setting.policy.taxonomy.get_family(target.entity.label)
 
 
 def make_ledger_key(target: Wanted, setting: Setting) -> str:
     """Return the entity's name for the ledger."""
-    return f"{get_family(target, setting)}\0{target.entity.key}"
+    return f"{get_label_family(target, setting)}\0{target.entity.key}"
 
 
 def find_fullest_surface(target: Wanted) -> str:
@@ -227,7 +228,7 @@ _STUTTER = re.compile(r"(?i)(\w)\1\1|\b(\w+)(?:\W+\2\b)+")
 _IDEOGRAPHS = "\u2e80"  # and kana and Hangul, which follow
 
 
-def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> ModelRenderers:
+def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> ModelRenderers:
     """Choose a pseudonym for each entity: the vault's, else the model's, else an offline one.
 
     Raises:
@@ -264,7 +265,13 @@ def _check_seq2seq_options(options: Mapping[str, Any], where: str) -> None:
     check_range(options, where, "max_length", 256, 1, 4096)
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check_seq2seq_options, grammar=declare_surrogate_grammar)
+@traits(
+    keyed=True,
+    repeats=True,
+    prepare=make_renderers,
+    check=_check_seq2seq_options,
+    grammar=declare_surrogate_grammar,
+)
 def seq2seq(
     mention: Mention,
     setting: Setting,
@@ -314,7 +321,7 @@ def _collect_proposals(
     rewriter = load_rewriter(model, device, bool(options.get("allow_download", False)))
     words = {w for place in owners for w in LETTERS.findall(text[slice(*place)]) if len(w) >= LEAST_WORD}
     beams, most = int(options.get("beams", 1)), int(options.get("max_length", 256))
-    rewritten = rewriter.rewrite([text[a:b] for a, b in cut], beams=beams, most=most, never=sorted(words))
+    rewritten = rewriter.rewrite([text[a:b] for a, b in cut], beams=beams, token_limit=most, banned=sorted(words))
     out: list[list[str]] = [[] for _ in members]
     rejected = 0
     for (start, end), output in zip(cut, rewritten, strict=True):

@@ -40,7 +40,7 @@ _MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_permitted_time
 """Families of which some surfaces stay as they are, and which: a weekday or ``yesterday`` says nothing by itself."""
 
 
-def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, Renderer]:
+def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, Renderer]:
     """Choose the pseudonyms of a document: entity key to what renders its surfaces.
 
     Args:
@@ -69,7 +69,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     cast = make_cast(setting, kb, remarks, targets)
     out: dict[str, Renderer] = {}
     for module, families in ORDER:
-        members = [t for t in targets if cast.get_family(t) in families.split()]
+        members = [t for t in targets if cast.get_label_family(t) in families.split()]
         if members:
             members.sort(key=lambda t: t.entity.spans[0])
             out |= import_module(f"allonym.replace.{module}").make_renderers(cast, members)
@@ -85,7 +85,13 @@ def _check_pseudonym_options(options: Mapping[str, Any], where: str) -> None:
         KnowledgeBase.open(str(options["kb"]))  # a missing or damaged file is reported now, not at the first name
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check_pseudonym_options, grammar=declare_surrogate_grammar)
+@traits(
+    keyed=True,
+    repeats=True,
+    prepare=make_renderers,
+    check=_check_pseudonym_options,
+    grammar=declare_surrogate_grammar,
+)
 def pseudonym(
     mention: Mention,
     setting: Setting,

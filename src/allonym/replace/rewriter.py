@@ -42,32 +42,38 @@ class Rewriter:
     device: str = "cpu"
 
     def rewrite(
-        self, passages: Sequence[str], *, beams: int = 1, most: int = TOKENS, batch: int = 16, never: Sequence[str] = ()
+        self,
+        passages: Sequence[str],
+        *,
+        beams: int = 1,
+        token_limit: int = TOKENS,
+        batch: int = 16,
+        banned: Sequence[str] = (),
     ) -> list[str]:
         """Return the model's rewriting of each passage: the most likely one, nothing is drawn at random.
 
         Args:
             passages: texts.
             beams: how many rewritings are followed at once.
-            most: tokens of a passage and of its rewriting.
+            token_limit: tokens of a passage and of its rewriting.
             batch: passages that the model reads at once.
-            never: words whose beginnings the model must not write.
+            banned: words whose beginnings the model must not write.
         """
-        banned = self._encode_word_beginnings(never)
+        banned_tokens = self._encode_word_beginnings(banned)
         order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
         out = [""] * len(passages)
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
-            texts = self._rewrite_batch([passages[i] for i in chosen], beams, most, banned)
+            texts = self._rewrite_batch([passages[i] for i in chosen], beams, token_limit, banned_tokens)
             for i, text in zip(chosen, texts, strict=True):
                 out[i] = text
         return out
 
-    def _rewrite_batch(self, texts: Sequence[str], beams: int, most: int, banned: list[list[int]]) -> list[str]:
+    def _rewrite_batch(self, texts: Sequence[str], beams: int, token_limit: int, banned: list[list[int]]) -> list[str]:
         import torch
 
         self.network.eval()
-        tokens = [self.encode_passage(text, most) for text in texts]
+        tokens = [self.encode_passage(text, token_limit) for text in texts]
         size = max(map(len, tokens))
 
         def pad(row: list[int], fill: int) -> list[int]:
@@ -81,13 +87,13 @@ class Rewriter:
                 attention_mask=torch.tensor([pad([1] * len(row), 0) for row in tokens], device=self.device),
                 num_beams=beams,
                 do_sample=False,
-                max_new_tokens=_get_output_token_limit(size, most),
+                max_new_tokens=_get_output_token_limit(size, token_limit),
                 pad_token_id=self.tokenizer.pad_token_id,
                 bad_words_ids=banned or None,
             )
         outputs = outputs[:, size:] if self.causal else outputs
         # Each has as much room as if it had been alone, so that a passage's rewriting is the same in any batch.
-        rooms = [_get_output_token_limit(len(row), most) + (not self.causal) for row in tokens]
+        rooms = [_get_output_token_limit(len(row), token_limit) + (not self.causal) for row in tokens]
         cut = [output[:room] for output, room in zip(outputs, rooms, strict=True)]
         return [str(text).strip() for text in self.tokenizer.batch_decode(cut, skip_special_tokens=True)]
 
@@ -103,18 +109,18 @@ class Rewriter:
                     out.append(ids[:size])
         return out
 
-    def encode_passage(self, text: str, most: int = TOKENS) -> list[int]:
+    def encode_passage(self, text: str, token_limit: int = TOKENS) -> list[int]:
         """Return the tokens of a passage as the model reads them."""
         if not self.causal:
-            return list(self.tokenizer(text, truncation=True, max_length=most)["input_ids"])
+            return list(self.tokenizer(text, truncation=True, max_length=token_limit)["input_ids"])
         mark = self.tokenizer(MARK, add_special_tokens=False)["input_ids"]
-        body = self.tokenizer(text, add_special_tokens=False, truncation=True, max_length=most - len(mark))
+        body = self.tokenizer(text, add_special_tokens=False, truncation=True, max_length=token_limit - len(mark))
         return [*body["input_ids"], *mark]
 
 
-def _get_output_token_limit(size: int, most: int) -> int:
+def _get_output_token_limit(size: int, token_limit: int) -> int:
     """Return the tokens that the rewriting of a passage of ``size`` tokens may have."""
-    return min(most, size + size // 2 + 8)
+    return min(token_limit, size + size // 2 + 8)
 
 
 def import_transformers() -> Any:

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 from allonym.text.names import normalize_surface
 
 
-def _read_text(name: str) -> str:
+def _read_data_file(name: str) -> str:
     return files("allonym.replace").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def read_toml(name: str = "patterns.toml") -> dict[str, Any]:
     """Return the content of a TOML file of this package. Callers share it and must not change it."""
-    return tomllib.loads(_read_text(name))
+    return tomllib.loads(_read_data_file(name))
 
 
 def read_tsv(name: str) -> list[list[str]]:
     """Return the fields of each line of a tab-separated file of this package, without its header line."""
-    return [line.split("\t") for line in _read_text(name).splitlines()[1:]]
+    return [line.split("\t") for line in _read_data_file(name).splitlines()[1:]]
 
 
 @cache

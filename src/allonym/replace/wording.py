@@ -228,7 +228,7 @@ def fit_article(original: str, replacement: str) -> str | None:
     return original if len(original) == 2 else original + "n"
 
 
-def change_article(text: str, start: int, low: int, replacement: str) -> tuple[int, int, str] | None:
+def find_article_change(text: str, start: int, low: int, replacement: str) -> tuple[int, int, str] | None:
     """Return start, end and new form of the article right before ``start``, not below ``low``.
 
     None where there is none, or where it fits the replacement already.

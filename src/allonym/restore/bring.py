@@ -97,7 +97,7 @@ class Restorer:
             RestoreError: the vault has no such scope.
             VaultError: the vault cannot be read.
         """
-        return cls(_collect_entries(None, vault, key, scope)[0], key=key)
+        return cls(_collect_known_replacements(None, vault, key, scope)[0], key=key)
 
     @classmethod
     def from_plan(
@@ -109,18 +109,18 @@ class Restorer:
             RestoreError: the plan contains no originals, or the vault has no such scope.
             UsageError, VaultError: as :meth:`from_vault`.
         """
-        return cls(_collect_entries(plan, vault, key, scope)[0], key=key)
+        return cls(_collect_known_replacements(plan, vault, key, scope)[0], key=key)
 
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
     def restore(self, text: str) -> Restored:
         """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes."""
-        matches = list(self._scan(text).find_matches())
+        matches = list(self._make_scan(text).find_matches())
         result = self._apply_matches(text, matches)
         return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
 
-    def _scan(self, text: str, *, final: bool = True) -> Scan:
+    def _make_scan(self, text: str, *, final: bool = True) -> Scan:
         return Scan(text, self._index, self._decrypter, final=final)
 
     def _apply_matches(self, text: str, matches: Iterable[Match], begin: int = 0) -> Restored:
@@ -150,7 +150,7 @@ class Restorer:
     @property
     def shared(self) -> int:
         """Number of replacements that stand for several entities, and so cannot be restored alone."""
-        return sum(row.target() is None for row in self._index.rows)
+        return sum(row.find_single_original() is None for row in self._index.rows)
 
     def _note_ordinary_words(
         self, matches: Iterable[Match], planned: Mapping[str, int] | None = None
@@ -213,7 +213,7 @@ class Arriving:
         """Restore what waits, up to offset ``cut`` and as far as it is decided."""
         begin = len(self._context)
         text = self._context + self._waiting[:cut]
-        scan = self._restorer._scan(text, final=final)
+        scan = self._restorer._make_scan(text, final=final)
         matches = [match for match in scan.find_matches(begin) if match.is_sure]
         position = matches[-1].end if matches else begin
         until = len(text) if final else max(position, scan.held_from)
@@ -263,7 +263,7 @@ def restore(
         RestoreError: the plan contains no originals and there is nothing else, or the vault has no such scope.
         VaultError: the vault cannot be read.
     """
-    entries, lost = _collect_entries(plan, vault, key, scope)
+    entries, lost = _collect_known_replacements(plan, vault, key, scope)
     if plan is not None:
         original = invert_plan(text, plan)
         if original is not None:
@@ -272,11 +272,12 @@ def restore(
             _log_restore(vault, scope, actor, len(mentions), 0)
             return Restored(original, len(mentions), found=mentions)
     restorer = Restorer(entries, key=key)
-    matches = list(restorer._scan(text).find_matches())
+    matches = list(restorer._make_scan(text).find_matches())
     notes: list[str] = []
     if lost:
         notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
-    expected = Counter(entry.replacement for entry in _list_plan_entries(plan)) if plan is not None else Counter[str]()
+    listed = _list_plan_replacements(plan) if plan is not None else ()
+    expected = Counter(entry.replacement for entry in listed)
     notes += restorer._note_ordinary_words(matches, expected)
     if plan is not None:
         matches, missing, more = _reconcile_with_plan(matches, restorer._index, expected)
@@ -305,7 +306,7 @@ def restore_stream(
     Raises:
         As :func:`restore`, before the first chunk is read.
     """
-    arriving = Restorer(_collect_entries(plan, vault, key, scope)[0], key=key).arriving()
+    arriving = Restorer(_collect_known_replacements(plan, vault, key, scope)[0], key=key).arriving()
 
     def stream() -> Iterator[str]:
         try:
@@ -321,7 +322,7 @@ def _log_restore(vault: Vault | None, scope: str, actor: str, restored: int, unk
         vault.record("restore", scope=scope, actor=actor, counts={"restored": restored, "unknown": unknown})
 
 
-def _collect_entries(
+def _collect_known_replacements(
     plan: Plan | None, vault: Vault | None, key: bytes | str | None, scope: str
 ) -> tuple[Sequence[Known], int]:
     """Return the replacements to search for, and the number of edits that cannot be restored."""
@@ -336,8 +337,8 @@ def _collect_entries(
     lost = 0
     if plan is not None:
         if all(e.original is not None for e in plan.edits):
-            entries += _list_plan_entries(plan)
-            entries += _list_adapted_articles(plan)
+            entries += _list_plan_replacements(plan)
+            entries += _list_article_replacements(plan)
             lost = sum(_is_irreversible(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
@@ -362,7 +363,7 @@ def _is_irreversible(edit: Edit) -> bool:
     )
 
 
-def _list_plan_entries(plan: Plan) -> Iterator[Known]:
+def _list_plan_replacements(plan: Plan) -> Iterator[Known]:
     """Yield the plan's replacements that can be searched for."""
     for e in plan.edits:
         if not e.operator.startswith(_ARTICLE) and not _is_irreversible(e) and e.original is not None:
@@ -395,7 +396,7 @@ def _reconcile_with_plan(
     """Use the counts of the whole text: restore surfaces in order, drop surplus matches, note missing replacements."""
     notes: list[str] = []
     there = {m.row for m in matches}
-    matches = _drop_surplus(matches, index, expected)
+    matches = _drop_surplus_matches(matches, index, expected)
     whole_counts = Counter(m.row for m in matches if m.row >= 0 and m.is_whole)
     matched_rows = {m.row for m in matches if m.row >= 0}
     missing = 0
@@ -415,14 +416,14 @@ def _reconcile_with_plan(
     for m in matches:
         if m.row >= 0 and m.is_whole and m.out is not None:
             row = index.rows[m.row]
-            if row.has_variants and whole_counts[m.row] == len(row.originals) and m.out == row.target():
+            if row.has_variants and whole_counts[m.row] == len(row.originals) and m.out == row.find_single_original():
                 m = m._replace(out=row.originals[used[m.row]])
             used[m.row] += 1
         out.append(m)
     return out, missing, notes
 
 
-def _drop_surplus(matches: list[Match], index: Index, expected: Mapping[str, int]) -> list[Match]:
+def _drop_surplus_matches(matches: list[Match], index: Index, expected: Mapping[str, int]) -> list[Match]:
     """Drop doubtful matches of a replacement that are more than the plan made; the others become sure."""
 
     def is_doubtful(m: Match) -> bool:
@@ -460,7 +461,7 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
     return text[low:start]
 
 
-def _list_adapted_articles(plan: Plan) -> Iterator[Known]:
+def _list_article_replacements(plan: Plan) -> Iterator[Known]:
     """Return the replacements before which a plan adapted an article."""
     for edit, following in pairwise(plan.edits):
         if edit.operator.startswith(_ARTICLE) and following.original is not None:

@@ -58,7 +58,7 @@ def is_code_ahead(scan: Scan, word_index: int) -> bool:
     return word_index >= scan.count or scan.index.is_code_prefix(code.upper())
 
 
-def find_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
+def find_regrouped_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
     """Yield numbers and codes whose digits are grouped differently."""
     index, text = scan.index, scan.text
     code = ""
@@ -88,7 +88,7 @@ def find_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
             start -= 1
         if not gaps.is_separate_number(text, start, end):
             continue
-        scan.need_text(end + 4)
+        scan.mark_if_text_short(end + 4)
         surface = text[start:end]
         for form in candidates:
             out = None if form.target is None else regroup_digits(surface, form, form.target, short)
@@ -113,7 +113,7 @@ def regroup_digits(surface: str, form: Form, original: str, short: bool) -> str 
     return fit.replace_last_characters(surface, digits if short else original, count)
 
 
-def find_dates(scan: Scan, word_index: int) -> Iterator[Hit]:
+def find_reformatted_dates(scan: Scan, word_index: int) -> Iterator[Hit]:
     """Yield dates in another format."""
     word = scan.words[word_index]
     if not may_begin_date(word):
@@ -185,7 +185,7 @@ def _is_code_length(size: int) -> bool:
     return nbytes >= 2 * _UNIT and nbytes % _UNIT == 0 and (nbytes * 8 + 4) // 5 == size
 
 
-def find_sealed_match(scan: Scan, word_index: int, covered_until: int) -> Match | None:
+def find_encrypted_match(scan: Scan, word_index: int, covered_until: int) -> Match | None:
     """Match the encrypted mention whose label begins with a word; it is decrypted, or left if that is not possible.
 
     Without brackets, the code ends with the longest run of words that can be decrypted.
@@ -223,22 +223,22 @@ def find_sealed_match(scan: Scan, word_index: int, covered_until: int) -> Match 
     code = "".join(characters).upper()
     low = start - 2 if text[start - 2 : start] == "[ " else start - 1 if text[start - 1 : start] == "[" else start
     if position < len(text) and text[position] == "]" and code:
-        original = _decrypt_sealed(scan, label, code)
+        original = _decrypt_mention(scan, label, code)
         if original is not None or (low < start and len(code) >= 26):
             tidy = low == start - 1 and position - begin == len(code) and mark[0].lower() == ":e1:"
             rule = "encrypted" if tidy else "encrypted+spacing" if low < start else "encrypted+brackets"
-            return _make_sealed_match(scan, (low, position + 1), covered_until, label, code, original, rule)
+            return _make_encrypted_match(scan, (low, position + 1), covered_until, label, code, original, rule)
     fitting = [stop for stop in reversed(stops[:256]) if _is_code_length(stop[0])]
     for count, end in fitting[:_TRIES]:
-        original = _decrypt_sealed(scan, label, code[:count])
+        original = _decrypt_mention(scan, label, code[:count])
         if original is not None:
-            return _make_sealed_match(
+            return _make_encrypted_match(
                 scan, (low, end), covered_until, label, code[:count], original, "encrypted+brackets"
             )
     return None
 
 
-def _make_sealed_match(
+def _make_encrypted_match(
     scan: Scan, span: Interval, covered_until: int, label: str, code: str, original: str | None, rule: str
 ) -> Match | None:
     """Return the match of an encrypted mention, whose span is one of the view; None if it is covered already."""
@@ -256,7 +256,7 @@ def _make_sealed_match(
     return Match(a, b, escape_like(original, escapes), "+".join(rules), label, row)
 
 
-def _decrypt_sealed(scan: Scan, label: str, code: str) -> str | None:
+def _decrypt_mention(scan: Scan, label: str, code: str) -> str | None:
     form = scan.index.sealed.get(code)
     if form is not None:
         return form.target

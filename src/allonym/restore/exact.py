@@ -96,7 +96,7 @@ def is_end_proven(scan: Scan, form: Form, end: int) -> bool:
     return bool(after) and after in " \n,;!?)"
 
 
-def find_literals(scan: Scan) -> Iterator[Match]:
+def find_wordless_replacements(scan: Scan) -> Iterator[Match]:
     """Yield replacements without words, or in scripts without spaces, that occur letter by letter."""
     index, text, view = scan.index, scan.text, scan.view
     first = re.compile("[" + "".join(re.escape(c) for c in index.literal) + "]")

@@ -49,11 +49,11 @@ def match_case(original: str, pattern: str, surface: str) -> str:
     return original[:1].upper() + original[1:] if was == "lower" else original
 
 
-def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> str:
-    """Return ``original`` with the endings of its replacement, which has ``keys`` words."""
+def add_endings(original: str, word_count: int, endings: Sequence[Ending | None]) -> str:
+    """Return ``original`` with the endings of its replacement, which has ``word_count`` words."""
     split = split_words_and_gaps(original)
     count = len(split) // 2
-    if count != keys:  # the last word decides
+    if count != word_count:  # the last word decides
         endings = [*[None] * (count - 1), next((e for e in reversed(endings) if e is not None), None)][:count]
     for index, ending in enumerate(endings):
         if ending is not None:

@@ -146,7 +146,7 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
         return None
     hit.last = scan.find_word_after(end)
     if scan.count <= hit.last + 1:
-        scan.need_text(end + _FAR)
+        scan.mark_if_text_short(end + _FAR)
     if "typo" in rules and not (start > 0 and text[start - 1] in OPENING) and _is_grown_word(form, hit.surface):
         return None
     if hit.endings[-1] is None:
@@ -203,7 +203,7 @@ def find_unknown_tag(scan: Scan, word_index: int, covered_until: int) -> Match |
             if a >= covered_until and text[a:start] == head and text[end:b] == tail:
                 if not head and text[a - 1 : a] == "_":
                     continue
-                scan.need_text(b + 4)
+                scan.mark_if_text_short(b + 4)
                 why = "unknown tags were left"
                 return Match(scan.view.get_text_start(a), scan.view.get_text_end(b), None, "unknown", "", why=why)
     return None
@@ -222,7 +222,7 @@ def fit_name_hit(scan: Scan, hit: Hit) -> Hit | None:
         rules = [*rules, "signs"]
     surface = text[start:end]
     plainly = not rules and surface == form.text
-    scan.need_text(end + 4)
+    scan.mark_if_text_short(end + 4)
     first, final = surface[0], surface[-1]
     if not first.isalnum() and first not in OPENING and text[start - 1 : start] == first:
         return None
@@ -242,7 +242,7 @@ def fit_name_hit(scan: Scan, hit: Hit) -> Hit | None:
     lost_capital = form.text[:1].isupper() and surface.islower() and surface[:1] != surface[:1].upper()
     if plainly or not hit.is_sure or len(form.keys) > 1 or form.rule or not lost_capital:
         return hit
-    scan.need_text(end + _AFTER)
+    scan.mark_if_text_short(end + _AFTER)
     # A lower-case word within a sentence is hardly a name, unless the whole sentence is in lower case.
     hit.is_sure = _has_no_nearby_capitals(text, start, end)
     return hit if hit.is_sure or "typo" not in rules else None

@@ -12,7 +12,7 @@ from allonym.restore.fit import extract_code_characters, get_letter_case, read_d
 from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
 from allonym.restore.words import Ending, find_base_forms, is_one_slip, is_ordinary, is_rare, read_common_words
 from allonym.text.fold import Level, fold, fold_spellings
-from allonym.text.names import are_given_names_alike, is_same_person, normalize_surface, parse_person, split_name
+from allonym.text.names import are_given_names_alike, can_be_same_person, normalize_surface, parse_person, split_name
 from allonym.vault.records import Known
 
 LEAST_SLIP = 5
@@ -57,9 +57,9 @@ class Row:
     @property
     def has_variants(self) -> bool:
         """Whether it stands for several surfaces of one entity."""
-        return len(set(self.originals)) > 1 and self.target() is not None
+        return len(set(self.originals)) > 1 and self.find_single_original() is not None
 
-    def target(self) -> str | None:
+    def find_single_original(self) -> str | None:
         """Return the fullest original, or None if several entities have originals that cannot name one person."""
         distinct = dict.fromkeys(self.originals) if len(self.originals) > 1 else self.originals
         if len(distinct) == 1:
@@ -152,7 +152,7 @@ class Index:
 
     def _enter_replacement(self, number: int, row: Row) -> None:
         kind = row.kind
-        form = Form(row.text, row.target(), row.label, kind, number)
+        form = Form(row.text, row.find_single_original(), row.label, kind, number)
         form.is_ordinary = row.is_ordinary
         keys = form.keys
         if not keys or (kind != TAG and forms.is_unspaced_script(row.text)):
@@ -162,12 +162,12 @@ class Index:
             token = TOKEN.fullmatch(row.text)
             if token is not None:
                 self.sealed[token[2].upper()] = form
-            self._enter_words(form, _LABEL, last_use=_ID)
+            self._enter_vocabulary_words(form, _LABEL, last_flags=_ID)
             if len(keys) > 1:
                 self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
                 self.id_sizes.add(len(keys[-1]))
         else:
-            self._enter_words(form, _NAME, last_use=_NAME)
+            self._enter_vocabulary_words(form, _NAME, last_flags=_NAME)
             if kind in _DERIVING:
                 self._enter_name_parts(form)
             elif kind == CODE and not form.is_ordinary:
@@ -211,11 +211,11 @@ class Index:
         if len(keys) > 2:
             self.pairs.add((keys[0], keys[1]))
 
-    def _enter_words(self, form: Form, use: int, last_use: int) -> None:
+    def _enter_vocabulary_words(self, form: Form, flags: int, last_flags: int) -> None:
         vocabulary = self.vocabulary
         end = len(form.keys) - 1
         for i, key in enumerate(form.keys):
-            vocabulary[key] = vocabulary.get(key, 0) | (last_use if i == end else use)
+            vocabulary[key] = vocabulary.get(key, 0) | (last_flags if i == end else flags)
             if len(key) > self.longest:
                 self.longest = len(key)
             word = form.words[i]
@@ -332,7 +332,7 @@ class Index:
         if len(key) < LEAST_SLIP - 2 or key.isdigit():
             return
         if self._slips is None:
-            self._slips = self._slip_table()
+            self._slips = self._words_by_half()
         candidates: set[str] = set()
         for size in (len(key) - 1, len(key), len(key) + 1):
             half = size // 2
@@ -346,7 +346,7 @@ class Index:
             if is_one_slip(word, key):
                 yield word
 
-    def _slip_table(self) -> dict[tuple[int, str], list[str]]:
+    def _words_by_half(self) -> dict[tuple[int, str], list[str]]:
         """Words by their halves. A slip leaves one half intact, unless it swaps the letters at the boundary."""
         table: dict[tuple[int, str], list[str]] = {}
         for word, flags in self.vocabulary.items():
@@ -382,7 +382,7 @@ def _is_one_person(originals: Iterable[str], fullest: str) -> bool:
         return False
     full_names, single = [w for w, _ in named if len(w) > 1], [w[0] for w, _ in named if len(w) == 1]
     full = parse_person(normalize_surface(fullest))[0]
-    if not all(is_same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
+    if not all(can_be_same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
         return False
     if len(full) == 1:
         return all(word == full[0] or are_given_names_alike(word, full[0]) for word in single)

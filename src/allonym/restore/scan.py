@@ -55,7 +55,7 @@ class Scan:
         """
         view = self.view
         covered_until = 0
-        literals = exact.find_literals(self) if self.index.literal else iter(())
+        literals = exact.find_wordless_replacements(self) if self.index.literal else iter(())
         literal = next(literals, None)
         for i in [*self._list_start_words(), len(self.words)]:
             start = self.starts[i]
@@ -140,7 +140,7 @@ class Scan:
     def _find_best_match(self, word_index: int, covered_until: int) -> Match | None:
         index = self.index
         if self.words[word_index].lower() != "e1" and (index.sealed or self.decrypter is not None):
-            match = codes.find_sealed_match(self, word_index, covered_until)
+            match = codes.find_encrypted_match(self, word_index, covered_until)
             if match is not None or self.is_short:
                 return match
         match = exact.match_exactly(self, word_index, covered_until)
@@ -153,9 +153,9 @@ class Scan:
             self._derive_forms_at(word_index)
             candidates += self._find_word_hits(word_index, index.short_heads, index.short)
             if index.codes:
-                candidates += codes.find_codes(self, word_index)
+                candidates += codes.find_regrouped_codes(self, word_index)
             if index.dates:
-                candidates += codes.find_dates(self, word_index)
+                candidates += codes.find_reformatted_dates(self, word_index)
         candidates = [h for h in candidates if h.start >= covered_until]
         if not candidates:
             return hits.find_unknown_tag(self, word_index, covered_until)
@@ -166,7 +166,7 @@ class Scan:
         hit = hits.pick_unambiguous_hit(candidates)
         if hit is not None and hit.last - word_index > 1 and hit.rules and self._is_crossed_by_exact(word_index, hit):
             return None
-        self.need_text(candidates[0].end + (8 if candidates[0].form.kind == TAG else 4))
+        self.mark_if_text_short(candidates[0].end + (8 if candidates[0].form.kind == TAG else 4))
         if hit is None:
             return self._make_match(candidates[0], None, hits.describe_shared(candidates[0].form))
         return self._make_match(hit, hits.fit_original(hit))
@@ -201,7 +201,7 @@ class Scan:
 
     # Words
 
-    def _read_steps(self, word_index: int) -> Iterator[tuple[Reading, int]]:
+    def _list_readings_with_next_index(self, word_index: int) -> Iterator[tuple[Reading, int]]:
         """Yield the readings of word ``word_index``, each with the index of the next word."""
         readings = self.index.read_word(self.words[word_index])
         for reading in readings:
@@ -258,7 +258,7 @@ class Scan:
     ) -> Iterator[Hit]:
         """Yield candidates by words, the longest first, down to the first length that fits letter by letter."""
         word = self.words[word_index]
-        for first, after in self._read_steps(word_index):
+        for first, after in self._list_readings_with_next_index(word_index):
             if table is self.index.short and len(first.key) == 1 and not (len(word) == 1 and word.isupper()):
                 continue  # an initial must be a capital letter
             for length in heads.get(first.key, ()):
@@ -266,7 +266,7 @@ class Scan:
                 for path, last in self._find_reading_paths(first, after, length):
                     forms = table.get(tuple([r.key for r in path]))
                     for form in forms or ():
-                        hit = self._check_hit(word_index, last, form, path)
+                        hit = self._make_hit_if_valid(word_index, last, form, path)
                         if hit is not None:
                             exact = exact or not hit.rules
                             yield hit
@@ -285,11 +285,11 @@ class Scan:
                 gap = self.gaps[next_word]
                 if len(gap) > gaps.LONGEST_GAP:
                     continue
-                longer += [([*path, reading], step) for reading, step in self._read_steps(next_word)]
+                longer += [([*path, reading], step) for reading, step in self._list_readings_with_next_index(next_word)]
             paths = longer[:16]
         return paths
 
-    def _check_hit(self, word_index: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
+    def _make_hit_if_valid(self, word_index: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
         """Return the hit if gaps, neighbours and letters allow it."""
         start, end = self.starts[word_index], self.ends[last - 1]
         rules = [form.rule] if form.rule else []
@@ -324,14 +324,14 @@ class Scan:
         """Return the index of the first word that does not begin before an offset."""
         return bisect_left(self.starts, place)
 
-    def need_text(self, end: int) -> None:
+    def mark_if_text_short(self, end: int) -> None:
         """Note that the text is too short for a decision that needs it up to ``end``, if more of it may follow."""
         self.is_short = self.is_short or (not self.is_final and end > len(self.text))
 
     def _derive_forms_at(self, word_index: int) -> None:
         """Derive the shorter forms that may begin at word ``word_index``."""
         index = self.index
-        for reading, after in self._read_steps(word_index):
+        for reading, after in self._list_readings_with_next_index(word_index):
             rare = after >= self.count
             if not rare and len(self.gaps[after]) <= gaps.LONGEST_GAP:
                 rare = bool(index.read_word(self.words[after]))

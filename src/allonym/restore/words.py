@@ -117,7 +117,7 @@ def _read_inflection_rows() -> tuple[_Row, ...]:
 
 
 @cache
-def _group_by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
+def _map_endings_to_bases() -> dict[str, tuple[tuple[str, Ending], ...]]:
     table: dict[str, dict[str, Ending]] = {}
     for row in _read_inflection_rows():
         for case, forms in enumerate(row.forms):
@@ -130,7 +130,7 @@ def _group_by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
 
 def find_base_forms(word: str) -> Iterator[tuple[str, Ending]]:
     """Return the base forms of a lower-case word, each with its ending."""
-    table = _group_by_ending()
+    table = _map_endings_to_bases()
     for size in range(min(LONGEST_ENDING, len(word) - 2) + 1):
         stem = word[: len(word) - size]
         for base, ending in table.get(word[len(word) - size :], ()):

@@ -20,7 +20,7 @@ from allonym.swap.mixture import SphericalMixture, compute_criteria, run_starts
 from allonym.swap.results import Cluster
 from allonym.swap.rows import Spread, limit_to_one_thread
 from allonym.text.placeholders import remove_placeholders
-from allonym.text.words import compile_words
+from allonym.text.words import compile_word_pattern
 
 CRITERIA = ("bic", "icl")
 STEPS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
@@ -126,7 +126,7 @@ def choose_fit(fits: Sequence[Fit], criterion: str = "bic") -> Fit:
 WORDS = 6
 """Words named per cluster."""
 
-_WORD = compile_words(digits=False, least=3)
+_WORD = compile_word_pattern(digits=False, least=3)
 _CLEAR = 1.5  # least log odds ratio, in standard errors
 
 

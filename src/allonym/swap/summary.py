@@ -16,12 +16,12 @@ from allonym.errors import EndpointError
 from allonym.llm.client import Client, Reply, Request
 from allonym.llm.templates import TEXT, build_messages, make_object_schema
 from allonym.text.names import normalize_surface
-from allonym.text.words import compile_words, find_words
+from allonym.text.words import compile_word_pattern, find_words
 
 SHARE = 0.5
 """Most of a chunk's sentences that a summary keeps, as a share; one at least."""
 
-_WORD = compile_words(digits=False, least=3)
+_WORD = compile_word_pattern(digits=False, least=3)
 _SCHEMA = make_object_schema({"summary": TEXT})
 
 

@@ -20,7 +20,7 @@ from allonym.errors import UsageError
 from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
 from allonym.replace.naming import Piece, parse_name, pluralise_name
-from allonym.replace.wording import change_article, fit_article, grow_span, is_word_character, trim_mention
+from allonym.replace.wording import find_article_change, fit_article, grow_span, is_word_character, trim_mention
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
 from allonym.swap.table import Recoding, recoding
@@ -94,7 +94,7 @@ def adjust_articles(text: str, changes: list[Change], low: int = 0) -> list[Chan
             new = " " + new
         if new and b < limit and is_word_character(new[-1]) and is_word_character(text[b]):
             new += " "
-        if new and a > 1 and text[a - 2] in "anAN" and (article := change_article(text, a, end, new)) is not None:
+        if new and a > 1 and text[a - 2] in "anAN" and (article := find_article_change(text, a, end, new)) is not None:
             out.append(article)
         out.append((a, b, new))
         end, last_char = b, new[-1:] or before

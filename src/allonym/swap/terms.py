@@ -21,12 +21,12 @@ from allonym.document import Document, Interval, Reach, Span
 from allonym.errors import UsageError
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, TaggerModel, load_tagger
-from allonym.text.words import compile_words
+from allonym.text.words import compile_word_pattern
 
 LABEL = "TERM"
 SOURCE = "terms"
 _NOUNS = frozenset({"NOUN", "PROPN"})
-_WORD = compile_words("'’&-")
+_WORD = compile_word_pattern("'’&-")
 _SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$")
 _PERIOD = re.compile(r"(?:[1-4][QH]|[QH][1-4]|FY)\d*", re.I)
 _JOINED = re.compile(r"[ \t]|-|&")

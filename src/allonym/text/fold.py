@@ -9,8 +9,9 @@ LETTERS    letters that Unicode does not decompose: ``ł ø đ ð ı æ œ þ`` 
 SCRIPT     decimal digits of all scripts                                   ``٤٢`` to ``42``
 ========== ============================================================== ====================
 
-A few letters have a second spelling of two letters (``Müller``: ``Muller`` or ``Mueller``). :func:`spell_out` gives
-it. Two names are compared in both spellings, but only where one of them has such a letter: see :func:`fold_spellings`.
+A few letters have a second spelling of two letters (``Müller``: ``Muller`` or ``Mueller``). :func:`spell_out_umlauts`
+gives it. Two names are compared in both spellings, but only where one of them has such a letter: see
+:func:`fold_spellings`.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ def _make_translation_table(table: dict[str, str]) -> dict[int, str]:
 _ASCII_LETTERS = _make_translation_table(LETTERS)
 _TWO_LETTERS = _make_translation_table(SPELLED_OUT)
 EXPANDED = "".join(chr(point) for point, letters in _ASCII_LETTERS.items() if len(letters) > 1)
-"""The letters, small and capital, that :func:`expand_letters` makes into several."""
+"""The letters, small and capital, that :func:`expand_special_letters` makes into several."""
 
 UMLAUTS = "".join(map(chr, _TWO_LETTERS))
-"""The letters, small and capital, that :func:`spell_out` makes into two."""
+"""The letters, small and capital, that :func:`spell_out_umlauts` makes into two."""
 
 _INVISIBLE = ("Mn", "Me", "Cf")
 
@@ -77,9 +78,9 @@ _INVISIBLE = ("Mn", "Me", "Cf")
 class _Table(dict[int, str]):
     """Maps a code point to its folded characters, for :meth:`str.translate`; filled as code points occur."""
 
-    def __init__(self, level: Level, keep: str) -> None:
+    def __init__(self, level: Level, unfolded: str) -> None:
         self._level = level
-        self._letters = {k: v for k, v in LETTERS.items() if k not in keep}
+        self._letters = {k: v for k, v in LETTERS.items() if k not in unfolded}
 
     def __missing__(self, point: int) -> str:
         char, level = chr(point), self._level
@@ -95,11 +96,11 @@ class _Table(dict[int, str]):
 
 
 @cache
-def _get_fold_table(level: Level, keep: str) -> _Table:
-    return _Table(level, keep)
+def _get_fold_table(level: Level, unfolded: str) -> _Table:
+    return _Table(level, unfolded)
 
 
-def fold(text: str, level: Level = Level.LETTERS, keep: str = "") -> str:
+def fold(text: str, level: Level = Level.LETTERS, unfolded: str = "") -> str:
     """Return the text folded to a level.
 
     Spaces and punctuation stay. The length may change. Folding twice changes nothing.
@@ -107,7 +108,7 @@ def fold(text: str, level: Level = Level.LETTERS, keep: str = "") -> str:
     Args:
         text: any text.
         level: what is folded.
-        keep: small letters of :data:`LETTERS` that stay as they are, for keys that were stored before these letters
+        unfolded: small letters of :data:`LETTERS` that stay as they are, for keys that were stored before these letters
             were folded.
 
     >>> fold("Łukasz STRAUẞ"), fold("Łukasz", Level.MARKS)
@@ -117,7 +118,7 @@ def fold(text: str, level: Level = Level.LETTERS, keep: str = "") -> str:
         return text.lower()
     if level == Level.CASE:
         text = unicodedata.normalize("NFKC", text)
-    return unicodedata.normalize("NFC", text.translate(_get_fold_table(level, keep)))
+    return unicodedata.normalize("NFC", text.translate(_get_fold_table(level, unfolded)))
 
 
 def fold_surface(text: str, level: Level = Level.LETTERS) -> str:
@@ -125,10 +126,10 @@ def fold_surface(text: str, level: Level = Level.LETTERS) -> str:
     return " ".join(fold(text, level).split())
 
 
-def spell_out(text: str) -> str:
+def spell_out_umlauts(text: str) -> str:
     """Return the text with its umlauts and the like as two letters; the same text where it has none.
 
-    >>> spell_out("Jürgen Ångström")
+    >>> spell_out_umlauts("Jürgen Ångström")
     'Juergen Aangstroem'
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_TWO_LETTERS)
@@ -144,15 +145,15 @@ def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
     (('muller', 'mueller'), ('mueller',))
     """
     folded = fold(text, level)
-    if text.isascii() or (spelled := fold(spell_out(text), level)) == folded:
+    if text.isascii() or (spelled := fold(spell_out_umlauts(text), level)) == folded:
         return (folded,)
     return folded, spelled
 
 
-def expand_letters(text: str) -> str:
+def expand_special_letters(text: str) -> str:
     """Return the text with letters a to z for those of :data:`LETTERS`; case stays, as do diacritics.
 
-    >>> expand_letters("Æsa Strauß")
+    >>> expand_special_letters("Æsa Strauß")
     'Aesa Strauss'
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_ASCII_LETTERS)
@@ -164,5 +165,5 @@ def to_ascii_letters(text: str) -> str:
     >>> to_ascii_letters("Łucja d'Ærø")
     'LucjadAero'
     """
-    decomposed = unicodedata.normalize("NFKD", expand_letters(text))
+    decomposed = unicodedata.normalize("NFKD", expand_special_letters(text))
     return "".join(c for c in decomposed if c.isascii() and c.isalnum())

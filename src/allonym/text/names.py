@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from allonym.text.fold import Level, fold
 
-Form = tuple[tuple[str, ...], str]
+PersonName = tuple[tuple[str, ...], str]
 """The words of a person's name, and the gender of its title (``m``, ``f`` or empty)."""
 
 _M, _F = "m", "f"
@@ -24,18 +24,18 @@ _LEGAL = frozenset(
 )
 
 
-def normalize_surface(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
+def normalize_surface(surface: str, level: Level = Level.LETTERS, unfolded: str = "") -> str:
     """Return the normal form of a surface: folded, single spaces, no possessive, no outer punctuation.
 
     Args:
         surface: a name, or any other mention.
         level: how far letters are folded. Keys in vaults of the first versions were folded to ``Level.MARKS``.
-        keep: letters that are not folded, see :func:`allonym.text.fold.fold`.
+        unfolded: letters that are not folded, see :func:`allonym.text.fold.fold`.
     """
     if surface.isascii():
         out = " ".join(surface.lower().split())
     else:
-        out = " ".join(fold(surface.replace("’", "'").replace("ʼ", "'"), level, keep).split())
+        out = " ".join(fold(surface.replace("’", "'").replace("ʼ", "'"), level, unfolded).split())
     bare = out.strip(" .,;:!?\"'()[]")
     if bare.endswith("'s") and len(bare) > 2:
         bare = bare[:-2]
@@ -82,7 +82,7 @@ def normalize_organization(text: str) -> str:
     return " ".join(words) or text
 
 
-def parse_person(text: str) -> Form:
+def parse_person(text: str) -> PersonName:
     """Return the words of a person's normalised name without titles, given name first, and the gender of the title.
 
     Generation marks stand last, as ``+jr``.
@@ -150,16 +150,16 @@ def _read_nicknames() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
     return short, {name: frozenset(names) for name, names in full.items()}
 
 
-def find_short_forms(name: str) -> frozenset[str]:
+def find_given_name_variants(given_name: str) -> frozenset[str]:
     """Return given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
     short, full = _read_nicknames()
-    return short.get(name, frozenset()) | full.get(name, frozenset())
+    return short.get(given_name, frozenset()) | full.get(given_name, frozenset())
 
 
 def are_given_names_alike(a: str, b: str) -> bool:
     """Return whether given names fit: a short form of the other, both short forms of one name, or swapped letters."""
     _, full = _read_nicknames()
-    if b in find_short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
+    if b in find_given_name_variants(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
     return has_swapped_letters(a, b)
 
@@ -179,42 +179,43 @@ def _count_common_start(a: str, b: str) -> int:
     return i
 
 
-def _fits_given_name(a: str, b: str) -> bool:
+def _are_given_names_compatible(a: str, b: str) -> bool:
     return (
         a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or are_given_names_alike(a, b)
     )
 
 
 @lru_cache(maxsize=4096)
-def list_filing_keys(name: str) -> frozenset[str]:
+def list_filing_keys(given_name: str) -> frozenset[str]:
     """Return keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
     _, full = _read_nicknames()
-    return frozenset((name, *full.get(name, ()), f"sorted {''.join(sorted(name))}", f"initial {name[0]}"))
+    letters = "".join(sorted(given_name))
+    return frozenset((given_name, *full.get(given_name, ()), f"sorted {letters}", f"initial {given_name[0]}"))
 
 
-def list_lookup_keys(name: str) -> frozenset[str]:
+def list_lookup_keys(given_name: str) -> frozenset[str]:
     """Return keys to look up a given name by; see :func:`list_filing_keys`."""
-    initial = {f"initial {name}"} if len(name) == 1 else set()
-    return list_filing_keys(name) - {f"initial {name[0]}"} | {name[0]} | initial
+    initial = {f"initial {given_name}"} if len(given_name) == 1 else set()
+    return list_filing_keys(given_name) - {f"initial {given_name[0]}"} | {given_name[0]} | initial
 
 
-def is_same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+def can_be_same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Return whether two names of several words can be one person's: no part of one contradicts the other."""
     given_a, last_a, mark_a = split_name(a)
     given_b, last_b, mark_b = split_name(b)
     if last_a != last_b or (mark_a and mark_b and mark_a != mark_b):
         return False
-    if not given_a or not given_b or not _fits_given_name(given_a[0], given_b[0]):
+    if not given_a or not given_b or not _are_given_names_compatible(given_a[0], given_b[0]):
         return False
     # Middle names may be missing, but not contradict: those of the shorter must be found in order in the longer.
     short, long = sorted((given_a[1:], given_b[1:]), key=len)
     rest = iter(long)
-    return all(any(_fits_given_name(name, other) for other in rest) for name in short)
+    return all(any(_are_given_names_compatible(name, other) for other in rest) for name in short)
 
 
-def list_initials(form: tuple[str, ...]) -> tuple[str, ...]:
+def list_initials(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the initials of a name of several words: of all of them, and of the first and the last."""
-    letters = [w[0] for w in form if w[0] != "+"]
+    letters = [w[0] for w in words if w[0] != "+"]
     if len(letters) < 2:
         return ()
     full = "".join(letters)

@@ -302,7 +302,7 @@ def _looks_like_label(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _find_label_by_name(name: str) -> str | None:
     """The label of the taxonomy with this name in any scheme; empty for a name that tells none, None for no name."""
-    return _map_labels_by_name().get(_fold_name(name.strip(" _")))
+    return _map_labels_by_name().get(_normalise_label_name(name.strip(" _")))
 
 
 @cache
@@ -312,12 +312,12 @@ def _map_labels_by_name() -> Mapping[str, str]:
     for scheme in SCHEMES:
         for label in TAXONOMY:
             for name in label.names.get(scheme, ()):
-                names.setdefault(_fold_name(name), label.name)
+                names.setdefault(_normalise_label_name(name), label.name)
     names |= {label.name: label.name for label in TAXONOMY}
     return names | {name: label for label, further in _FURTHER_NAMES.items() for name in further.split()}
 
 
-def _fold_name(name: str) -> str:
+def _normalise_label_name(name: str) -> str:
     return name.upper().replace(" ", "_").replace("-", "_")
 
 

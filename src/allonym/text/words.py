@@ -10,7 +10,7 @@ from functools import lru_cache
 
 
 @lru_cache(maxsize=64)
-def compile_words(joints: str = "", *, digits: bool = True, least: int = 1) -> re.Pattern[str]:
+def compile_word_pattern(joints: str = "", *, digits: bool = True, least: int = 1) -> re.Pattern[str]:
     """Compile the pattern of a word: a run of letters and digits of any script.
 
     Args:
@@ -18,7 +18,7 @@ def compile_words(joints: str = "", *, digits: bool = True, least: int = 1) -> r
         digits: whether digits belong to words.
         least: characters that a run must have.
 
-    >>> compile_words("'-", digits=False).findall("Mary-Ann's 2nd")
+    >>> compile_word_pattern("'-", digits=False).findall("Mary-Ann's 2nd")
     ["Mary-Ann's", 'nd']
     """
     run = r"[^\W_]" if digits else r"[^\W\d_]"
@@ -26,13 +26,13 @@ def compile_words(joints: str = "", *, digits: bool = True, least: int = 1) -> r
     return re.compile(f"{run}(?:[{re.escape(joints)}]{run})*" if joints else run)
 
 
-WORD = compile_words()
+WORD = compile_word_pattern()
 """A run of letters and digits of any script."""
 
-LETTERS = compile_words(digits=False)
+LETTERS = compile_word_pattern(digits=False)
 """A run of letters of any script."""
 
-COMPOUND = compile_words("'’-")
+COMPOUND = compile_word_pattern("'’-")
 """Words that an apostrophe or a hyphen joins: ``don't``, ``Smith-Jones``."""
 
 IDENTIFIER = re.compile(r"\w+")

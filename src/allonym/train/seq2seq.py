@@ -334,7 +334,7 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
             summed += float(compute_loss(model, batch)) * weight
             count += weight
     chosen = [pair for pair in pairs if pair.places][:shown]
-    outputs = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
+    outputs = model.rewrite([pair.source for pair in chosen], token_limit=options.tokens) if chosen else []
     leaked = originals = usable = exact = places = unchanged = outside = 0
     for pair, output in zip(chosen, outputs, strict=True):
         aligned, target = (align_output(pair.source, text, pair.places) for text in (output, pair.target))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
-from allonym.text.fold import Level, expand_letters, fold, spell_out
+from allonym.text.fold import Level, expand_special_letters, fold, spell_out_umlauts
 from allonym.text.names import PARTICLES, normalize_organization, normalize_surface, parse_person
 
 KINDS = ("whole", "part", "shortened", "edited", "initials")
@@ -128,7 +128,7 @@ def make_all_forms(original: str, label: str) -> Forms:
     >>> make_all_forms("Jörg", "PERSON").by_kind["whole"]
     ('jorg', 'joerg')
     """
-    spellings = dict.fromkeys((original, spell_out(original), expand_letters(original)))
+    spellings = dict.fromkeys((original, spell_out_umlauts(original), expand_special_letters(original)))
     all_forms = [_make_spelling_forms(spelling, label) for spelling in spellings]
     by_kind: dict[str, tuple[str, ...]] = {}
     entered = {""}
