@@ -4,7 +4,7 @@ import pytest
 
 from allonym.report.charts import draw_bars, draw_bubbles, draw_chart, find_darkness_step
 from allonym.report.page import Axis, Bar, Bars, Bubble, Bubbles, Chart, Group, Guide, Point, Series
-from allonym.report.svg import COLOURS, draw_shape, format_coordinate
+from allonym.report.svg import COLOURS, draw_mark_outline, format_coordinate
 from allonym.stats import Estimate, mean
 
 
@@ -54,9 +54,9 @@ def test_limits_do_not_stretch_the_axes():
 
 
 def test_colours_come_with_different_marks():
-    looks = {(slot % COLOURS, draw_shape(slot, 0, 0, 1)) for slot in range(64)}
+    looks = {(slot % COLOURS, draw_mark_outline(slot, 0, 0, 1)) for slot in range(64)}
     assert len(looks) == 64
-    assert len({draw_shape(slot, 0, 0, 1) for slot in range(8)}) == 8
+    assert len({draw_mark_outline(slot, 0, 0, 1) for slot in range(8)}) == 8
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (12.0, "12"), (12.34, "12.3"), (-0.5, "-0.5")])

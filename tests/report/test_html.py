@@ -10,7 +10,7 @@ from tests.report.browser import BROWSER, Browser
 
 from allonym import report
 from allonym.errors import MissingExtra, UsageError
-from allonym.report.html import html, list_filters, list_orders, read_resource, split_passage
+from allonym.report.html import html, list_filters, list_sort_keys, read_resource, split_passage
 from allonym.report.page import (
     Axis,
     Bar,
@@ -214,7 +214,7 @@ def test_filters_offer_what_chooses_in_natural_order():
     passages = [Passage("", "", "", traits={"Cluster": str(i), "same": "x"}, orders={"D": 1.0}) for i in (10, 9, 1)]
     reader = Reader("", tuple(passages))
     assert list_filters(reader) == [("Cluster", ["1", "9", "10"])]
-    assert list_orders(reader) == ["D"]
+    assert list_sort_keys(reader) == ["D"]
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allonym.report.page import Column, Key, Row, Table, Tag
-from allonym.report.values import NOTHING, format_cell, format_number, format_power, list_column_digits
+from allonym.report.values import NOTHING, format_cell, format_number, format_power, list_column_decimals
 from allonym.stats import Estimate, mean
 
 NBSP = "\u00a0"
@@ -79,9 +79,9 @@ def test_a_column_shares_its_decimals_unless_sizes_differ_much():
             "", (Column("", "number"), Column("", "number", 2), Column("")), tuple(Row((v, 1.0, "a")) for v in values)
         )
 
-    assert list_column_digits(table([35.2, 0.889])) == [4, 2, None]
-    assert list_column_digits(table([35.2, 0.00002])) == [None, 2, None]
-    assert list_column_digits(table([3e-9, 2e-9])) == [None, 2, None]
+    assert list_column_decimals(table([35.2, 0.889])) == [4, 2, None]
+    assert list_column_decimals(table([35.2, 0.00002])) == [None, 2, None]
+    assert list_column_decimals(table([3e-9, 2e-9])) == [None, 2, None]
     assert format_cell(Estimate(2e-10, 1.9e-10, 2.1e-10, 9, "95 %")).text == "2\u00a0×\u00a010⁻¹⁰"
 
 

@@ -14,7 +14,7 @@ from allonym.report.page import Axis, Bar, Bars, Bubble, Bubbles, Chart, Point, 
 from allonym.report.svg import (
     Scale,
     draw_element,
-    draw_shape,
+    draw_mark_outline,
     draw_text,
     draw_tooltip,
     fit_scale,
@@ -56,7 +56,7 @@ def draw_chart(chart: Chart, ident: str) -> str:
     x = fit_scale(chart.x, _list_axis_values(chart, 0), frame.left, frame.right, 4 if chart.size == "small" else 6)
     y = fit_scale(chart.y, _list_axis_values(chart, 1), frame.bottom, frame.top, 5 if chart.size == "small" else 6)
     body = [
-        draw_grid(frame, x, y, chart.x, chart.y),
+        draw_axes(frame, x, y, chart.x, chart.y),
         _draw_better_arrow(chart, frame, x, y),
         draw_element("clipPath", draw_element("rect", x=frame.left - 8, y=frame.top - 8,
                                               width=frame.right - frame.left + 16,
@@ -67,10 +67,10 @@ def draw_chart(chart: Chart, ident: str) -> str:
     order = {"": 0, "hollow": 0, "frontier": 1, "chosen": 2}
     marks = [(order[p.mark], s, p) for s in chart.series for p in s.points if _has_finite_position(p)]
     marks.sort(key=lambda m: m[0])
-    shrink = max(0.6, min(1.0, math.sqrt(MANY / max(1, len(marks))))) * (0.95 if chart.size == "small" else 1)
-    inside += [_draw_mark(s, p, x, y, shrink) for _, s, p in marks]
+    size_factor = max(0.6, min(1.0, math.sqrt(MANY / max(1, len(marks))))) * (0.95 if chart.size == "small" else 1)
+    inside += [_draw_mark(s, p, x, y, size_factor) for _, s, p in marks]
     body.append(draw_element("g", "".join(inside), clip_path=f"url(#{ident}-c)"))
-    body.append(_draw_chosen_name([p for o, _, p in marks if o == 2], frame, x, y))
+    body.append(_draw_chosen_callout([p for o, _, p in marks if o == 2], frame, x, y))
     class_ = f"plot{' small' if chart.size == 'small' else ''}{' many' if len(marks) > MANY else ''}"
     return wrap_picture(frame, ident, chart.title, describe_chart(chart), "".join(body), class_)
 
@@ -103,7 +103,7 @@ def describe_chart(chart: Chart) -> str:
     return f"{chart.description} {count:,} points; {chart.y.name} against {chart.x.name}. Series: {names}.".strip()
 
 
-def draw_grid(frame: Frame, x: Scale, y: Scale | None, x_axis: Axis, y_axis: Axis | None) -> str:
+def draw_axes(frame: Frame, x: Scale, y: Scale | None, x_axis: Axis, y_axis: Axis | None) -> str:
     """Draw the axes: lines and names of ticks. Every other tick may be hidden where there is little room."""
     out = []
     for i, (value, name) in enumerate(x.ticks):
@@ -164,10 +164,10 @@ def _draw_curve(series: Series, x: Scale, y: Scale) -> str:
     )
 
 
-def _draw_mark(series: Series, point: Point, x: Scale, y: Scale, shrink: float) -> str:
+def _draw_mark(series: Series, point: Point, x: Scale, y: Scale, size_factor: float) -> str:
     a, b = x(get_point_value(point.x)), y(get_point_value(point.y))
     size = {"": 3.1, "hollow": 3.7, "frontier": 4.2, "chosen": 5.6}[point.mark] * (
-        1 if point.mark == "chosen" else shrink
+        1 if point.mark == "chosen" else size_factor
     )
     out = ""
     if point.mark == "chosen":
@@ -177,7 +177,9 @@ def _draw_mark(series: Series, point: Point, x: Scale, y: Scale, shrink: float) 
     size *= 1.25 if bold and point.mark == "" else 1
     kind = f"mark {get_colour_class(series.slot)} {point.mark or ('sharp' if bold else '')}".strip()
     body = draw_tooltip(point.label or series.name, point.facts)
-    return out + draw_element("path", body, class_=kind, d=draw_shape(series.slot, a, b, size), data_series=series.slot)
+    return out + draw_element(
+        "path", body, class_=kind, d=draw_mark_outline(series.slot, a, b, size), data_series=series.slot
+    )
 
 
 def _draw_whiskers(point: Point, x: Scale, y: Scale, slot: int) -> str:
@@ -190,9 +192,9 @@ def _draw_whiskers(point: Point, x: Scale, y: Scale, slot: int) -> str:
     return draw_element("path", class_="whisker", d="".join(lines), data_series=slot) if lines else ""
 
 
-def _draw_chosen_name(chosen: list[Point], frame: Frame, x: Scale, y: Scale) -> str:
+def _draw_chosen_callout(points: list[Point], frame: Frame, x: Scale, y: Scale) -> str:
     out = []
-    for point in chosen[:1]:
+    for point in points[:1]:
         a, b = x(get_point_value(point.x)), y(get_point_value(point.y))
         right = a < frame.left + 0.75 * (frame.right - frame.left)
         level = b - 10 if b - 24 > frame.top else b + 20  # beside the lines that run through the mark
@@ -209,14 +211,14 @@ def _has_finite_position(point: Point) -> bool:
     return math.isfinite(get_point_value(point.x)) and math.isfinite(get_point_value(point.y))
 
 
-def _list_axis_values(chart: Chart, which: int) -> Iterator[float]:
+def _list_axis_values(chart: Chart, axis_index: int) -> Iterator[float]:
     for series in chart.series:
         for point in series.points:
             if _has_finite_position(point):
-                yield get_point_value(point.y if which else point.x)
+                yield get_point_value(point.y if axis_index else point.x)
     for guide in chart.guides:
         if guide.style != "limit":
-            yield from (p[which] for p in guide.points)
+            yield from (p[axis_index] for p in guide.points)
 
 
 _BAR, _GAP, _NAME, _BETWEEN = 17, 5, 24, 16
@@ -232,7 +234,7 @@ def draw_bars(bars: Bars, ident: str) -> str:
     values += [value for _, value in bars.guides]
     x = fit_scale(bars.axis, values, frame.left, frame.right, 6)
     zero = x(max(x.low, min(0.0, x.high)))
-    body = [draw_grid(frame, x, None, bars.axis, None)]
+    body = [draw_axes(frame, x, None, bars.axis, None)]
     for name, value in bars.guides:
         body.append(_draw_guide(name, "reference", [(x(value), frame.top), (x(value), frame.bottom)]))
     said_values = []  # above everything else
@@ -242,7 +244,7 @@ def draw_bars(bars: Bars, ident: str) -> str:
         y += _NAME
         first = y
         for bar in group.bars:
-            drawn, said_value = _draw_bar(bars, bar, number, x, zero, y)
+            drawn, said_value = _draw_bar_and_value(bars, bar, number, x, zero, y)
             body.append(drawn)
             said_values.append(said_value)
             y += _BAR + _GAP
@@ -262,7 +264,7 @@ def describe_bars(bars: Bars) -> str:
     return f"{bars.description} Bars of {bars.axis.name} for {names}.".strip()
 
 
-def _draw_bar(bars: Bars, bar: Bar, group: int, x: Scale, zero: float, y: float) -> tuple[str, str]:
+def _draw_bar_and_value(bars: Bars, bar: Bar, group: int, x: Scale, zero: float, y: float) -> tuple[str, str]:
     value = get_point_value(bar.value)
     if not math.isfinite(value):
         return "", draw_text(f"{bar.series} –", zero + 8, y + _BAR - 4, "value")

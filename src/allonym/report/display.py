@@ -91,7 +91,11 @@ class Display:
         rows = _split_rows(self.document)
         speakers = _find_speakers(self.document, rows)
         edits = self.plan.edits if self.plan is not None else ()
-        marks = [_mark_edit(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._mark_findings()
+        marks = (
+            [_make_edit_mark(e, self.taxonomy) for e in edits if e.end > e.start]
+            if edits
+            else self._make_finding_marks()
+        )
         before = _draw_marked_rows(text, rows, marks, speakers)
         body = []
         if self.plan is None:
@@ -99,7 +103,7 @@ class Display:
         else:
             body.append('<div class="row heads"><div class="cell before">Before</div>'
                         '<div class="cell after">After</div></div>')  # fmt: skip
-            for cell, after in zip(before, self._draw_rows_after(rows, speakers), strict=True):
+            for cell, after in zip(before, self._draw_replaced_rows(rows, speakers), strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{after}</div></div>'
@@ -121,7 +125,7 @@ class Display:
         named = len({e.entity for e in real if e.entity})
         return f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')} in {size}"
 
-    def _mark_findings(self) -> list[_Mark]:
+    def _make_finding_marks(self) -> list[_Mark]:
         shown = self.spans
         if any(a.overlaps(b) for a, b in pairwise(shown)):
             shown = resolve(shown, self.taxonomy)
@@ -130,7 +134,7 @@ class Display:
             for s in shown
         ]
 
-    def _draw_rows_after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
+    def _draw_replaced_rows(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
         assert self.plan is not None
         text, edits = self.document.text, self.plan.edits
         i, position = 0, 0  # the next edit, and how far the text is written or gone
@@ -319,7 +323,7 @@ def _draw_marked(words: str, mark: _Mark, *, is_whole: bool) -> str:
     return f'<mark class="f-{mark.family}" title="{_escape_text(mark.hint)}">{_escape_text(words)}{label}</mark>'
 
 
-def _mark_edit(edit: Edit, taxonomy: Taxonomy) -> _Mark:
+def _make_edit_mark(edit: Edit, taxonomy: Taxonomy) -> _Mark:
     if edit.operator.startswith(_ARTICLE):
         return _Mark(edit.start, edit.end, "other", "", "article that follows the next word")
     label = f"{format_label(edit.label)} {edit.entity or ''}".rstrip()
@@ -327,7 +331,7 @@ def _mark_edit(edit: Edit, taxonomy: Taxonomy) -> _Mark:
 
 
 def _draw_replacement(edit: Edit, taxonomy: Taxonomy) -> str:
-    mark = _mark_edit(edit, taxonomy)
+    mark = _make_edit_mark(edit, taxonomy)
     number = f"<small>{edit.entity}</small>" if edit.entity and mark.label else ""
     gone = "" if edit.replacement.strip() else " gone"
     words = _escape_text(edit.replacement) or "∅" * bool(gone)

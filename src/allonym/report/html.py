@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from allonym.errors import MissingExtra
 from allonym.report.charts import LEVELS, draw_bars, draw_bubbles, draw_chart, find_darkness_step
 from allonym.report.page import Bars, Block, Bubbles, Chart, Key, Mark, Page, Reader, Section
-from allonym.report.svg import draw_element, draw_shape, get_colour_class
-from allonym.report.values import format_cell, format_number, list_column_digits, list_column_methods
+from allonym.report.svg import draw_element, draw_mark_outline, get_colour_class
+from allonym.report.values import format_cell, format_number, list_column_decimals, list_column_methods
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,7 +47,7 @@ def html(page: Page) -> str:
         **context,
         page=page,
         footer=page.footer or _write_footer(),
-        **make_template_values(read_resource("templates/style.css"), read_resource("templates/page.js")),
+        **make_style_and_script_values(read_resource("templates/style.css"), read_resource("templates/page.js")),
     )
 
 
@@ -66,7 +66,7 @@ def split_passage(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, Mark 
         yield text[position:], None
 
 
-def list_series(charts: Sequence[Chart]) -> list[Key]:
+def list_series_keys(charts: Sequence[Chart]) -> list[Key]:
     """List the series of charts, each once, in the order of their slots."""
     keys = {(s.slot, s.name): Key(s.name, s.slot) for c in charts for s in c.series if s.name}
     return [keys[k] for k in sorted(keys)]
@@ -81,14 +81,14 @@ def list_filters(reader: Reader) -> list[tuple[str, list[str]]]:
     return [(name, sorted(values, key=_make_natural_sort_key)) for name, values in out.items() if len(values) > 1]
 
 
-def list_orders(reader: Reader) -> list[str]:
+def list_sort_keys(reader: Reader) -> list[str]:
     """List what the reader's passages can be sorted by."""
     return list(dict.fromkeys(name for p in reader.passages for name in p.orders))
 
 
 @cache
 def _load_environment() -> Environment:
-    environment = load_templates("allonym.report", "the HTML report", "swap")
+    environment = load_template_environment("allonym.report", "the HTML report", "swap")
     from markupsafe import Markup
 
     pictures: dict[type[Block], Callable[[Any, str], str]] = {Chart: draw_chart, Bars: draw_bars, Bubbles: draw_bubbles}
@@ -97,7 +97,7 @@ def _load_environment() -> Environment:
         return Markup(pictures[type(block)](block, ident))
 
     def draw_swatch(slot: int) -> Markup:
-        drawing = draw_element("path", d=draw_shape(slot, 7, 7, 4.6), class_=f"mark {get_colour_class(slot)}")
+        drawing = draw_element("path", d=draw_mark_outline(slot, 7, 7, 4.6), class_=f"mark {get_colour_class(slot)}")
         return Markup(draw_element("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
 
     environment.globals |= {
@@ -107,13 +107,13 @@ def _load_environment() -> Environment:
         "write": format_number,
         "step": find_darkness_step,
         "steps": range(1, LEVELS + 1),
-        "legend": list_series,
-        "digits": list_column_digits,
+        "legend": list_series_keys,
+        "digits": list_column_decimals,
         "methods": list_column_methods,
         "exactly": lambda value: f"{value:.12g}",
         "pieces": split_passage,
         "choices": list_filters,
-        "orders": list_orders,
+        "orders": list_sort_keys,
         "compact": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
         "is_key": lambda v: isinstance(v, Key),
         "is_tag": lambda v: hasattr(v, "tone"),
@@ -149,7 +149,7 @@ def _make_natural_sort_key(value: str) -> tuple[int, float, str]:
     return (0, float(value), "") if digits.isascii() and digits.isdigit() else (1, 0.0, value)
 
 
-def load_templates(package: str, needed_for: str, extra: str) -> Environment:
+def load_template_environment(package: str, needed_for: str, extra: str) -> Environment:
     """The Jinja2 environment of the folder ``templates`` of a package; it escapes whatever templates are given.
 
     Raises:
@@ -178,7 +178,7 @@ def read_resource(path: str) -> str:
     return files("allonym").joinpath("report", *path.split("/")).read_text(encoding="utf-8")
 
 
-def make_template_values(style: str, script: str) -> dict[str, str]:
+def make_style_and_script_values(style: str, script: str) -> dict[str, str]:
     """What a template needs to hold a style and a script: both as they are, and the policy that allows them."""
     from markupsafe import Markup
 
@@ -187,9 +187,9 @@ def make_template_values(style: str, script: str) -> dict[str, str]:
 
 def write_content_security_policy(style: str, script: str = "") -> str:
     """A content security policy that allows a style and a script by their digests, and nothing else."""
-    allowed = f"script-src {_hash_content(script)}; " if script else ""
-    return f"default-src 'none'; style-src {_hash_content(style)}; {allowed}base-uri 'none'; form-action 'none'"
+    allowed = f"script-src {_format_csp_hash(script)}; " if script else ""
+    return f"default-src 'none'; style-src {_format_csp_hash(style)}; {allowed}base-uri 'none'; form-action 'none'"
 
 
-def _hash_content(content: str) -> str:
+def _format_csp_hash(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -8,7 +8,7 @@ from typing import Any
 
 from allonym.report import page as blocks
 from allonym.report.charts import get_point_value
-from allonym.report.values import format_cell, format_number, list_column_digits
+from allonym.report.values import format_cell, format_number, list_column_decimals
 
 ROWS = 40
 """Rows of a table that are written; a line says how many more there are."""
@@ -60,7 +60,7 @@ def _draw_figures(block: blocks.Figures, level: int) -> list[str]:
 
 
 def _draw_table(block: blocks.Table, level: int) -> list[str]:
-    kinds = [(c.number, d) for c, d in zip(block.columns, list_column_digits(block), strict=True)]
+    kinds = [(c.number, d) for c, d in zip(block.columns, list_column_decimals(block), strict=True)]
     body = [[format_cell(v, *kind).line for v, kind in zip(r.cells, kinds, strict=True)] for r in block.rows[:ROWS]]
     for line, row in zip(body, block.rows, strict=False):
         if row.mark == "chosen":

@@ -18,7 +18,7 @@ def draw_element(name: str, body: str = "", **attributes: object) -> str:
     """Return an element. ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``; attributes that are
     None are left out."""
     text_of_attributes = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_format_value(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_format_attribute(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -37,9 +37,9 @@ def get_colour_class(slot: int) -> str:
     return f"s{slot % COLOURS}"
 
 
-def draw_shape(slot: int, x: float, y: float, r: float) -> str:
+def draw_mark_outline(slot: int, x: float, y: float, radius: float) -> str:
     """Return the outline of a series' mark around (x, y): from the ninth series on, colours come with other shapes."""
-    return _SHAPES[(slot + slot // COLOURS) % len(_SHAPES)](x, y, r)
+    return _SHAPES[(slot + slot // COLOURS) % len(_SHAPES)](x, y, radius)
 
 
 def draw_tooltip(label: str, facts: Facts) -> str:
@@ -58,23 +58,23 @@ def format_path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{format_coordinate(x)} {format_coordinate(y)}" for x, y in points)
 
 
-def _format_value(value: object) -> str:
+def _format_attribute(value: object) -> str:
     return format_coordinate(value) if isinstance(value, float) else str(value)
 
 
-def _make_polygon(*corners: tuple[float, float]) -> Callable[[float, float, float], str]:
+def _make_polygon_drawer(*corners: tuple[float, float]) -> Callable[[float, float, float], str]:
     def draw_polygon(x: float, y: float, r: float) -> str:
         return format_path([(x + a * r, y + b * r) for a, b in corners]) + "Z"
 
     return draw_polygon
 
 
-def _draw_circle(x: float, y: float, r: float) -> str:
+def _format_circle_path(x: float, y: float, r: float) -> str:
     n = format_coordinate
     return f"M{n(x - r)} {n(y)}a{n(r)} {n(r)} 0 1 0 {n(2 * r)} 0a{n(r)} {n(r)} 0 1 0 {n(-2 * r)} 0Z"
 
 
-def _turn_quarter(*corners: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+def _add_turned_quarters(*corners: tuple[float, float]) -> tuple[tuple[float, float], ...]:
     """Return the corners of a quarter, and of the three others that are turned by right angles."""
     out = [corners]
     for _ in range(3):
@@ -83,14 +83,14 @@ def _turn_quarter(*corners: tuple[float, float]) -> tuple[tuple[float, float], .
 
 
 _SHAPES = (
-    _draw_circle,
-    _make_polygon((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-    _make_polygon((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
-    _make_polygon((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
-    _make_polygon((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
-    _make_polygon(*_turn_quarter((0.38, -1.1), (0.38, -0.38), (1.1, -0.38))),
-    _make_polygon((0.6, -1.05), (1.15, 0), (0.6, 1.05), (-0.6, 1.05), (-1.15, 0), (-0.6, -1.05)),
-    _make_polygon(*_turn_quarter((0, -0.5), (0.5, -1.0), (1.0, -0.5))),
+    _format_circle_path,
+    _make_polygon_drawer((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    _make_polygon_drawer((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+    _make_polygon_drawer((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    _make_polygon_drawer((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
+    _make_polygon_drawer(*_add_turned_quarters((0.38, -1.1), (0.38, -0.38), (1.1, -0.38))),
+    _make_polygon_drawer((0.6, -1.05), (1.15, 0), (0.6, 1.05), (-0.6, 1.05), (-1.15, 0), (-0.6, -1.05)),
+    _make_polygon_drawer(*_add_turned_quarters((0, -0.5), (0.5, -1.0), (1.0, -0.5))),
 )
 
 
@@ -134,12 +134,12 @@ def fit_scale(axis: Axis, values: Iterable[float], start: float, end: float, cou
     air = 0.04 * (high - low)
     low = low if axis.low is not None else low - air
     high = high if axis.high is not None else high + air
-    step = _choose_step(high - low, count, is_whole=axis.number == "count")
+    step = _choose_tick_step(high - low, count, is_whole=axis.number == "count")
     ticks = _list_ticks(low, high, step)
     return Scale(low, high, start, end, False, tuple(zip(ticks, _format_ticks(ticks, step, axis.number), strict=True)))
 
 
-def _choose_step(span: float, count: int, *, is_whole: bool) -> float:
+def _choose_tick_step(span: float, count: int, *, is_whole: bool) -> float:
     rough = span / max(1, count)
     rough = max(rough, 1.0) if is_whole else rough
     size = 10.0 ** math.floor(math.log10(rough))

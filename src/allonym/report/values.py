@@ -54,7 +54,7 @@ class Values(dict[str, Any]):
     def has_value(self, source: Source) -> bool:
         """Whether there is a value: an estimate that is a number, a mapping or sequence with members, text, not 0."""
         value = get_nested_value(self, source)
-        return has_estimate(value) if isinstance(value, Mapping) and not _has_members(value) else bool(value)
+        return has_estimate(value) if isinstance(value, Mapping) and not _is_plain_mapping(value) else bool(value)
 
     def fill_template(self, template: Template) -> str:
         """Put values into a template: ``{total.mean:share.1}`` is the share under that path with one decimal.
@@ -72,7 +72,7 @@ class Values(dict[str, Any]):
             return [Values(name=name, value=self.get_value(path)) for path, name in source.items()]
         rows = get_nested_value(self, source) or ()
         if isinstance(rows, Mapping):
-            rows = ({"name": key, **(row if _has_members(row) else {"value": row})} for key, row in rows.items())
+            rows = ({"name": key, **(row if _is_plain_mapping(row) else {"value": row})} for key, row in rows.items())
         return [Values(row) if isinstance(row, Mapping) else row for row in rows]
 
 
@@ -141,7 +141,7 @@ def flatten_settings(value: object) -> Facts:
     return tuple(_flatten_values("", value))
 
 
-def format_seconds(values: Plain) -> Facts:
+def list_seconds_facts(values: Plain) -> Facts:
     """Return names with seconds as texts."""
     return tuple((str(name), f"{float(seconds):,.1f}") for name, seconds in values.items())
 
@@ -160,14 +160,15 @@ def format_setting(value: object) -> str:
 
 
 def _flatten_values(stem: str, value: object) -> list[tuple[str, Estimate | str]]:
-    if isinstance(value, Mapping) and not _has_members(value):
+    if isinstance(value, Mapping) and not _is_plain_mapping(value):
         return [(stem, read_estimate(value))]
     if isinstance(value, Mapping) and value:
         return [pair for k, v in value.items() for pair in _flatten_values(f"{stem}.{k}" if stem else str(k), v)]
     return [(stem, format_setting(value))] if stem else []
 
 
-def _has_members(value: object) -> bool:
+def _is_plain_mapping(value: object) -> bool:
+    """Whether it is a mapping that is no estimate."""
     return isinstance(value, Mapping) and not {"value", "low", "high"} <= set(value)
 
 
@@ -215,12 +216,12 @@ def format_cell(value: Cell, kind: Kind = "number", digits: int | None = None) -
     return Shown(format_number(float(value), kind, digits), order=_get_sort_value(float(value)))
 
 
-def list_column_digits(table: Table) -> list[int | None]:
+def list_column_decimals(table: Table) -> list[int | None]:
     """List the decimals of each column: its own, else those that its numbers need in common."""
     return [
         c.digits
         if c.digits is not None or c.number != "number"
-        else _find_common_digits(r.cells[i] for r in table.rows)
+        else _find_common_decimals(r.cells[i] for r in table.rows)
         for i, c in enumerate(table.columns)
     ]
 
@@ -245,7 +246,7 @@ def format_number(value: float, kind: Kind = "number", digits: int | None = None
     if kind == "power":
         return format_power(value)
     if kind == "p":
-        return _format_p(value)
+        return _format_p_value(value)
     if kind == "count" and digits is None:
         digits = 0 if value == round(value) else 1
     if digits is not None and abs(value) < 1e9:
@@ -283,7 +284,7 @@ def _format_estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
     return Shown(text, f"[{low}, {high}]", hint, order)
 
 
-def _find_common_digits(values: Iterable[Cell]) -> int | None:
+def _find_common_decimals(values: Iterable[Cell]) -> int | None:
     # Values of very different sizes would lose their digits to common decimals: each keeps its own then.
     needed = [d for v in values if (d := _count_decimals(v)) is not None]
     return max(needed) if needed and max(needed) - min(needed) <= 2 and max(needed) <= 6 else None
@@ -335,7 +336,7 @@ def _format_significant(value: float) -> str:
     return _format_fixed(value, max(0, min(6, 3 - math.floor(math.log10(size)))))
 
 
-def _format_p(value: float) -> str:
+def _format_p_value(value: float) -> str:
     if value <= 0:
         return f"<\u00a010{'-300'.translate(_RAISED)}"
     if value >= 0.001:

@@ -210,13 +210,13 @@ def _specify_chart(chart: Chart) -> dict[str, Any]:
             layers.append(_make_layer(mark, encoding, where))
     if "chosen" in marks:
         layers.append(_make_layer({"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6}, both, _CHOSEN))
-    rows = [_make_row(*point) for point in points]
+    rows = [_make_point_row(*point) for point in points]
     width, height = (260, 190) if small else (560, 340)
     layer = layers or [{"mark": "point", "encoding": both}]
     return {"width": width, "height": height, "data": {"values": rows}, "layer": layer}
 
 
-def _make_row(series: Series, number: int, point: Point) -> dict[str, Any]:
+def _make_point_row(series: Series, number: int, point: Point) -> dict[str, Any]:
     row: dict[str, Any] = {"series": series.name, "order": number, "mark": point.mark}
     for name, value in (("x", point.x), ("y", point.y)):
         row[name] = get_point_value(value)

@@ -86,7 +86,7 @@ _ENTITIES = {
 }
 
 
-def _derive_values(result: Values) -> Plain:
+def _derive_template_values(result: Values) -> Plain:
     typed, tab = result.get("typed"), result.get_part("tab")
     recall = tab.get_part("recall")
     return {
@@ -133,7 +133,7 @@ def _list_scores(level: Values) -> list[Plain]:
     return [*level.list_rows("labels"), *_list_averages(level, _AVERAGES)]
 
 
-def _list_leaks(result: Values) -> list[Plain]:
+def _list_leak_rates_by_type(result: Values) -> list[Plain]:
     averages = {"mean": "mean of the types", "all": "all mentions"}
     return [*result.list_rows("leaks.types"), *_list_averages(result.get_part("leaks"), averages)]
 
@@ -145,12 +145,14 @@ def _list_averages(values: Values, names: Mapping[str, str]) -> list[Plain]:
 def _draw_confusion(result: Values) -> Iterator[Block]:
     if matrices := result.get_part("confusion"):
         options = (
-            (name, (_draw_matrix(matrices.get_part(unit), unit),)) for unit, name in UNITS.items() if unit in matrices
+            (name, (_draw_confusion_matrix(matrices.get_part(unit), unit),))
+            for unit, name in UNITS.items()
+            if unit in matrices
         )
         yield Tabs("What was taken for what", tuple(options))
 
 
-def _draw_matrix(matrix: Values, unit: str) -> Matrix:
+def _draw_confusion_matrix(matrix: Values, unit: str) -> Matrix:
     names, columns = [str(r) for r in matrix.get("rows") or ()], [str(c) for c in matrix.get("columns") or ()]
     counts: Sequence[Sequence[int]] = matrix.get("counts") or ()
     # Classes as in the rows, so that what is right lies on the diagonal; then none, then what only findings have.
@@ -199,7 +201,7 @@ detection_section = SectionSpec(
         ),
         ValueTable(
             "Leak rates",
-            _list_leaks,
+            _list_leak_rates_by_type,
             _LEAKS,
             "False negative rates as in P4, Table 4. A finding of a wrong type covers all the same.",
             when="leaks.types",
@@ -219,7 +221,7 @@ detection_section = SectionSpec(
             when="agreement",
         ),
     ),
-    _derive_values,
+    _derive_template_values,
 )
 
 
@@ -271,7 +273,8 @@ _READING = (
 )
 
 
-def _make_count_colour(path: str) -> Callable[[Values], Tone]:
+def _make_nonzero_is_bad(path: str) -> Callable[[Values], Tone]:
+    """Return a function that chooses the colour of a count: bad unless it is 0."""
     return lambda result: "bad" if result.get_value(path) else "good"
 
 
@@ -284,7 +287,7 @@ def _list_label_leaks(result: Values) -> list[Plain]:
     return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
 
 
-def _list_leak_forms(result: Values) -> list[Plain]:
+def _count_leaks_by_form(result: Values) -> list[Plain]:
     counts = result.get_part("all.kinds")
     return [{"name": name, "count": counts[form]} for form, name in _FORMS.items() if counts.get(form)]
 
@@ -315,17 +318,17 @@ generations_section = SectionSpec(
         KeyFigures(
             _GENERATIONS_FIGURES,
             {
-                "Outputs with an original": _make_count_colour("all.occurrences"),
-                "With one that identifies alone": _make_count_colour("direct.occurrences"),
+                "Outputs with an original": _make_nonzero_is_bad("all.occurrences"),
+                "With one that identifies alone": _make_nonzero_is_bad("direct.occurrences"),
             },
         ),
         Warn(_NONE, when=lambda result: not result.get_value("all.occurrences")),
         ValueTable("By label", _list_label_leaks, _LABELS, shown=_SHOWN),
         ValueTable(
             "In which form",
-            _list_leak_forms,
+            _count_leaks_by_form,
             "Form | name \n Places | count | count",
-            lambda result: "" if _list_leak_forms(result) else "None.",
+            lambda result: "" if _count_leaks_by_form(result) else "None.",
         ),
         ValueTable("Where", _list_leak_places, _PLACES, _describe_unlisted_leaks, _SHOWN),
         Folded("How to read this", (Paragraph(_READING),)),

@@ -133,7 +133,7 @@ _TERMS = """
 """
 
 
-def _write_lead(result: Values) -> str:
+def _describe_linkage_intruder(result: Values) -> str:
     source = (
         f"other people's {_KNOWS.get(str(result.get('knows')), 'texts')} about the same subjects; it never learns from "
         "a text that it judges, nor from a copy"
@@ -153,7 +153,8 @@ def _list_linkage_groups(result: Values) -> list[Values]:
     return [Values({**group, "name": str(group.get("name") or "all texts")}) for group in groups]
 
 
-def _write_rate_fields(result: Values) -> str:
+def _specify_rate_columns(result: Values) -> str:
+    """Return the columns of the table of rates, as fields of a section."""
     ks = sorted({int(k) for group in _list_linkage_groups(result) for k in group.get_part("top")} - {1})
     return _LINKAGE_RATES + "".join(_TOP.format(k=k) for k in ks) + _RANKS
 
@@ -186,7 +187,7 @@ def _draw_rank_curve(result: Values) -> Iterator[Block]:
     )
 
 
-def _list_terms(result: Values) -> list[Plain]:
+def _list_found_and_missed_terms(result: Values) -> list[Plain]:
     lists = ("found", "missed")
     return [
         {**row, **{name: [term for term, _ in row.get(name) or ()] for name in lists}}
@@ -203,7 +204,7 @@ linkage_section = SectionSpec(
     "linkage",
     "all",
     (
-        Paragraph(_write_lead),
+        Paragraph(_describe_linkage_intruder),
         Paragraph(_RELEASED, when="released.all.after"),
         Paragraph(_UNJUDGED, "muted", when="unjudged"),
         BarChart(
@@ -220,7 +221,7 @@ linkage_section = SectionSpec(
         ValueTable(
             "Found before and after",
             _list_linkage_groups,
-            _write_rate_fields,
+            _specify_rate_columns,
             "Below each value: its 95 % interval.",
             when="all.after",
         ),
@@ -234,7 +235,15 @@ linkage_section = SectionSpec(
         ),
         Folded(
             "What gave subjects away",
-            (ValueTable("", _list_terms, _TERMS, "Anonymised texts; as P3 Tables 5, 6 and 8, from a program.", 30),),
+            (
+                ValueTable(
+                    "",
+                    _list_found_and_missed_terms,
+                    _TERMS,
+                    "Anonymised texts; as P3 Tables 5, 6 and 8, from a program.",
+                    30,
+                ),
+            ),
             texts=True,
             when="terms",
         ),
@@ -280,7 +289,7 @@ def _count_claims(result: Values) -> int:
     return sum(int(count) for count in result.get_part("claims").values())
 
 
-def _draw_claims(result: Values) -> Iterator[Block]:
+def _draw_claims_matrix(result: Values) -> Iterator[Block]:
     claims, total = result.get_part("claims"), _count_claims(result)
 
     def draw_line(name: str) -> tuple[Square, ...]:
@@ -308,7 +317,7 @@ people_section = SectionSpec(
         _draw_judged_rates,
         PartsInRow(
             (
-                _draw_claims,
+                _draw_claims_matrix,
                 ValueTable("Said and true", _TRUTH, "What | name \n Value | value | number.3", _TRUTH_NOTE),
             ),
             when=_count_claims,

@@ -22,8 +22,8 @@ from allonym.report.values import (
     flatten_settings,
     format_cell,
     format_number,
-    format_seconds,
     has_estimate,
+    list_seconds_facts,
     read_estimate,
 )
 from allonym.stats import Estimate
@@ -50,8 +50,8 @@ def evaluation_page(result: Plain, *, texts: bool = False) -> page.Page:
         texts: whether words of the texts may show, where the values hold them.
     """
     values = Values(result)
-    sections = [*_draw_measures(values, texts), draw_skipped(values), _draw_settings(values), draw_limits()]
-    return _make_page(result, "Evaluation", verdict(values), sections, texts)
+    sections = [*_draw_measures(values, texts), draw_skipped(values), _draw_settings(values), draw_evaluation_limits()]
+    return _make_page(result, "Evaluation", draw_verdict(values), sections, texts)
 
 
 def compare_page(result: Plain, *, texts: bool = False) -> page.Page:
@@ -64,7 +64,7 @@ def compare_page(result: Plain, *, texts: bool = False) -> page.Page:
     versions = {name: Values(version) for name, version in Values(result).get_part("versions").items()}
     human = {str(name) for name in result.get("human") or ()}
     headlines = _list_headlines(versions)
-    charts = tuple(_draw_charts(versions, headlines))
+    charts = tuple(_draw_risk_utility_charts(versions, headlines))
     multiples = (page.Multiples("Risk against utility", charts),) if len(charts) > 1 else charts
     table = _draw_versions_table(versions, headlines, human)
     sections: list[page.Section | None] = [page.Section("Side by side", (*multiples, table), "versions")]
@@ -72,9 +72,9 @@ def compare_page(result: Plain, *, texts: bool = False) -> page.Page:
         parts = (section for section in (*_draw_measures(version, texts), draw_skipped(version)) if section)
         # Sections of the same measure would share an anchor.
         numbered = (replace(s, anchor=f"{s.anchor}-{number}") if s.anchor else s for s in parts)
-        sections.append(page.Section(name, (*verdict(version), *numbered), f"version-{number}"))
-    sections += [*(_draw_settings(version) for version in list(versions.values())[:1]), draw_limits()]
-    lead = page.Text(" ".join(_compare_versions(versions, headlines, human)), "lead")
+        sections.append(page.Section(name, (*draw_verdict(version), *numbered), f"version-{number}"))
+    sections += [*(_draw_settings(version) for version in list(versions.values())[:1]), draw_evaluation_limits()]
+    lead = page.Text(" ".join(_describe_best_versions(versions, headlines, human)), "lead")
     return _make_page(result, "Versions compared", [lead], sections, texts)
 
 
@@ -92,7 +92,7 @@ def _draw_measures(result: Values, texts: bool) -> Iterator[page.Section | None]
 
 
 def _draw_settings(result: Values) -> page.Section | None:
-    settings, seconds = flatten_settings(result.get_part("settings")), format_seconds(result.get_part("seconds"))
+    settings, seconds = flatten_settings(result.get_part("settings")), list_seconds_facts(result.get_part("seconds"))
     groups = tuple((name, facts) for name, facts in (("", settings), ("Seconds", seconds)) if facts)
     return page.Section("Settings", (page.Settings(groups),), "settings") if groups else None
 
@@ -107,7 +107,7 @@ def _list_headlines(versions: Mapping[str, Values]) -> list[Values]:
     return sorted(headlines.values(), key=lambda row: row.get("side") != "risk")
 
 
-def _read_headline(version: Values, headline: Values) -> Estimate:
+def _find_headline_value(version: Values, headline: Values) -> Estimate:
     same = (row.get("value") for row in version.list_rows("headlines") if row.get("key") == headline.get("key"))
     return read_estimate(next(same, None))
 
@@ -122,19 +122,19 @@ def _draw_versions_table(versions: Mapping[str, Values], headlines: list[Values]
         cells = (row.get_estimate("before") if row.has_estimate("before") else None for row in headlines)
         body.append(page.Row(("original texts", "", *cells)))
     for name, version in versions.items():
-        values = (_read_headline(version, row) for row in headlines)
+        values = (_find_headline_value(version, row) for row in headlines)
         body.append(page.Row((name, page.Tag("people" if name in human else "machine"), *values)))
     note = "Intervals that overlap do not tell two versions apart; all were measured on the same texts with one seed."
     return page.Table("Versions", tuple(columns), tuple(body), note)
 
 
-def _draw_charts(versions: Mapping[str, Values], headlines: list[Values]) -> Iterator[page.Chart]:
+def _draw_risk_utility_charts(versions: Mapping[str, Values], headlines: list[Values]) -> Iterator[page.Chart]:
     risks = [row for row in headlines if row.get("side") == "risk"]
     utilities = [row for row in headlines if row.get("side") == "utility"]
     for risk, utility in product(risks, utilities[:1]):
         series = []
         for slot, (name, version) in enumerate(versions.items()):
-            x, y = _read_headline(version, utility), _read_headline(version, risk)
+            x, y = _find_headline_value(version, utility), _find_headline_value(version, risk)
             if has_estimate(x) and has_estimate(y):
                 series.append(page.Series(name, (page.Point(x, y, name, (), "chosen"),), slot))
         if len(series) > 1:
@@ -149,10 +149,10 @@ def _draw_charts(versions: Mapping[str, Values], headlines: list[Values]) -> Ite
             )
 
 
-def _compare_versions(versions: Mapping[str, Values], headlines: list[Values], human: set[str]) -> Iterator[str]:
+def _describe_best_versions(versions: Mapping[str, Values], headlines: list[Values], human: set[str]) -> Iterator[str]:
     yield f"{len(versions)} anonymised versions of the same texts."
     for row in headlines:
-        values = {name: _read_headline(version, row) for name, version in versions.items()}
+        values = {name: _find_headline_value(version, row) for name, version in versions.items()}
         sign = 1 if row.get("better") == "low" else -1
         order = sorted(
             filter(lambda name: has_estimate(values[name]), values), key=lambda name: sign * values[name].value
@@ -182,19 +182,19 @@ _SMALL = 0.02  # loss of accuracy that an interval must rule out, for it to be c
 _NEAR = 0.1  # as much above chance an interval may reach at most, and twice chance, to be called no more than guessing
 
 
-def verdict(result: Values) -> Iterator[page.Block]:
+def draw_verdict(result: Values) -> Iterator[page.Block]:
     """A paragraph, warnings, key figures, and risk and utility in one chart.
 
     Args:
         result: plain values of an evaluation.
     """
     lines = _list_measured_headlines(result)
-    yield page.Text(" ".join(_write_verdict(result, lines)), "lead")
+    yield page.Text(" ".join(_write_verdict_sentences(result, lines)), "lead")
     if warnings := tuple(_list_warnings(result, lines)):
         yield page.Notice("What speaks against sharing, or is not known", "warning", warnings)
     if lines:
         yield page.Figures(tuple(map(_make_headline_figure, lines)))
-    yield from _draw_bars(lines)
+    yield from _draw_headline_bars(lines)
 
 
 def choose_headline_tone(row: Values, result: Values) -> page.Tone:
@@ -212,7 +212,7 @@ def choose_headline_tone(row: Values, result: Values) -> page.Tone:
     return "good" if value.high < chance.value + min(chance.value, _NEAR) else "warn"
 
 
-def draw_limits() -> page.Section:
+def draw_evaluation_limits() -> page.Section:
     """The section on what no evaluation covers."""
     return page.Section("What this does not cover", (page.Text(LIMITS),), "limits")
 
@@ -240,14 +240,14 @@ def _list_measured_headlines(result: Values) -> list[Values]:
     lines = []
     for row in result.list_rows("headlines"):
         if row.has_estimate("value"):
-            texts = {f"{name}_text": _format_value(row, name) for name in ("value", "chance", "before")}
+            texts = {f"{name}_text": _format_headline_value(row, name) for name in ("value", "chance", "before")}
             label = f"{_SIDES.get(str(row.get('side')), '')}: {lower_first(row.get('name'))}"
             lines.append(Values({**row, **texts, "label": label, "tone": choose_headline_tone(row, result)}))
     return lines
 
 
-def _format_value(row: Values, name: str) -> str:
-    number = row.find_number(name)
+def _format_headline_value(row: Values, key: str) -> str:
+    number = row.find_number(key)
     return NOTHING if number is None else format_number(number, choose_number_kind(row), row.get("digits"))
 
 
@@ -273,11 +273,11 @@ def _count_unjudged(result: Values) -> int:
     return int(result.get_value(f"measures.{_INTRUDER}.unjudged") or 0)
 
 
-def _write_verdict(result: Values, lines: list[Values]) -> Iterator[str]:
+def _write_verdict_sentences(result: Values, lines: list[Values]) -> Iterator[str]:
     risks = {str(row.get("key")): row for row in lines if row.get("side") == "risk"}
     linked = [row for row in risks.values() if row.get("measure") == _INTRUDER]
     yield f"{int(result.get('texts') or 0):,} texts, before and after."
-    yield _judge_safety([row["tone"] for row in risks.values()], [row["tone"] for row in linked])
+    yield _describe_safety([row["tone"] for row in risks.values()], [row["tone"] for row in linked])
     exposed = list(dict.fromkeys(name for row in linked for name in _find_exposed_groups(row, result)))
     if exposed and not any(_is_above_chance(row) for row in linked):
         yield f"Over all texts it is no more than by guessing, but it is more in the group {', '.join(exposed)}."
@@ -291,17 +291,17 @@ def _write_verdict(result: Values, lines: list[Values]) -> Iterator[str]:
         if row.get("key") == "similarity":
             yield row.fill_template(_MEANING)
         if row.get("key") == "loss":
-            yield _describe_loss(row)
+            yield _describe_classifier_loss(row)
 
 
-def _judge_safety(tones: list[page.Tone], linked: list[page.Tone]) -> str:
-    if not tones:
+def _describe_safety(risk_tones: list[page.Tone], linkage_tones: list[page.Tone]) -> str:
+    if not risk_tones:
         return "No measure of risk could be taken: whether they are safe to share is not known."
-    if "bad" in tones:
+    if "bad" in risk_tones:
         return "They are not safe to share with anybody who knows, or can find, what the measures below were given."
-    if not linked:
+    if not linkage_tones:
         return "No intruder has tried to link them to anyone, so whether they are safe to share is not known."
-    if "warn" in linked:
+    if "warn" in linkage_tones:
         return "Whether they are safe to share is open: too few texts to tell what intruders find from chance."
     return "No intruder that was tried finds more than by guessing. That is evidence, not proof."
 
@@ -315,7 +315,7 @@ def _write_linkage_template(result: Values) -> str:
     )
 
 
-def _describe_loss(row: Values) -> str:
+def _describe_classifier_loss(row: Values) -> str:
     loss = row.get_estimate("value")
     value, low, high = (format_number(100 * number, "number", 1) for number in (loss.value, loss.low, loss.high))
     if loss.low > 0:
@@ -346,7 +346,7 @@ def _make_headline_figure(row: Values) -> page.Figure:
     return page.Figure(row["label"], value, note, kind, row.get("digits"), row["tone"], before)
 
 
-def _draw_bars(lines: list[Values]) -> Iterator[page.Bars]:
+def _draw_headline_bars(lines: list[Values]) -> Iterator[page.Bars]:
     """The numbers that lie between 0 and 1, risk first."""
     groups = []
     for row in lines:

@@ -69,7 +69,7 @@ _QUEUE = """
 """
 
 
-def _derive_residual(result: Values) -> Plain:
+def _derive_verdict_values(result: Values) -> Plain:
     passes = result.get_value("total.passes")
     verdict = "holds" if passes else "fails" if passes is False else "cannot be told"
     return {"limit": 5, **result, "verdict": verdict, "group_name": str(result.get("by") or "Conversations")}
@@ -90,7 +90,7 @@ def _explain_other_scoring(result: Values) -> str:
     )
 
 
-def _list_groups(result: Values) -> list[Plain]:
+def _list_groups_and_total(result: Values) -> list[Plain]:
     tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
     groups = [*result.list_rows("groups"), {**result.get_part("total"), "mark": "chosen"}]
     return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
@@ -131,7 +131,7 @@ def _compute_normal_masses(mean: float, sd: float, highest: int) -> list[float]:
     return [high - low for low, high in pairwise(below)]
 
 
-def _list_queue(result: Values) -> list[Plain]:
+def _list_review_queue(result: Values) -> list[Plain]:
     def name_tags(row: Values) -> str:
         return ", ".join(
             f"{item.get('tag')} ({item.get('score')})" for item in row.list_rows("items") if item.get("score")
@@ -143,7 +143,7 @@ def _list_queue(result: Values) -> list[Plain]:
     ]
 
 
-def _describe_queue(result: Values) -> str:
+def _describe_review_queue(result: Values) -> str:
     limit = f"{result['limit']:g}"
     if result.list_rows("queue"):
         return f"Conversations above {limit}, the worst first."
@@ -161,7 +161,7 @@ residual_section = SectionSpec(
         Warn(_NOT_NORMAL, when="total.normality.off"),
         Warn(_CLOSE, "warning", when=_is_near_limit),
         Warn(_explain_other_scoring, when="other"),
-        ValueTable("Residual risk by group (P2, Table 4)", _list_groups, _GROUPS),
+        ValueTable("Residual risk by group (P2, Table 4)", _list_groups_and_total, _GROUPS),
         _draw_score_histogram,
         ValueTable(
             "What was missed",
@@ -170,10 +170,10 @@ residual_section = SectionSpec(
             lambda result: "" if result.get("types") else "Nothing is marked.",
             _SHOWN,
         ),
-        ValueTable("To be looked at", _list_queue, _QUEUE, _describe_queue, _SHOWN),
+        ValueTable("To be looked at", _list_review_queue, _QUEUE, _describe_review_queue, _SHOWN),
         Folded("How to read this", (Paragraph(_READING),)),
     ),
-    _derive_residual,
+    _derive_verdict_values,
 )
 
 
@@ -326,7 +326,8 @@ _LEVEL = """
 """
 
 
-def _derive_guesses(result: Values) -> Plain:
+def _describe_counted_guesses(result: Values) -> Plain:
+    """Word which guesses count: the first, or the first k."""
     rank = int(result.get("rank") or 1)
     return {"among": "first guess" if rank == 1 else f"first {rank} guesses"}
 
@@ -383,5 +384,5 @@ hardening_section = SectionSpec(
         Folded("Every level of the curve", (ValueTable("", _list_hardening_levels, f"Lead | lead \n {_LEVEL}"),)),
         Folded("How to read this", (Paragraph(_HARDENING_READING),)),
     ),
-    _derive_guesses,
+    _describe_counted_guesses,
 )

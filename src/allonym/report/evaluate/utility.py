@@ -90,7 +90,7 @@ def _has_any_measure(result: Values) -> bool:
     return any(result.get_part(name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
 
 
-def _derive_values(result: Values) -> Plain:
+def _derive_template_values(result: Values) -> Plain:
     counts = [c for c in result.list_rows("construct.counts") if c.get("part") != "WORDS"]
     unchanged = sum(_read_log10_factor(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
     reading = str(result.get_value("utility.reading") or "")
@@ -120,7 +120,7 @@ def _lacks_accuracy_loss(result: Values) -> bool:
     return bool(result.get_part("utility")) and not result.has_estimate("utility.loss")
 
 
-def _list_accuracies(result: Values) -> list[Plain]:
+def _list_accuracy_and_f1(result: Values) -> list[Plain]:
     utility = result.get_part("utility")
     macro = {end: utility.get(f"macro_{end}") for end in ("before", "after")}
     return [{**utility, "name": "Accuracy"}, {**macro, "name": "Macro F1"}]
@@ -130,7 +130,7 @@ def _describe_part_of_speech(row: Values) -> str:
     return f"{row.get('part', '')}, {_PARTS.get(str(row.get('part')), '')}"
 
 
-def _draw_evidence(result: Values) -> Iterator[Block]:
+def _draw_bayes_factors(result: Values) -> Iterator[Block]:
     counts = result.list_rows("construct.counts")
     if not counts:
         return
@@ -140,7 +140,9 @@ def _draw_evidence(result: Values) -> Iterator[Block]:
     groups = (
         Group(
             _describe_part_of_speech(row),
-            tuple(Bar(name, _clip_log(row, key), slot, _list_factor_facts(row, key)) for key, name, slot in bars),
+            tuple(
+                Bar(name, _clip_log10_factor(row, key), slot, _list_factor_facts(row, key)) for key, name, slot in bars
+            ),
         )
         for row in counts
     )
@@ -160,7 +162,7 @@ def _read_log10_factor(row: Values, name: str) -> float:
     return float(value) if isinstance(value, (int, float)) else NAN
 
 
-def _clip_log(row: Values, name: str) -> float:
+def _clip_log10_factor(row: Values, name: str) -> float:
     value = _read_log10_factor(row, name)
     return round(max(-_EDGE, min(_EDGE, value)), 2) if value == value else NAN
 
@@ -178,13 +180,13 @@ def _list_part_of_speech_counts(result: Values) -> Iterator[Plain]:
     for row in result.list_rows("construct.counts"):
         cells: dict[str, Cell] = {"name": _describe_part_of_speech(row)}
         for key, stem in (("bayes", ""), ("mapped_bayes", "mapped_")):
-            cells[f"{stem}bf10"] = _format_factor(row, key, 1)
-            cells[f"{stem}bf01"] = _format_factor(row, key, -1)
-            cells[f"{stem}reading"] = _tag_reading(row.get_part(key))
+            cells[f"{stem}bf10"] = _format_bayes_factor(row, key, 1)
+            cells[f"{stem}bf01"] = _format_bayes_factor(row, key, -1)
+            cells[f"{stem}reading"] = _tag_factor_reading(row.get_part(key))
         yield {**row, **cells}
 
 
-def _format_factor(row: Values, name: str, sign: int) -> float | str | None:
+def _format_bayes_factor(row: Values, name: str, sign: int) -> float | str | None:
     """BF10 or BF01; beyond what a number can hold, as a power of ten."""
     value = row.get_part(name).get("bf10" if sign > 0 else "bf01")
     if isinstance(value, (int, float)) and value > 0:
@@ -193,7 +195,7 @@ def _format_factor(row: Values, name: str, sign: int) -> float | str | None:
     return f"10^{format_number(size, 'number', 0)}" if size == size else None
 
 
-def _tag_reading(factor: Values) -> Tag:
+def _tag_factor_reading(factor: Values) -> Tag:
     reading = str(factor.get("reading") or "")
     if reading == "not measured":
         return Tag(str(factor.get("reason") or reading), "muted")
@@ -235,7 +237,7 @@ information_section = SectionSpec(
         BarChart(
             "A classifier before and after",
             Axis("Right", "share", 0, 1),
-            _list_accuracies,
+            _list_accuracy_and_f1,
             f"Originals | before | .{BEFORE} \n Anonymised | after | .{AFTER}",
             "chance",
             "the most frequent class for all",
@@ -243,7 +245,7 @@ information_section = SectionSpec(
             when="utility.loss",
         ),
         Paragraph(_TEST, when="construct"),
-        _draw_evidence,
+        _draw_bayes_factors,
         ValueTable(
             "Parts of speech before and after (P3, Table 2)", _list_part_of_speech_counts, _COUNTS, when="construct"
         ),
@@ -259,7 +261,7 @@ information_section = SectionSpec(
         ),
         ValueTable("Identified texts against the others (P3, Table 9)", _list_contrasts, _CONTRASTS, when="contrasts"),
     ),
-    _derive_values,
+    _derive_template_values,
 )
 
 
@@ -302,7 +304,7 @@ def _write_lead(result: Values) -> str:
     return f"{_LEAD} The model: {result['model']}." if result.get("model") else _LEAD
 
 
-def _list_scores(result: Values) -> Iterator[Plain]:
+def _list_task_scores(result: Values) -> Iterator[Plain]:
     for task in result.list_rows("tasks"):
         for score in task.list_rows("scores"):
             if score.has_estimate("original"):
@@ -329,7 +331,7 @@ def _list_leaking_outputs(result: Values) -> list[Plain]:
     return [{**row, "output": str(int(row.get("output") or 0) + 1)} for row in result.list_rows("leaks.found")]
 
 
-def _has_writing_model(result: Values) -> bool:
+def _is_model_seq2seq(result: Values) -> bool:
     return str(result.get("model") or "").startswith("seq2seq:")
 
 
@@ -340,12 +342,15 @@ downstream_section = SectionSpec(
     (
         Paragraph(_write_lead, "lead", when="tasks"),
         ValueTable(
-            "Learnt from originals and from anonymised texts, judged on originals", _list_scores, _SCORES, when="tasks"
+            "Learnt from originals and from anonymised texts, judged on originals",
+            _list_task_scores,
+            _SCORES,
+            when="tasks",
         ),
         _explain_missing_tasks,
         Folded(
             "How to read this",
-            (Paragraph(lambda result: _READING + (_WRITTEN if _has_writing_model(result) else _EXTRACTED)),),
+            (Paragraph(lambda result: _READING + (_WRITTEN if _is_model_seq2seq(result) else _EXTRACTED)),),
             when="tasks",
         ),
         KeyFigures(_LEAKS, when="leaks"),
@@ -386,7 +391,7 @@ _SIGNS = """
 """
 
 
-def _list_feature_kinds(result: Values) -> list[tuple[str, float]]:
+def _list_feature_kind_shares(result: Values) -> list[tuple[str, float]]:
     kinds = ((name, float(share)) for name, share in result.get_part("kinds").items())
     return sorted(kinds, key=lambda kind: (-kind[1], kind[0]))
 
@@ -408,7 +413,7 @@ syntheticity_section = SectionSpec(
         Paragraph(_UNCHANGED, "muted", when="unchanged"),
         ValueTable(
             "What gives it away",
-            _list_feature_kinds,
+            _list_feature_kind_shares,
             "kind of feature | 0 \n share of the difference | 1 | share.1",
             "A tag is a placeholder where no pseudonym was found.",
             when="kinds",

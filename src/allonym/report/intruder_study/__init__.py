@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from allonym.report.html import load_templates, make_template_values, read_resource
+from allonym.report.html import load_template_environment, make_style_and_script_values, read_resource
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -81,10 +81,10 @@ def study_page(
         least=least,
         fictitious=fictitious,
         footer="This file holds everything it shows and asks no other computer for anything.",
-        **make_template_values(style, read_resource("intruder_study/templates/study.js")),
+        **make_style_and_script_values(style, read_resource("intruder_study/templates/study.js")),
     )
 
 
 @cache
 def _load_environment() -> Environment:
-    return load_templates("allonym.report.intruder_study", "pages of an intruder study", "evaluate")
+    return load_template_environment("allonym.report.intruder_study", "pages of an intruder study", "evaluate")

@@ -8,7 +8,7 @@ from allonym.report.swap.intruders import SENSITIVE, intruders_section, passages
 from allonym.report.swap.releases import grid_section, releases_section
 from allonym.report.swap.summary import draw_summary, written_section
 from allonym.report.swap.values import Search, shorten_powers
-from allonym.report.values import Plain, flatten_settings, format_seconds
+from allonym.report.values import Plain, flatten_settings, list_seconds_facts
 
 LIMITS = (
     "Named entity swapping hides which entities occur together. It does not change how somebody writes, what a "
@@ -63,6 +63,6 @@ def _draw_settings(result: Search) -> Section | None:
     loose = [
         fact for name, value in settings if not flatten_settings(value) for fact in flatten_settings({name: value})
     ]
-    seconds = format_seconds(result.get_part("timings"))
+    seconds = list_seconds_facts(result.get_part("timings"))
     groups = [(name, facts) for name, facts in (("", tuple(loose)), *named, ("Seconds per stage", seconds)) if facts]
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None

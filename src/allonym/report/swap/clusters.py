@@ -42,7 +42,7 @@ def _describe_mixture(result: Search) -> str:
     return f"{text}."
 
 
-def _draw_map(result: Search) -> Iterator[page.Block]:
+def _draw_cluster_map(result: Search) -> Iterator[page.Block]:
     clusters = result.list_rows("clusters")
     if not clusters:
         return
@@ -67,19 +67,22 @@ def _draw_map(result: Search) -> Iterator[page.Block]:
     )
 
 
-def _derive_clusters(result: Search) -> Plain:
+def _number_and_tag_clusters(result: Search) -> Plain:
     clusters = [Values({**c, "number": n}) for n, c in enumerate(result.list_rows("mixture.clusters"), 1)]
     copies = ", ".join(str(cluster["number"]) for cluster in clusters if cluster.get("degenerate"))
-    return {"clusters": [{**cluster, "remark": _tag_cluster(cluster)} for cluster in clusters], "copies": copies}
+    return {
+        "clusters": [{**cluster, "remark": _tag_cluster_problem(cluster)} for cluster in clusters],
+        "copies": copies,
+    }
 
 
-def _tag_cluster(cluster: Values) -> page.Cell:
+def _tag_cluster_problem(cluster: Values) -> page.Cell:
     if cluster.get("degenerate"):
         return page.Tag("at the cap", "warn")
     return page.Tag("one document", "warn") if cluster.get("documents") == 1 else ""
 
 
-def _draw_criteria(result: Search) -> Iterator[page.Block]:
+def _draw_selection_criteria(result: Search) -> Iterator[page.Block]:
     fits = result.list_rows("mixture.selection")
     if not fits:
         return
@@ -137,11 +140,11 @@ clusters_section = SectionSpec(
     (
         Paragraph(_describe_mixture, when="clusters"),
         Warn(_COPIES, "warning", when="copies"),
-        _draw_map,
+        _draw_cluster_map,
         ValueTable("Clusters", "clusters", _FIELDS, shown=25, when="clusters"),
-        _draw_criteria,
+        _draw_selection_criteria,
     ),
-    _derive_clusters,
+    _number_and_tag_clusters,
 )
 
 
@@ -166,11 +169,11 @@ _FITS = """
 """
 
 
-def _list_fits(result: Search) -> list[Plain]:
+def _list_table_fits(result: Search) -> list[Plain]:
     return [
         {
             **table,
-            "key": result.mark_categories(read_categories(table)),
+            "key": result.make_categories_key(read_categories(table)),
             "fit": page.Tag(str(table.get("status", "")), "good" if table.get("status") == "interior" else "warn"),
         }
         for table in result.list_rows("tables")
@@ -195,7 +198,7 @@ def _draw_uniqueness_table(result: Search) -> Iterator[page.Block]:
     for table in result.list_rows("tables"):
         estimates = {key: map_by_population(table.get(key)) for key in values}
         cells = (estimates[key].get(size) for size in sizes for key in values)
-        body.append(page.Row((result.mark_categories(read_categories(table)), *cells)))
+        body.append(page.Row((result.make_categories_key(read_categories(table)), *cells)))
     yield page.Table("Population uniques", (page.Column("Counted by"), *columns), tuple(body), _INTERVALS)
 
 
@@ -215,7 +218,7 @@ def _draw_uniqueness_curves(result: Search) -> Iterator[page.Block]:
             page.Point(size, p, f"{name}, N = {format_power(size)}", (("p", p), ("p*", bounded.get(size))))
             for size, p in shares.items()
         )
-        series.append(page.Series(name, tuple(points), result.colours[categories], "full"))
+        series.append(page.Series(name, tuple(points), result.colour_slots[categories], "full"))
         values += [p.value for p in shares.values() if p.value > 0]
     is_steep = bool(values) and max(values) > 30 * min(values)
     yield page.Chart(
@@ -227,7 +230,7 @@ def _draw_uniqueness_curves(result: Search) -> Iterator[page.Block]:
     )
 
 
-def _draw_stability(result: Search) -> Iterator[page.Block]:
+def _draw_order_stability(result: Search) -> Iterator[page.Block]:
     if sentences := result.get_value("stability.sentences"):
         p = "p*" if result.risk_key == "bounded" else "p"
         first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
@@ -241,9 +244,9 @@ uniqueness_section = SectionSpec(
     "tables",
     (
         Paragraph(_LEAD),
-        ValueTable("Marginal tables and their fit", _list_fits, _FITS, _INTERVALS),
+        ValueTable("Marginal tables and their fit", _list_table_fits, _FITS, _INTERVALS),
         _draw_uniqueness_table,
         _draw_uniqueness_curves,
-        _draw_stability,
+        _draw_order_stability,
     ),
 )

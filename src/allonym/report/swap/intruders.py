@@ -40,17 +40,17 @@ _TERMS = """
 """
 
 
-def _list_attack_stages(result: Values) -> list[str]:
+def _list_told_stages(result: Values) -> list[str]:
     return sorted({str(stage) for attack in result.list_rows("attacks") for stage in attack.get_part("told")})
 
 
-def _name_stage(stage: str) -> str:
+def _name_told_stage(stage: str) -> str:
     return f"Told: {'interchanged' if stage == 'swapped' else stage}"
 
 
 def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
     groups = []
-    slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_attack_stages(result))}
+    slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_told_stages(result))}
     for attack in result.list_rows("attacks"):
         bars = [
             page.Bar("Before", attack.get_estimate("before"), BEFORE),
@@ -59,7 +59,9 @@ def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
         if attack.has_estimate("second"):
             bars.append(page.Bar("After, in two guesses", attack.get_estimate("second"), SECOND))
         stages = attack.get_part("told").items()
-        bars += [page.Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
+        bars += [
+            page.Bar(_name_told_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages
+        ]
         groups.append(page.Group(str(attack.get("intruder", "")), tuple(bars), attack.find_number("chance")))
     yield page.Bars(
         "Chunks whose origin is guessed",
@@ -70,10 +72,11 @@ def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
     )
 
 
-def _write_accuracy_fields(result: Values) -> str:
+def _specify_accuracy_columns(result: Values) -> str:
+    """Return the columns of the table of accuracies, as :func:`parse_fields` reads them."""
     stages = (
-        f"{_name_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
-        for stage in _list_attack_stages(result)
+        f"{_name_told_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
+        for stage in _list_told_stages(result)
     )
     second = _SECOND if any(attack.has_estimate("second") for attack in result.list_rows("attacks")) else ""
     p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs, as in P1"
@@ -99,7 +102,7 @@ def _draw_outcome_matrix(attack: Values) -> page.Matrix:
     return page.Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
 
 
-def _draw_test_results(attack: Values) -> page.Settings:
+def _draw_mcnemar_tests(attack: Values) -> page.Settings:
     tests = ((label, f"{{{key}:{kind}}}") for key, (label, kind) in _TESTS.items() if attack.has_estimate(key))
     facts = [(label, attack.fill_template(template)) for label, template in tests]
     if (runs := attack.get_estimate("before").n) > 1:
@@ -109,7 +112,7 @@ def _draw_test_results(attack: Values) -> page.Settings:
 
 def _draw_attacks(result: Values) -> Iterator[page.Block]:
     for attack in result.list_rows("attacks"):
-        beside = page.Beside((_draw_outcome_matrix(attack), _draw_test_results(attack)))
+        beside = page.Beside((_draw_outcome_matrix(attack), _draw_mcnemar_tests(attack)))
         blocks = (beside, *draw_parts((_ATTACK_TERMS,), attack, texts=True))
         yield page.Section(f"Intruder: {attack['intruder']}", blocks)
 
@@ -124,7 +127,7 @@ intruders_section = SectionSpec(
     (
         Paragraph(_LEAD),
         _draw_accuracy_bars,
-        ValueTable("Accuracy, mean and SD over the runs", _list_accuracies, _write_accuracy_fields),
+        ValueTable("Accuracy, mean and SD over the runs", _list_accuracies, _specify_accuracy_columns),
         _draw_attacks,
     ),
     lambda result: {"class": result.get_value("corpus.protect") or "class"},
@@ -141,13 +144,13 @@ _PASSAGES_LEAD = (
 _OTHER_SLOT = 7
 
 
-def _list_outcomes(result: Values) -> list[Values]:
+def _list_outcomes_with_texts(result: Values) -> list[Values]:
     return [outcome for outcome in result.list_rows("outcomes") if "before" in outcome and "after" in outcome]
 
 
-def _draw_reader(result: Values) -> Iterator[page.Block]:
-    outcomes = _list_outcomes(result)
-    shown = _select_outcomes(outcomes, result["passages"])
+def _draw_passage_reader(result: Values) -> Iterator[page.Block]:
+    outcomes = _list_outcomes_with_texts(result)
+    shown = _select_outcomes_to_show(outcomes, result["passages"])
     marks = [mark for outcome in shown for mark in outcome.get("marks") or ()]
     categories = sorted({str(mark[2]) for mark in marks if len(mark) > 3 and mark[3] == "swap"})
     slots = {category: slot for slot, category in enumerate(categories)}
@@ -157,7 +160,7 @@ def _draw_reader(result: Values) -> Iterator[page.Block]:
     yield page.Reader("Before and after", passages, keys, note if len(shown) < len(outcomes) else "")
 
 
-def _select_outcomes(outcomes: list[Values], most: int) -> list[Values]:
+def _select_outcomes_to_show(outcomes: list[Values], most: int) -> list[Values]:
     if len(outcomes) <= most:
         return outcomes
     guesses = (tuple((outcome.get("guessed") or {}).values()) for outcome in outcomes)
@@ -217,14 +220,14 @@ def _draw_marks(
         yield page.Mark(int(start), int(end), label, slots.get(str(category), _OTHER_SLOT), "swap")
 
 
-def _describe_guess(before: bool, after: bool) -> str:
-    if after:
-        return "still right" if before else "right only after"
-    return "no longer right" if before else "never right"
+def _describe_guess(right_before: bool, right_after: bool) -> str:
+    if right_after:
+        return "still right" if right_before else "right only after"
+    return "no longer right" if right_before else "never right"
 
 
-def _colour_guess(before: bool, after: bool) -> page.Tone:
-    return "bad" if after else "good" if before else ""
+def _colour_guess(right_before: bool, right_after: bool) -> page.Tone:
+    return "bad" if right_after else "good" if right_before else ""
 
 
 def _describe_replacement_kinds(kinds: set[str]) -> str:
@@ -235,7 +238,7 @@ def _describe_replacement_kinds(kinds: set[str]) -> str:
 passages_section = SectionSpec(
     "Texts before and after",
     "texts",
-    _list_outcomes,
-    (Warn(SENSITIVE, "sensitive"), Paragraph(_PASSAGES_LEAD), _draw_reader),
+    _list_outcomes_with_texts,
+    (Warn(SENSITIVE, "sensitive"), Paragraph(_PASSAGES_LEAD), _draw_passage_reader),
 )
 """Up to ``passages`` of the result's outcomes; where there are more, those that are still recognised come first."""

@@ -80,8 +80,8 @@ def _describe_risk_formulas(result: Search) -> str:
     return _LEAD.format(p=p, u=u)
 
 
-def _draw_planes(result: Search) -> Iterator[page.Block]:
-    yield _draw_population_tabs(result, result.populations, draw_plane)
+def _draw_risk_utility_planes(result: Search) -> Iterator[page.Block]:
+    yield _draw_population_tabs(result, result.population_sizes, draw_risk_utility_plane)
 
 
 def _draw_choice_reasons(result: Search) -> Iterator[page.Block]:
@@ -92,20 +92,23 @@ def _draw_choice_reasons(result: Search) -> Iterator[page.Block]:
 
 
 def _draw_frontiers(result: Search) -> Iterator[page.Block]:
-    if sizes := [size for size in result.populations if result.find_frontier_indices(size)]:
-        yield page.Section("The frontier", (_draw_population_tabs(result, sizes, _draw_frontier),))
+    if sizes := [size for size in result.population_sizes if result.find_frontier_indices(size)]:
+        yield page.Section("The frontier", (_draw_population_tabs(result, sizes, _draw_frontier_table),))
 
 
 def _draw_population_tabs(result: Search, sizes: list[float], draw: Callable[[Search, float], page.Block]) -> page.Tabs:
     """Draw a block for each population size; that of the choice shows first."""
     options = tuple((format_power(size), (draw(result, size),)) for size in sizes)
-    chosen = result.population
+    chosen = result.shown_size
     return page.Tabs("Population size N", options, sizes.index(chosen) if chosen in sizes else 0)
 
 
-def draw_plane(result: Search, size: float) -> page.Chart:
+def draw_risk_utility_plane(result: Search, size: float) -> page.Chart:
     """Draw the risk-utility plot at one population size: a series per set of categories."""
-    risks = ((release, read_estimate(result.read_risks(release).get(size))) for release in result.list_rows("releases"))
+    risks = (
+        (release, read_estimate(result.read_judged_risks(release).get(size)))
+        for release in result.list_rows("releases")
+    )
     shown = [(release, risk) for release, risk in risks if has_estimate(risk) and release.has_estimate("utility")]
     lift, axis = _choose_risk_scale([risk for _, risk in shown])
     frontier = result.find_frontier_indices(size)
@@ -113,11 +116,11 @@ def draw_plane(result: Search, size: float) -> page.Chart:
     for release, risk in sorted(shown, key=lambda pair: (pair[0].get("swaps") or 0, pair[0].get("index") or 0)):
         categories, facts = read_categories(release), _list_release_facts(release, result, size)
         label = f"{name_categories(categories)}, {release.get('swaps', 0):,} swaps"
-        mark = _mark_release(release, result, frontier)
+        mark = _choose_release_mark(release, result, frontier)
         points.setdefault(categories, []).append(
             page.Point(release.get_estimate("utility"), lift(risk), label, facts, mark)
         )
-    series = _join_points(result, {c: points[c] for c in sorted(points, key=result.colours.__getitem__)})
+    series = _make_thin_series(result, {c: points[c] for c in sorted(points, key=result.colour_slots.__getitem__)})
     places = [(r.get_estimate("utility").value, lift(risk).value) for r, risk in shown if r.get("index") in frontier]
     guides = []
     if len(places) > 1:
@@ -136,9 +139,9 @@ def draw_plane(result: Search, size: float) -> page.Chart:
     )
 
 
-def _join_points(result: Search, points: Mapping[Categories, Sequence[page.Point]]) -> tuple[page.Series, ...]:
+def _make_thin_series(result: Search, points: Mapping[Categories, Sequence[page.Point]]) -> tuple[page.Series, ...]:
     """Return a series with a thin line for each set of categories."""
-    return tuple(page.Series(name_categories(c), tuple(points[c]), result.colours[c], "thin") for c in points)
+    return tuple(page.Series(name_categories(c), tuple(points[c]), result.colour_slots[c], "thin") for c in points)
 
 
 def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], Estimate], page.Axis]:
@@ -154,7 +157,7 @@ def _choose_risk_scale(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], 
     return scale_estimate, page.Axis(f"Risk R − 1, in units of {format_power(unit)}")
 
 
-def _mark_release(release: Values, result: Search, frontier: set[int]) -> Literal["", "frontier", "chosen"]:
+def _choose_release_mark(release: Values, result: Search, frontier: set[int]) -> Literal["", "frontier", "chosen"]:
     return "chosen" if result.is_chosen(release) else "frontier" if release.get("index") in frontier else ""
 
 
@@ -167,7 +170,7 @@ def _list_release_facts(release: Values, result: Search, size: float) -> page.Fa
         ("Utility U", release.get_estimate("utility")),
     ]
     for name, label in (("risk", "Risk R with p"), ("bounded", "Risk R with p*"), ("remaining", "Uniques left at N")):
-        risks = result.read_risks(release) if name == result.risk_key else map_by_population(release.get(name))
+        risks = result.read_judged_risks(release) if name == result.risk_key else map_by_population(release.get(name))
         facts.append((label, read_estimate(risks.get(size))))
     for name, label in (("distance", "D, nats"), ("distance_per_chunk", "D per changed chunk"), ("cosine", "Cosine")):
         facts.append((label, release.get_estimate(name)))
@@ -176,7 +179,7 @@ def _list_release_facts(release: Values, result: Search, size: float) -> page.Fa
     return tuple((name, value) for name, value in facts if not isinstance(value, Estimate) or has_estimate(value))
 
 
-def _draw_frontier(result: Search, size: float) -> page.Table:
+def _draw_frontier_table(result: Search, size: float) -> page.Table:
     """The releases that none beats in both risk and utility, the most useful first."""
     frontier = result.find_frontier_indices(size)
     releases = [release for release in _list_releases(result, size, set()) if release.get("index") in frontier]
@@ -193,30 +196,30 @@ def _draw_frontier(result: Search, size: float) -> page.Table:
 
 def _list_releases(result: Search, size: float, frontier: set[int]) -> list[Values]:
     """List the releases with the values that the tables show at a population size; those of ``frontier`` are marked."""
-    sizes = result.populations
+    sizes = result.population_sizes
     lines = []
     for release in result.list_rows("releases"):
         risks, bounded, remaining = (map_by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
         cells = {
-            "key": result.mark_categories(read_categories(release)),
-            "judged": result.read_risks(release).get(size),
+            "key": result.make_categories_key(read_categories(release)),
+            "judged": result.read_judged_risks(release).get(size),
             "remaining": remaining.get(size),
             "risk": [risks.get(n) for n in sizes],
             "bounded": [bounded.get(n) for n in sizes],
             "remark": page.Tag(", ".join(map(str, release["flags"])), "warn") if release.get("flags") else "",
-            "mark": _mark_release(release, result, frontier),
+            "mark": _choose_release_mark(release, result, frontier),
         }
         lines.append(Values({**release, **cells}))
     return lines
 
 
 def _draw_every_release(result: Search) -> Iterator[page.Block]:
-    sizes = list(enumerate(map(format_power, result.populations)))
+    sizes = list(enumerate(map(format_power, result.population_sizes)))
     fields = [_EVERY.rstrip()]
     fields += [f"R, N = {name} | risk.{i} | number.4 | (2.16) with p of (2.15)" for i, name in sizes]
     fields += [f"R*, N = {name} | bounded.{i} | number.4 | (2.16) with the bounded p*" for i, name in sizes]
     fields.append("Remarks | remark")
-    size = result.population or NAN
+    size = result.shown_size or NAN
     releases = _list_releases(result, size, result.find_frontier_indices(size))
     table = ValueTable("", lambda _: releases, "\n".join(fields), _NOTE, 20)
     yield Folded(f"Every release ({len(releases):,})", (table,)).draw(result)
@@ -224,7 +227,7 @@ def _draw_every_release(result: Search) -> Iterator[page.Block]:
 
 def _list_dropped_categories(result: Search) -> list[Plain]:
     return [
-        {"key": result.mark_categories(read_categories(row)), "reason": shorten_powers(row.get("reason", ""))}
+        {"key": result.make_categories_key(read_categories(row)), "reason": shorten_powers(row.get("reason", ""))}
         for row in result.list_rows("dropped")
     ]
 
@@ -235,7 +238,7 @@ releases_section = SectionSpec(
     "releases",
     (
         Paragraph(_describe_risk_formulas),
-        _draw_planes,
+        _draw_risk_utility_planes,
         _draw_choice_reasons,
         _draw_frontiers,
         ValueTable("No candidates", _list_dropped_categories, _DROPPED, when="dropped"),
@@ -261,7 +264,7 @@ def _list_varied_settings(result: Search) -> list[str]:
     return [name for name in _NAMES if len({format_setting(row.get(name)) for row in grid if name in row}) > 1]
 
 
-def _describe_choices(result: Search) -> str:
+def _describe_grid_choices(result: Search) -> str:
     grid = result.list_rows("grid")
     failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
     text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
@@ -278,7 +281,7 @@ def _read_failure_reason(row: Values) -> str:
     return str(row.get("reason") or ("" if row.get("converged", True) else "did not converge"))
 
 
-def _format_value(row: Values, name: str) -> str:
+def _format_setting_value(row: Values, name: str) -> str:
     value = row.get(name)
     if name == "population" and isinstance(value, (int, float)):
         return format_power(float(value))
@@ -288,7 +291,7 @@ def _format_value(row: Values, name: str) -> str:
 
 
 def _format_setting_label(row: Values, names: Sequence[str]) -> str:
-    values = ((name, _format_value(row, name)) for name in names)
+    values = ((name, _format_setting_value(row, name)) for name in names)
     labels = (value if name == "family" else f"{_NAMES[name]}\u00a0=\u00a0{value}" for name, value in values)
     return ", ".join(labels) or "the setting"
 
@@ -313,7 +316,7 @@ def _draw_choice(row: Values | None, result: Search) -> page.Square:
     if row is None:
         return page.Square("")
     choice = read_categories(row)
-    name, slot = (name_categories(choice), result.colours.get(choice)) if choice else (None, None)
+    name, slot = (name_categories(choice), result.colour_slots.get(choice)) if choice else (None, None)
     return page.Square(name, None, slot, _read_failure_reason(row))
 
 
@@ -344,7 +347,9 @@ def _draw_setting_charts(result: Search, grid: list[Values], names: list[str]) -
         if points:
             label, axes = _format_setting_label(row, names), (page.Axis("U"), page.Axis("R"))
             description = "Risk and utility of every release."
-            charts.append(page.Chart(label, *axes, _join_points(result, points), description=description, size="small"))
+            charts.append(
+                page.Chart(label, *axes, _make_thin_series(result, points), description=description, size="small")
+            )
     return tuple(charts)
 
 
@@ -353,20 +358,20 @@ def _draw_settings_table(result: Search) -> Iterator[page.Block]:
     fields = [f"{_NAMES[name]} | {name}" for name in names]
     fields += [f"{title} | {name} | count" for name, title in _COUNTS.items() if any(name in row for row in grid)]
     fields += ["Chosen | key", "Share of the frontier | share | share.0", "Remarks | remark"]
-    table = ValueTable("", lambda values: _list_settings(values, names), "\n".join(fields), shown=40)
+    table = ValueTable("", lambda values: _list_grid_settings(values, names), "\n".join(fields), shown=40)
     yield Folded("Every setting", (table,)).draw(result)
 
 
-def _list_settings(result: Search, names: list[str]) -> list[Plain]:
+def _list_grid_settings(result: Search, names: list[str]) -> list[Plain]:
     lines: list[Plain] = []
     for row in result.list_rows("grid"):
         choice, reason = read_categories(row), _read_failure_reason(row)
         cells = {
-            "key": result.mark_categories(choice) if choice else None,
+            "key": result.make_categories_key(choice) if choice else None,
             "share": next((s["share"] for s in row.list_rows("shares") if read_categories(s) == choice), None),
             "remark": page.Tag(reason, "warn") if reason else "",
         }
-        lines.append({**row, **{name: _format_value(row, name) for name in names}, **cells})
+        lines.append({**row, **{name: _format_setting_value(row, name) for name in names}, **cells})
     return lines
 
 
@@ -374,5 +379,5 @@ grid_section = SectionSpec(
     "Other settings",
     "grid",
     "grid",
-    (Paragraph(_describe_choices), _draw_choice_matrix, _draw_grid_planes, _draw_settings_table),
+    (Paragraph(_describe_grid_choices), _draw_choice_matrix, _draw_grid_planes, _draw_settings_table),
 )

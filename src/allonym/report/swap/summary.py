@@ -15,7 +15,11 @@ _ATTACK = "The intruder “{intruder}” guessed {before:share.0} of these chunk
 def draw_summary(result: Search) -> Iterator[Block]:
     """Yield a paragraph and key figures."""
     attacks = [a for a in result.list_rows("attacks") if a.has_estimate("before") and a.has_estimate("after")][:3]
-    sentences = [*_describe_corpus(result), *_describe_release(result), *(a.fill_template(_ATTACK) for a in attacks)]
+    sentences = [
+        *_describe_corpus(result),
+        *_describe_chosen(result),
+        *(a.fill_template(_ATTACK) for a in attacks),
+    ]
     if sentences:
         yield Text(" ".join(sentences), "lead")
     if figures := (*map(_make_attack_key_figure, attacks), *_make_key_figures(result)):
@@ -32,7 +36,7 @@ def _describe_corpus(result: Search) -> Iterator[str]:
         yield f"Protected: {values}{corpus['protect']} in {corpus['documents']:,} documents{chunks}."
 
 
-def _describe_release(result: Search) -> Iterator[str]:
+def _describe_chosen(result: Search) -> Iterator[str]:
     release, risk = result.chosen_release, result.chosen_risk
     if not release:
         return
@@ -45,7 +49,7 @@ def _describe_release(result: Search) -> Iterator[str]:
         if 1 - risk.value < 5e-4:
             fall = f"of 1 falls by {format_number(1 - risk.value)} only, as few uniques of the corpus are unique there"
         above = " (above 1: they fit their topics no worse)" if release.get_estimate("utility").value > 1 else ""
-        yield f"In a population of {format_power(result.population or 0)} texts the risk {fall}; the texts keep a"
+        yield f"In a population of {format_power(result.shown_size or 0)} texts the risk {fall}; the texts keep a"
         yield f"utility of {format_number(release.get_estimate('utility').value, 'number', 4)}{above}."
 
 
@@ -69,7 +73,7 @@ def _make_key_figures(result: Search) -> Iterator[Figure]:
         words = result.get_estimate("corpus.changed_words")
         yield Figure("Words changed", words, "of all words of the corpus", "share", 1)
     if risk is not None:
-        note = f"1 before the exchange; N\u00a0=\u00a0{format_power(result.population or 0)}"
+        note = f"1 before the exchange; N\u00a0=\u00a0{format_power(result.shown_size or 0)}"
         yield Figure("Risk R", risk, note, "number", 4)
     if release.has_estimate("utility"):
         note = release.fill_template("D per changed chunk {distance_per_chunk:number.2} nats")
@@ -94,7 +98,7 @@ _TASK = (
 
 
 def _draw_release_figures(result: Search) -> Iterator[Block]:
-    if figures := tuple(_make_release_figures(result.get_part("released"), result.population)):
+    if figures := tuple(_make_release_figures(result.get_part("released"), result.shown_size)):
         yield Figures(figures)
 
 
@@ -119,20 +123,23 @@ def _make_release_figures(released: Values, size: float | None) -> Iterator[Figu
             yield Figure(label, released.get_estimate(name), note, "number", digits)
 
 
-def _list_entities(result: Search) -> list[Plain]:
+def _list_entity_counts(result: Search) -> list[Plain]:
     entities, moved = result.get_part("released.entities"), result.get_part("released.moved")
     rows = ((name, count, moved.get(name, 0)) for name, count in entities.items() if isinstance(count, int))
     return [{"name": n, "value": count, "moved": m, "share": m / count if count else None} for n, count, m in rows]
 
 
-def _draw_counts(result: Search) -> Iterator[Block]:
+def _draw_unexchanged_counts(result: Search) -> Iterator[Block]:
+    """Count entities that were replaced otherwise, and chunks left without a partner."""
     names = {"fallback": "Replaced otherwise", "leftover": "Chunks left without a partner, by reason"}
-    groups = tuple((name, _list_counts(result.get_part(key))) for key, name in names.items() if result.get_part(key))
+    groups = tuple(
+        (name, _make_count_facts(result.get_part(key))) for key, name in names.items() if result.get_part(key)
+    )
     if groups:
         yield Settings(groups)
 
 
-def _list_counts(values: Values) -> Facts:
+def _make_count_facts(values: Values) -> Facts:
     order = sorted(values.items(), key=lambda item: (-item[1] if isinstance(item[1], int) else 0, str(item[0])))
     return tuple(
         (str(name), format_cell(value, "count").text if isinstance(value, (int, float)) else str(value))
@@ -168,8 +175,8 @@ written_section = SectionSpec(
             "The draw that was written, fall-backs included; every figure above is a mean over draws.", when="released"
         ),
         _draw_release_figures,
-        ValueTable("Entities by category", _list_entities, _ENTITIES, when="released.entities"),
-        _draw_counts,
+        ValueTable("Entities by category", _list_entity_counts, _ENTITIES, when="released.entities"),
+        _draw_unexchanged_counts,
         _draw_task_utility,
     ),
 )

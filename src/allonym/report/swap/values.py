@@ -18,7 +18,7 @@ class Search(Values):
     """The plain values of a search for a release."""
 
     @cached_property
-    def populations(self) -> list[float]:
+    def population_sizes(self) -> list[float]:
         """The population sizes, ascending."""
         sizes = {float(n) for n in self.get("populations") or ()}
         for release in self.list_rows("releases"):
@@ -26,15 +26,15 @@ class Search(Values):
         return sorted(sizes)
 
     @cached_property
-    def population(self) -> float | None:
+    def shown_size(self) -> float | None:
         """The population size of the choice; else the middle one."""
-        size, sizes = self.get("population"), self.populations
+        size, sizes = self.get("population"), self.population_sizes
         if isinstance(size, (int, float)):
             return float(size)
         return sizes[len(sizes) // 2] if sizes else None
 
     @cached_property
-    def colours(self) -> dict[Categories, int]:
+    def colour_slots(self) -> dict[Categories, int]:
         """The colour and mark of each set of categories, the same in every chart and table of the page."""
         slots: dict[Categories, int] = {}
         for row in (*self.list_rows("releases"), *self.list_rows("tables"), *self.list_rows("grid")):
@@ -57,18 +57,18 @@ class Search(Values):
     @property
     def chosen_risk(self) -> Estimate | None:
         """The risk of the chosen release at the population size of the choice."""
-        return self.read_risks(self.chosen_release).get(self.population or NAN)
+        return self.read_judged_risks(self.chosen_release).get(self.shown_size or NAN)
 
     def is_chosen(self, release: Values) -> bool:
         """Whether a release is the chosen one."""
         return self.get("chosen") is not None and bool(release.get("index") == self["chosen"])
 
-    def mark_categories(self, categories: Categories) -> Key | str:
+    def make_categories_key(self, categories: Categories) -> Key | str:
         """Return a set of categories with its mark, if it has one."""
-        slot, name = self.colours.get(categories), name_categories(categories)
+        slot, name = self.colour_slots.get(categories), name_categories(categories)
         return name if slot is None else Key(name, slot)
 
-    def read_risks(self, release: Values) -> dict[float, Estimate]:
+    def read_judged_risks(self, release: Values) -> dict[float, Estimate]:
         """Map population sizes to the risk that a release is judged by."""
         return map_by_population(release.get(self.risk_key)) or map_by_population(release.get("risk"))
 
