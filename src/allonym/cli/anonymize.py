@@ -100,7 +100,7 @@ def anonymize(
         raise click.UsageError("--unique cannot be combined with --vault, which does the same")
     target = target or output
     if runner == "ray":
-        _check_ray(source, target, "--vault" if vault.where else "--unique" if unique else "", dry_run=dry_run)
+        _check_ray_can_run(source, target, "--vault" if vault.where else "--unique" if unique else "", dry_run=dry_run)
     else:
         for uri in filter(None, map(_URI.match, (source, target or ""))):
             raise click.UsageError(f"a {uri[0]} URI requires --runner ray")  # only the scheme: a URI may contain a key
@@ -128,7 +128,7 @@ def anonymize(
             if runner == "ray":
                 from allonym.scale import anonymize_on_ray
 
-                settings["workers"] = options.choose_ray_workers(settings["workers"])
+                settings["workers"] = options.get_ray_worker_count(settings["workers"])
                 summary = anonymize_on_ray(source, to, policy, progress=advance, **settings)
             else:
                 from allonym.files import anonymize_path
@@ -155,11 +155,11 @@ def anonymize(
         )
 
 
-def _check_ray(source: str, target: str | None, shared: str, *, dry_run: bool) -> None:
-    """Raise if Ray cannot make this run; ``shared`` is the option that shares replacements between documents."""
-    if shared:
+def _check_ray_can_run(source: str, target: str | None, sharing_option: str, *, dry_run: bool) -> None:
+    """Raise if Ray cannot make this run; ``sharing_option`` shares replacements between documents."""
+    if sharing_option:
         raise click.UsageError(
-            f"{shared} needs one process for all documents, so it cannot be combined with --runner ray; with "
+            f"{sharing_option} needs one process for all documents, so it cannot be combined with --runner ray; with "
             "--key-file, pseudonyms are the same in all documents anyway"
         )
     if dry_run:

@@ -87,7 +87,7 @@ class TrainingSet(NamedTuple):
                 key=key,
                 vault=vault,
                 scope=self.vault.scope,
-                anonymised=None if self.anonymised is None else _read_report(self.anonymised),
+                anonymised=None if self.anonymised is None else _read_run_report(self.anonymised),
                 fields=self.texts.field,
                 format=self.texts.format,
                 split=Split.parse(self.split, seed=self.seed, key=key if vault is None else vault.operator_key),
@@ -205,7 +205,7 @@ def sft(
     training_set.write(Prompts((task,), instruction))
 
 
-def _read_report(path: Path) -> Mapping[str, Any]:
+def _read_run_report(path: Path) -> Mapping[str, Any]:
     try:
         read = json.loads(path.read_bytes())
     except ValueError:

@@ -75,7 +75,7 @@ def harden(
     if target is None and plan is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
     outputs = [path for path in (target, plan) if path is not None]
-    _check_outputs(source, outputs, output.overwrite)
+    _check_output_files(source, outputs, output.overwrite)
     output.check_writable(*source.paths, *outputs)
     from allonym.evaluate.harden import harden as measure
 
@@ -109,7 +109,7 @@ def harden(
         )
 
 
-def _check_outputs(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
+def _check_output_files(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
     """Raise if an output exists, is named twice, is or lies in an input, or cannot be written."""
     from allonym.files.items import check_targets_free
 

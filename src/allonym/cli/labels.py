@@ -111,11 +111,13 @@ def _print_label(label: Label) -> None:
     for scheme in SCHEMES:
         scheme_names = ", ".join(label.names.get(scheme, ()))
         if name := scheme_names or to_scheme(label.name, scheme):
-            rows.append((scheme, name if scheme_names else f"{name} (from {_find_mapped_label(label.name, scheme)})"))
+            rows.append(
+                (scheme, name if scheme_names else f"{name} (from {_find_nearest_mapped_label(label.name, scheme)})")
+            )
     print_labelled_values(rows, "  ")
 
 
-def _find_mapped_label(name: str, scheme: str) -> str:
+def _find_nearest_mapped_label(name: str, scheme: str) -> str:
     from allonym.labels import TAXONOMY
 
     return next(n for n in TAXONOMY.lineage(name) if TAXONOMY.get(n).names.get(scheme))

@@ -101,7 +101,7 @@ def write(source: str, out: Path, policy: str, texts: options.TextFields, key_fi
     from allonym.llm.cache import format_batch_lines
     from allonym.pipeline import anonymize
 
-    chosen, key, secret, _ = _open_client(policy, key_file)
+    chosen, key, secret, _ = _load_policy_and_client(policy, key_file)
     waiting = count = 0
     with recording() as requests, unlocked(secret):
         for document in texts.read_documents(source):
@@ -132,7 +132,7 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
     """
     from allonym.llm.cache import store_results
 
-    *_, client = _open_client(policy, key_file)
+    *_, client = _load_policy_and_client(policy, key_file)
     totals: Counter[str] = Counter()
     for path in results:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -142,7 +142,7 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
         raise report_failure("no result could be used")
 
 
-def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
+def _load_policy_and_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
     """Return the policy, the key, the cache's key, and the client, all of which a batch needs."""
     from allonym.keys import derive_operator_key, require_key
     from allonym.llm import client_for

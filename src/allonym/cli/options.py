@@ -191,7 +191,7 @@ def runner_option(note: str) -> Declaration:
     )
 
 
-def choose_ray_workers(workers: int) -> int | None:
+def get_ray_worker_count(workers: int) -> int | None:
     """Return the number of workers for Ray: None if it is not named, for one per processor."""
     source = click.get_current_context().get_parameter_source("workers")
     return None if source is ParameterSource.DEFAULT else workers
@@ -328,7 +328,7 @@ class VaultChoice(NamedTuple):
         return self.secret.open_vault(self.where) if self.where else None
 
 
-def _declare_secret(prefix: str, what: str, otherwise: str) -> tuple[Declaration, ...]:
+def _declare_secret_options(prefix: str, what: str, otherwise: str) -> tuple[Declaration, ...]:
     return (
         option(
             f"--{prefix}secret-file PATH", f"{what}, in a file: a passphrase or random bytes, at least 16.", type=FILE
@@ -344,25 +344,25 @@ def other_secret_options(prefix: str, what: str, otherwise: str) -> Declaration:
     def make_choice(**values: Any) -> SecretChoice:
         return SecretChoice(*values.values())._replace(prefix=f"{prefix}-")
 
-    return group_options(f"{prefix}_secret", make_choice, *_declare_secret(f"{prefix}-", what, otherwise))
+    return group_options(f"{prefix}_secret", make_choice, *_declare_secret_options(f"{prefix}-", what, otherwise))
 
 
-def _choose_secret(secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> SecretChoice:
+def _make_secret_choice(secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> SecretChoice:
     return SecretChoice(secret_file, secret_env, secret_keyring)
 
 
-def _choose_vault(vault: str | None, scope: str, **secret: Any) -> VaultChoice:
+def _make_vault_choice(vault: str | None, scope: str, **secret: Any) -> VaultChoice:
     for name, value in secret.items():
         if vault is None and value is not None:
             raise click.UsageError(f"--{name.replace('_', '-')} requires --vault")
-    return VaultChoice(vault, scope, _choose_secret(**secret))
+    return VaultChoice(vault, scope, _make_secret_choice(**secret))
 
 
-_SECRET = _declare_secret("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")
-secret_options = group_options("secret", _choose_secret, *_SECRET)
+_SECRET = _declare_secret_options("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")
+secret_options = group_options("secret", _make_secret_choice, *_SECRET)
 vault_options = group_options(
     "vault",
-    _choose_vault,
+    _make_vault_choice,
     option("--vault PATH|URL", "Vault that stores originals with their replacements; see: allonym vault."),
     option(
         "--scope NAME",

@@ -30,12 +30,12 @@ def render_page(page: Page, path: Path) -> str:
     return report.render(page, report.FORMATS[path.suffix.lower()])
 
 
-def check_outputs(outputs: Sequence[Path], read: Iterable[Path | None], overwrite: bool) -> None:
+def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path | None], overwrite: bool) -> None:
     """Raise before the work if files cannot be written.
 
     Args:
         outputs: files that the run writes.
-        read: files and folders that the run reads; None stands for an input that is not named.
+        inputs: files and folders that the run reads; None stands for an input that is not named.
         overwrite: whether files that exist may be replaced.
 
     Raises:
@@ -43,7 +43,7 @@ def check_outputs(outputs: Sequence[Path], read: Iterable[Path | None], overwrit
     """
     from allonym.files.items import check_outputs_distinct, check_targets_free
 
-    check_not_inputs(outputs, read)
+    check_not_inputs(outputs, inputs)
     for path in outputs:
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
@@ -54,11 +54,11 @@ def check_outputs(outputs: Sequence[Path], read: Iterable[Path | None], overwrit
     check_targets_free([], outputs, overwrite)
 
 
-def check_not_inputs(outputs: Iterable[Path], read: Iterable[Path | None]) -> None:
+def check_not_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
     """Raise :class:`UsageError` if an output is, or lies in, an input of the run."""
-    inputs = {path.resolve() for path in read if path is not None}
+    resolved = {path.resolve() for path in inputs if path is not None}
     for path in outputs:
-        if inputs & {path.resolve(), *path.resolve().parents}:
+        if resolved & {path.resolve(), *path.resolve().parents}:
             raise UsageError(f"{path} is, or lies in, an input of the run, which is never changed")
 
 

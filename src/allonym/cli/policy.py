@@ -112,7 +112,7 @@ def _print_policy(policy: Policy, *, every: bool) -> None:
     print_labelled_values([(name, fact) for name, fact in _list_settings(policy, labels) if fact is not None])
     click.echo()
     head = ["label", "operator", "options", "threshold"]
-    print_table(head, _list_rules(policy, labels, every=every), right=(3,), wrap=2)
+    print_table(head, _list_rule_rows(policy, labels, every=every), right=(3,), wrap=2)
 
 
 def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | None]]:
@@ -141,8 +141,8 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("images", policy.images if policy.images != "remove" else None),
         ("OCR", policy.ocr or None),
         ("language model", f"{policy.llm['model']} at {policy.llm['url']}" if policy.llm["url"] else None),
-        ("dictionary", _count_terms(policy.dictionary) or None),
-        ("exclusions", _count_terms(policy.exclusions) or None),
+        ("dictionary", _describe_term_counts(policy.dictionary) or None),
+        ("exclusions", _describe_term_counts(policy.exclusions) or None),
         ("metadata", "; ".join(f"{label} from {', '.join(k)}" for label, k in policy.metadata.items()) or None),
         ("patterns", ", ".join(pattern.name for pattern in policy.patterns) or None),
     ]
@@ -155,13 +155,13 @@ def _list_keyed_operators(policy: Policy, labels: list[str]) -> list[str]:
     return sorted(name for name in operators if get_operator_traits(get_operator(name)).keyed)
 
 
-def _count_terms(lists: Iterable[TermList]) -> str:
+def _describe_term_counts(lists: Iterable[TermList]) -> str:
     return ", ".join(
         f"{len(terms.terms)} terms for {'any label' if terms.label == '*' else terms.label}" for terms in lists
     )
 
 
-def _list_rules(policy: Policy, labels: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
+def _list_rule_rows(policy: Policy, labels: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
     """Return a row for each selected label whose operator differs from its parent's, or at the top from the default."""
     usual = None if every else _describe_rule(policy.default, policy.threshold)
     rows = [] if usual is None else [("everything else", *usual)]

@@ -77,7 +77,7 @@ def restore(
         with vault.open_vault() or nullcontext() as keeper:
             summary = restore_files(files, vault=keeper, **keys)
         message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
-        _report_restoring(summary.notes, summary.unknown, message)
+        _report_unrestored(summary.notes, summary.unknown, message)
         print_note(message, label="restored:")
         return
     if output is not None and output.is_dir():
@@ -89,17 +89,17 @@ def restore(
     keys["plan"] = None if plan is None else read_single_plan(plan)
     with vault.open_vault() or nullcontext() as keeper:
         if stream:
-            _write_pieces(restore_stream(_read_stream(source), vault=keeper, **keys), output)
+            _write_pieces(restore_stream(_read_text_stream(source), vault=keeper, **keys), output)
             return
         text = decode_text(read_stdin() if source == "-" else Path(source).read_bytes(), source)
         result = restore_text(text, vault=keeper, **keys)
     _write_pieces([result.text], output)
     for mention in result.found if explain else ():  # offsets, label and rule, without text
         click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
-    _report_restoring(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")
+    _report_unrestored(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")
 
 
-def _report_restoring(notes: Iterable[str], unknown: int, message: str) -> None:
+def _report_unrestored(notes: Iterable[str], unknown: int, message: str) -> None:
     """Print the notes, and raise if replacements could not be restored."""
     for text in notes:
         print_note(text)
@@ -117,7 +117,7 @@ def _get_login_name() -> str:
         return ""
 
 
-def _read_stream(source: str) -> Iterator[str]:
+def _read_text_stream(source: str) -> Iterator[str]:
     """Yield the text of a file or standard input as it arrives, without a byte order mark.
 
     Raises:

@@ -97,7 +97,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         return
     settings = load(config, **options)
     vault = _open_vault(settings)
-    key_file = _check_setting_file(settings.key_file, "key_file")
+    key_file = _resolve_setting_file(settings.key_file, "key_file")
     try:
         app = create_app(settings, vault=vault, key=read_key(key_file))
         with listen(settings.host, settings.port) as place:
@@ -119,13 +119,13 @@ def _open_vault(settings: Settings) -> Vault | None:
         if settings.secret_file:
             raise UsageError("secret_file requires vault")
         return None
-    file = _check_setting_file(settings.secret_file, "secret_file")
+    file = _resolve_setting_file(settings.secret_file, "secret_file")
     if file is None and not os.environ.get("ALLONYM_VAULT_KEY"):
         raise UsageError("the vault's secret is required: secret_file or ALLONYM_VAULT_KEY")
     return SecretChoice(file).open_vault(settings.vault)
 
 
-def _check_setting_file(path: str | None, setting: str) -> Path | None:
+def _resolve_setting_file(path: str | None, setting: str) -> Path | None:
     """Return the file that a setting names, if it names one. Raises :class:`UsageError` if there is none."""
     if path and not Path(path).is_file():
         raise UsageError(f"setting {setting}: there is no file {path}")

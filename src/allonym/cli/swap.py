@@ -38,7 +38,7 @@ def _parse_entity_states(ctx: click.Context, param: click.Parameter, value: str 
     return out
 
 
-def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
+def _parse_population_sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(v) for v in (value or "").split(",") if v.strip())
     except ValueError:
@@ -93,7 +93,7 @@ _SETTINGS = {
 @option("--clusters K", "Number of mixture components; 0: chosen by BIC.", type=COUNT)
 @option("--family", "Distribution of the components.", type=click.Choice(["pkbd", "spcauchy", "auto"]))
 @option("--embedder NAME", "Source of embeddings: encoder, lsa, sentence-transformers or openai.")
-@option("--population N,...", "Population sizes for the risk, e.g. 1e6,1e12.", callback=_parse_sizes)
+@option("--population N,...", "Population sizes for the risk, e.g. 1e6,1e12.", callback=_parse_population_sizes)
 @option("--draws M", "Random sequences of exchanges per set of categories.", type=POSITIVE)
 @option("--risk-cap R", "Choose the most useful release with at most this risk.", type=float)
 @option("--utility-floor U", "Choose the least risky release with at least this utility.", type=float)
@@ -238,7 +238,7 @@ def _attach_workers(run: Run, runner: str) -> Run:
         return run
     from allonym.scale import swap_workers
 
-    workers = swap_workers(options.choose_ray_workers(run.workers))
+    workers = swap_workers(options.get_ray_worker_count(run.workers))
     return replace(run, spread=click.get_current_context().with_resource(workers))
 
 

@@ -63,7 +63,7 @@ def init(where: str, new_secret_file: Path | None, secret: SecretChoice, keep_da
         if new_secret_file is not None:
             new_secret_file.unlink(missing_ok=True)
         raise
-    _note_new_secret(new_secret_file)
+    _print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Count the contents of a vault.")
@@ -130,7 +130,7 @@ def rotate(
     with secret.open_vault(where) as opened:
         # The new secret is safe on disk before it is in force, and stays there whatever happens.
         opened.rotate(_make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
-    _note_new_secret(new_secret_file)
+    _print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Delete entries permanently.")
@@ -158,7 +158,7 @@ def purge(
             raise UsageError("--scope, --subject or --expired is required")
         if subject is not None and expired:
             raise UsageError("--subject and --expired cannot be combined")
-        scopes = _list_scopes(opened)
+        scopes = _list_scope_names(opened)
         if not yes:
             what = "all entries of this subject" if subject is not None else "this whole scope"
             what = "all expired entries" if expired else what
@@ -214,13 +214,13 @@ def digests(where: str, output: Path, secret: SecretChoice, scope: str | None, o
       allonym vault digests letters.vault --secret-file letters.key -o letters.digests
     """
     with secret.open_vault(where) as opened:
-        _check_scope_exists(where, scope, _list_scopes(opened))
+        _check_scope_exists(where, scope, _list_scope_names(opened))
         _check_not_secret(output, secret.file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
     print_note(f"digests of {count:,} originals in {output}; whoever has it can test names", label="written:")
 
 
-def _list_scopes(opened: Vault) -> list[str]:
+def _list_scope_names(opened: Vault) -> list[str]:
     return [scope.name for scope in opened.info().scopes]
 
 
@@ -333,7 +333,7 @@ def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     return read_secret(line, str(new_file))
 
 
-def _note_new_secret(file: Path | None) -> None:
+def _print_new_secret_note(file: Path | None) -> None:
     if file is not None:
         print_note(f"the secret is in {file}; keep it apart from the vault, and make a copy of it", label="made:")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, format_number, format_share
+from allonym.cli.evaluate.options import Output, format_share_with_interval, format_with_interval
 from allonym.cli.options import COUNT, FILE, PATH, field_option, flag, option
 from allonym.cli.terminal import print_heading, print_note, print_table
 
@@ -119,18 +119,21 @@ def _print_scores(result: Detection, level: str, *, quiet: bool) -> None:
         del head[3]
     leaks = [*result.leaks.types.items(), ("mean", result.leaks.mean), ("all", result.leaks.all)]
     numbers = ((name, leak.mentions, leak.untouched, leak.surfaces) for name, leak in leaks)
-    cells = [[name, *map(format_share, shares)][: len(head)] for name, *shares in numbers]
+    cells = [[name, *map(format_share_with_interval, shares)][: len(head)] for name, *shares in numbers]
     print_table(head, cells, right=range(1, len(head)))
     print_heading("masked, as in the Text Anonymization Benchmark")
     tab = result.tab
-    recalls = [[k, *map(format_share, (r.entity, r.mention, r.token))] for k, r in tab.recall.items()]
+    recalls = [[k, *map(format_share_with_interval, (r.entity, r.mention, r.token))] for k, r in tab.recall.items()]
     print_table(["identifiers", "entities", "mentions", "words"], recalls, right=(1, 2, 3))
-    precision = [["precision", format_share(tab.precision)], [f"by {tab.weights}", format_share(tab.weighted)]]
+    precision = [
+        ["precision", format_share_with_interval(tab.precision)],
+        [f"by {tab.weights}", format_share_with_interval(tab.weighted)],
+    ]
     print_table(["masked words", "precision"], precision, right=(1,))
     if (agreement := result.agreement) is not None:
         print_heading(f"agreement of {agreement.annotators} annotators, {agreement.documents:,} texts")
         names = ("alpha", "mask", "kappa", "strict", "overlap")
-        print_table(["measure", "value"], [[n, format_number(getattr(agreement, n))] for n in names], right=(1,))
+        print_table(["measure", "value"], [[n, format_with_interval(getattr(agreement, n))] for n in names], right=(1,))
     if not quiet:
         for kind, counts in (
             ("labels that the gold does not have", result.beyond),
@@ -142,5 +145,5 @@ def _print_scores(result: Detection, level: str, *, quiet: bool) -> None:
 
 
 def _format_scores(name: str, scores: Scores) -> list[str]:
-    measured = map(format_number, (scores.precision, scores.recall, scores.f1))
+    measured = map(format_with_interval, (scores.precision, scores.recall, scores.f1))
     return [name, *measured, f"{scores.gold:,}", f"{scores.found:,}"]

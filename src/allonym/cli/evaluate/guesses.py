@@ -11,7 +11,7 @@ import click
 
 from allonym.cli import options as common_options
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_value, print_estimates, split_estimate
+from allonym.cli.evaluate.options import Output, Source, format_value, format_value_and_interval, print_estimates
 from allonym.cli.options import COUNT, FILE, NEW_FILE, NEW_FOLDER, PATH, POSITIVE, flag, option, read_key
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.terminal import format_json_line, print_note, print_table
@@ -217,7 +217,7 @@ def _print_guess_rates(results: Any) -> None:
     rows = []
     for rate in (*results.groups, results.all):
         similarity, spread = (format_value(n, "number", 2) for n in (rate.similarity, rate.spread))
-        shares = (*split_estimate(rate.identified, "share", 2), format_value(rate.error, "share", 2))
+        shares = (*format_value_and_interval(rate.identified, "share", 2), format_value(rate.error, "share", 2))
         rows.append((rate.name or "all texts", str(rate.texts), similarity, spread, *shares))
     print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
     if results.ranks:
@@ -242,13 +242,13 @@ def _read_aliases(path: Path | None) -> dict[str, list[str]]:
 
 
 def _write_pages(
-    folder: Path, sheets: Sheets, read: Iterable[Path | None], overwrite: bool, more: Mapping[str, Any]
+    folder: Path, sheets: Sheets, inputs: Iterable[Path | None], overwrite: bool, more: Mapping[str, Any]
 ) -> None:
     from allonym.report.intruder_study import study_page
 
     width = len(str(len(sheets.pages)))
     names = [folder / _PAGES / f"{sheets.task}-{i:0{width}}.html" for i in range(1, len(sheets.pages) + 1)]
-    check_outputs([folder / _KEY, *names], read, overwrite)
+    check_outputs([folder / _KEY, *names], inputs, overwrite)
     for i, (path, tokens) in enumerate(zip(names, sheets.pages, strict=True), 1):
         entries = [sheets.entries[token] for token in tokens]
         items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_number, format_value, print_estimates
+from allonym.cli.evaluate.options import Output, Source, format_value, format_with_interval, print_estimates
 from allonym.cli.options import FILE, POSITIVE, flag, option
 from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import DataError, UnknownNameError
@@ -164,7 +164,7 @@ def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
     rows = []
     for c in contrasts:
         numbers = map(format_value, (c.hidden, c.hidden_sd, c.found, c.found_sd))
-        rows.append([c.name, *numbers, format_number(c.d, None)])
+        rows.append([c.name, *numbers, format_with_interval(c.d, None)])
     print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], rows, right=(1, 2, 3, 4))
 
 

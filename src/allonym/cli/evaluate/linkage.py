@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_queue, format_share, format_value, print_estimates
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    format_queue,
+    format_share_with_interval,
+    format_value,
+    print_estimates,
+)
 from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, flag, option
 from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError
@@ -68,7 +75,7 @@ def intruder(
     output.write_measure("linkage", result.to_dict(output.with_text))
     rows = []
     for row in (*result.groups, result.all):
-        shares = (format_share(e, None) for e in (row.before, row.after, row.change))
+        shares = (format_share_with_interval(e, None) for e in (row.before, row.after, row.change))
         numbers = (format_value(row.chance, "share"), format_value(row.reciprocal[1], "number", 3))
         p = "" if row.test is None else format_value(row.test.exact, "p")
         rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, *numbers, p])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, format_queue, format_share
+from allonym.cli.evaluate.options import Output, format_queue, format_share_with_interval
 from allonym.cli.options import FILE, NEW_FILE, PATH, POSITIVE, flag, format_option, group_options, option
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.terminal import decode_text, print_note, print_table, show_stage_bar
@@ -128,7 +128,7 @@ def _format_queue(result: ResidualRisk, path: Path) -> str:
 
 def _print_residual_risk(result: ResidualRisk) -> None:
     """Print Table 4 and the criterion."""
-    rows = [_format_cells(row) for row in (*result.groups, result.total)]
+    rows = [_format_row_cells(row) for row in (*result.groups, result.total)]
     limit = f"{result.limit:g}"
     head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
     print_table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
@@ -148,7 +148,7 @@ def _print_residual_risk(result: ResidualRisk) -> None:
         print_note(f"{unconfirmed:,} marks are proposals that no person has confirmed: the score is an upper bound")
 
 
-def _format_cells(row: Row) -> list[str]:
+def _format_row_cells(row: Row) -> list[str]:
     measured = ((row.mean, 2), (row.sd, 2), (row.p95, 1), (row.max, 0), (row.bound, 2))
     numbers = [f"{e.value:.{digits}f}" if e.value == e.value else "-" for e, digits in measured]
     verdict = "-" if row.passes is None else "yes" if row.passes else "no"
@@ -258,7 +258,7 @@ def draw_sample(
     """
     from allonym.evaluate.red_team import red_team_sample, write_forms
 
-    kind = _find_form_kind(output)
+    kind = _get_form_format(output)
     check_outputs([output], [anonymised, conversations.metadata], overwrite)
     forms = red_team_sample(conversations.read_marked(anonymised), size, by=by, seed=seed)
     write_files({output: write_forms(forms, kind)}, private=True)
@@ -290,13 +290,13 @@ def sum_up_forms(forms: tuple[Path, ...], output: Output) -> None:
     findings = [
         finding
         for path in forms
-        for finding in read_forms(decode_text(path.read_bytes(), str(path)), _find_form_kind(path), str(path))
+        for finding in read_forms(decode_text(path.read_bytes(), str(path)), _get_form_format(path), str(path))
     ]
     result = red_team_summary(findings)
     if not result.total.conversations:
         raise DataError(f"none of the {result.open:,} forms is filled in")
     rows = [
-        (s.name, f"{s.conversations:,}", *map(format_share, (s.clean, s.residual, s.identified)))
+        (s.name, f"{s.conversations:,}", *map(format_share_with_interval, (s.clean, s.residual, s.identified)))
         for s in (*result.strata, result.total)
     ]
     print_table(["", "reviewed", "fully anonymised", "something left", "somebody identified"], rows, right=(1,))
@@ -305,7 +305,7 @@ def sum_up_forms(forms: tuple[Path, ...], output: Output) -> None:
     output.write_measure("red_team", result.to_dict())
 
 
-def _find_form_kind(path: Path) -> str:
+def _get_form_format(path: Path) -> str:
     try:
         return _FORMS[path.suffix.lower()]
     except KeyError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_value, print_estimates, split_estimate
+from allonym.cli.evaluate.options import Output, Source, format_value, format_value_and_interval, print_estimates
 from allonym.cli.options import FILE, PATH, SHARE, TextFields, VaultChoice, flag, option, vault_options
 from allonym.cli.terminal import print_heading, print_note, print_table, report_failure
 from allonym.errors import DataError
@@ -166,7 +166,7 @@ def _print_downstream(result: Downstream) -> None:
                 rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
                 continue
             shares = (format_value(e, "share", 1) for e in (score.original, score.anonymised))
-            rows.append([name, _NAMES[measure], *shares, *split_estimate(score.difference, "share", 1)])
+            rows.append([name, _NAMES[measure], *shares, *format_value_and_interval(score.difference, "share", 1)])
     print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))
 
 
@@ -225,9 +225,9 @@ def generations(
     originals = _load_digests(digests, vault)
     with output.show_progress("outputs") as advance:
         result = search(
-            _read_texts(outputs, texts),
+            _read_ids_and_texts(outputs, texts),
             originals,
-            baseline=None if baseline is None else (text for _, text in _read_texts(baseline, texts)),
+            baseline=None if baseline is None else (text for _, text in _read_ids_and_texts(baseline, texts)),
             labels=[name.upper() for name in label],
             advance=None if advance is None else lambda count: advance(count, count),
             **settings,
@@ -249,7 +249,7 @@ def _load_digests(file: Path | None, vault: VaultChoice) -> Digests:
         return opened.digests(vault.scope or None)
 
 
-def _read_texts(source: Path, texts: TextFields) -> Iterator[tuple[str, str]]:
+def _read_ids_and_texts(source: Path, texts: TextFields) -> Iterator[tuple[str, str]]:
     for document in texts.read_documents(source):
         yield document.id, "\n".join(document.part_texts())
 

@@ -100,11 +100,11 @@ class Output(NamedTuple):
         """The outputs."""
         return tuple(p for p in (self.as_json, self.report) if p is not None)
 
-    def check_writable(self, *read: Path | None, queue: Path | None = None) -> None:
+    def check_writable(self, *inputs: Path | None, queue: Path | None = None) -> None:
         """Raise before the work if the outputs cannot be written.
 
         Args:
-            read: files and folders that the run reads.
+            inputs: files and folders that the run reads.
             queue: a further output, JSON Lines or CSV.
 
         Raises:
@@ -113,7 +113,7 @@ class Output(NamedTuple):
         check_report_suffix(self.report)
         if queue is not None and queue.suffix.lower() not in (".jsonl", ".csv"):
             raise UsageError(f"--queue must end in .jsonl or .csv, got {queue.suffix or 'no ending'}")
-        check_outputs((*self.paths, *([queue] if queue else [])), read, self.overwrite)
+        check_outputs((*self.paths, *([queue] if queue else [])), inputs, self.overwrite)
 
     def write_reports(
         self, data: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
@@ -235,14 +235,16 @@ def print_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, K
     """Print a table of estimates: name, value, interval and n, or the reason for a missing value."""
     cells = []
     for name, estimate, *kind in rows:
-        value, interval = split_estimate(estimate, kind[0] if kind else "number")
+        value, interval = format_value_and_interval(estimate, kind[0] if kind else "number")
         reason = replace_hard_spaces(estimate.method.removeprefix("none: "))
         n = f"{estimate.n:,}" if estimate.n else ""
         cells.append([name, value, reason if estimate.value != estimate.value else interval, n])
     print_table([head, "value", "interval", "n"], cells, right=(1, 3))
 
 
-def split_estimate(value: Estimate | float, kind: Kind = "number", digits: int | None = None) -> tuple[str, str]:
+def format_value_and_interval(
+    value: Estimate | float, kind: Kind = "number", digits: int | None = None
+) -> tuple[str, str]:
     """Return a number and its interval, for a terminal; the interval is empty where there is none."""
     from allonym.report.values import format_cell
 
@@ -252,17 +254,17 @@ def split_estimate(value: Estimate | float, kind: Kind = "number", digits: int |
 
 def format_value(value: Estimate | float, kind: Kind = "number", digits: int | None = None) -> str:
     """Return a number, or an estimate without its interval, for a terminal."""
-    return split_estimate(value, kind, digits)[0]
+    return format_value_and_interval(value, kind, digits)[0]
 
 
-def format_number(estimate: Estimate, digits: int | None = 3) -> str:
+def format_with_interval(estimate: Estimate, digits: int | None = 3) -> str:
     """Return an estimate with its interval, for a terminal."""
-    return " ".join(filter(None, split_estimate(estimate, "number", digits)))
+    return " ".join(filter(None, format_value_and_interval(estimate, "number", digits)))
 
 
-def format_share(estimate: Estimate, digits: int | None = 1) -> str:
+def format_share_with_interval(estimate: Estimate, digits: int | None = 1) -> str:
     """Return a share in per cent with its interval, for a terminal."""
-    return " ".join(filter(None, split_estimate(estimate, "share", digits)))
+    return " ".join(filter(None, format_value_and_interval(estimate, "share", digits)))
 
 
 def replace_hard_spaces(text: str) -> str:

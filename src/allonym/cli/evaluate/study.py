@@ -116,7 +116,7 @@ def compare(
 
     sources = [source._replace(anonymised=path) for path in version]
     sources = sources or [source._replace(anonymised_field=(name,)) for name in source.anonymised_field]
-    called = _name_versions(names, [path.name for path in version] or list(source.anonymised_field))
+    called = _parse_version_names(names, [path.name for path in version] or list(source.anonymised_field))
     settings = study.read_settings(source)
     with _open_measures_folder(study, output, [*source.paths, *version]) as state:
         versions = {name: each.read_pairs() for name, each in zip(called, sources, strict=True)}
@@ -127,7 +127,7 @@ def compare(
     _print_headlines(data["versions"])
 
 
-def _name_versions(listed: str | None, files: Sequence[str]) -> list[str]:
+def _parse_version_names(listed: str | None, files: Sequence[str]) -> list[str]:
     """Return the names of the versions, each name once."""
     names = list(files) if listed is None else [name.strip() for name in listed.split(",")]
     if len(names) != len(files):
@@ -139,9 +139,9 @@ def _name_versions(listed: str | None, files: Sequence[str]) -> list[str]:
     return names
 
 
-def _open_measures_folder(study: Study, output: Output, read: Iterable[Path]) -> AbstractContextManager[Path | None]:
+def _open_measures_folder(study: Study, output: Output, inputs: Iterable[Path]) -> AbstractContextManager[Path | None]:
     """Return a context with the folder of finished measures, or with None if nothing is written."""
-    output.check_writable(*read, study.gold, study.background)
+    output.check_writable(*inputs, study.gold, study.background)
     if output.paths:
         note = "finished measures are kept in {}; --resume continues from there"
         return open_stages_folder(output.paths[0], "evaluate", note, resume=study.resume, overwrite=output.overwrite)
