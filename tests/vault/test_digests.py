@@ -17,7 +17,7 @@ from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
 from allonym.vault import Vault, new_secret, read_digests, read_secret, store
 from allonym.vault import digests as checking
-from allonym.vault.variants import fold_word, join_words, make_all_forms, split_folded_words
+from allonym.vault.variants import fold_word, join_letters_and_digits, make_all_forms, split_folded_words
 
 SECRET = b"a secret only for the tests, 32b"
 KEY = bytes(range(32))
@@ -42,8 +42,8 @@ def of(original: str, label: str = "PERSON") -> checking.Digests:
 
 def kinds(digests: checking.Digests, text: str) -> set[str]:
     words = [w.text for w in split_folded_words(text)]
-    named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(join_words(words)))}
-    return named or ({"edited"} if digests.edited(join_words(words)) else set())
+    named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(join_letters_and_digits(words)))}
+    return named or ({"edited"} if digests.edited(join_letters_and_digits(words)) else set())
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def older(where, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(store.Store, "steps", store.STEPS[:1])
         patch.setattr("allonym.vault.vault.log.append_entry", lambda *_: None)
-        patch.setattr("allonym.vault.book.checking.make_sealed_rows", lambda *_: [])
+        patch.setattr("allonym.vault.book.checking.seal_digest_row", lambda *_: [])
         with Vault.create(where, SECRET) as made:
             fill(made)
             assert made.info().schema == 1

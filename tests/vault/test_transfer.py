@@ -183,7 +183,7 @@ def test_an_export_is_for_its_owner_alone_appears_whole_and_replaces_nothing_una
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("allonym.vault.transfer._iterate_linked", fails)
+        patch.setattr("allonym.vault.transfer._iterate_unexpired_rows", fails)
         with pytest.raises(RuntimeError):
             file_vault.export(path, SECRET, overwrite=True)
     assert path.read_bytes() == b"something of value"

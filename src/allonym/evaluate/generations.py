@@ -33,7 +33,7 @@ from allonym.vault.variants import (
     SAID,
     Word,
     get_phone_tail,
-    join_words,
+    join_letters_and_digits,
     split_folded_words,
 )
 
@@ -268,7 +268,7 @@ class _Finder:
             ordinary = ordinary and each >= (self._known if last - first == 1 else self._common)
             some = [w.text for w in words[first:last]]
             hits = list(self._named(" ".join(some)))
-            letters = join_words(some)
+            letters = join_letters_and_digits(some)
             if numeric and len(letters) >= _LEAST_NUMBER:
                 hits += self._named(letters)
                 hits += self._named(get_phone_tail(letters)) if get_phone_tail(letters) else ()

@@ -35,13 +35,13 @@ def append_entry(
         VaultError: the log's end was changed.
     """
     head = connection.execute(_HEAD.with_for_update()).scalar()
-    number, last = _read_head(sealer, head)
+    number, last = _check_log_head(sealer, head)
     number += 1
     values = (str(int(time.time())), action, scope, actor, json.dumps(dict(counts)))
     sealed = sealer.seal_entry(values, number)
-    mac = sealer.compute_mac("line", number, last, sealed)
+    mac = sealer.compute_log_mac("line", number, last, sealed)
     connection.execute(store.audit.insert().values(number=number, sealed=sealed, mac=mac))
-    new = number.to_bytes(8) + mac + sealer.compute_mac("head", number, mac)
+    new = number.to_bytes(8) + mac + sealer.compute_log_mac("head", number, mac)
     connection.execute(store.meta.update().where(store.meta.c.name == "audit").values(value=new))
 
 
@@ -58,7 +58,7 @@ def read_checked_entries(connection: sa.Connection, sealer: Sealer, names: Mappi
     for row in connection.execute(sa.select(store.audit).order_by(store.audit.c.number)):
         number += 1
         values = sealer.unseal_entry(row.sealed, number) if row.number == number else None
-        if values is None or row.mac != sealer.compute_mac("line", number, last, row.sealed):
+        if values is None or row.mac != sealer.compute_log_mac("line", number, last, row.sealed):
             raise VaultError(f"{sealer.where}: line {number} of the audit log is missing or was changed")
         last = row.mac
         when, action, scope, actor, counts = values
@@ -66,15 +66,15 @@ def read_checked_entries(connection: sa.Connection, sealer: Sealer, names: Mappi
         shown = names.get(scope, f"scope {scope[:8]}" if scope else "")
         yield AuditEntry(number, time_, action, shown, actor, json.loads(counts))
     head = connection.execute(_HEAD).scalar()
-    if number == 0 or _read_head(sealer, head) != (number, last):
+    if number == 0 or _check_log_head(sealer, head) != (number, last):
         raise VaultError(f"{sealer.where}: the end of the audit log is missing or was changed")
 
 
-def _read_head(sealer: Sealer, head: object) -> tuple[int, bytes]:
+def _check_log_head(sealer: Sealer, head: object) -> tuple[int, bytes]:
     if head == b"":
         return 0, b""
     if isinstance(head, bytes) and len(head) == 8 + 2 * _MAC:
         number, mac = int.from_bytes(head[:8]), head[8 : 8 + _MAC]
-        if head[8 + _MAC :] == sealer.compute_mac("head", number, mac):
+        if head[8 + _MAC :] == sealer.compute_log_mac("head", number, mac):
             return number, mac
     raise VaultError(f"{sealer.where}: the end of the audit log was changed")

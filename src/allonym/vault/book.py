@@ -190,8 +190,8 @@ class Book:
 
     def flush(self) -> None:
         """Write what was collected, still inside the transaction."""
-        self._insert(store.assigned, self._new_assigned)
-        self._insert(store.assigned_subjects, self._new_links)
+        self._insert_rows(store.assigned, self._new_assigned)
+        self._insert_rows(store.assigned_subjects, self._new_links)
         self._extend_expiry(store.assigned, self._longer)
         for digest, (kind, last) in self._counters.items():
             self._write_counter(digest, kind, last)
@@ -278,18 +278,18 @@ class Book:
                 original = entry.original, entry.label
                 if original not in packed:
                     packed[original] = checking.pack_digests(self._sealer.checking, *original)
-                beside += checking.make_sealed_rows(self._sealer, digest, packed[original])
+                beside += checking.seal_digest_row(self._sealer, digest, packed[original])
             elif former[digest] is not None and (expires is None or expires > former[digest]):
                 longer.append({"key": digest, "until": expires})
-        self._insert(table, list(rows.values()))
-        self._insert(store.digests, beside)
-        self._insert(links, [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked])
+        self._insert_rows(table, list(rows.values()))
+        self._insert_rows(store.digests, beside)
+        self._insert_rows(links, [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked])
         self._extend_expiry(table, longer)
         self.added["known"] += len(rows)
         self.added["same"] += len(digests) - len(rows)
         return bool(rows or longer)
 
-    def _insert(self, table: sa.Table, rows: list[dict[str, object]]) -> None:
+    def _insert_rows(self, table: sa.Table, rows: list[dict[str, object]]) -> None:
         if rows:
             self._connection.execute(table.insert(), rows)
 

@@ -24,8 +24,8 @@ from allonym.errors import UsageError, VaultError
 from allonym.keys import encode_secret
 from allonym.vault import store
 from allonym.vault.keys import Sealer, pack_texts, unpack_texts
-from allonym.vault.store import iterate_batches, write_private_file
-from allonym.vault.variants import KINDS, drop_character, make_all_forms
+from allonym.vault.store import iterate_row_batches, write_private_file
+from allonym.vault.variants import KINDS, make_all_forms, make_deletion_key
 
 SIZE = 16
 """Bytes of a digest: BLAKE2b with a key (RFC 7693), which is a MAC as it is, and three times as fast as HMAC."""
@@ -131,7 +131,7 @@ class Digests:
         many, too few or another, or by none."""
         if not self._edits:
             return frozenset()
-        forms = [drop_character(letters, i) for i in range(len(letters))]  # another letter
+        forms = [make_deletion_key(letters, i) for i in range(len(letters))]  # another letter
         forms += [letters[:i] + letters[i + 1 :] for i in range(len(letters))]  # one too many
         forms += [f"{i}-{letters}" for i in range(len(letters) + 1)]  # one too few
         digests = (compute_form_digest(self.key, form, edited=True) for form in forms)
@@ -167,19 +167,19 @@ def backfill_digests(connection: sa.Connection, sealer: Sealer) -> int:
     """Make the digests of everything that was written before there were any; returns how many rows."""
     count = 0
     scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
-    for batch in iterate_batches(connection, store.originals):
+    for batch in iterate_row_batches(connection, store.originals):
         rows = []
         for row in batch:
             about = ("known", scopes.get(row.scope, ""), row.digest, row.token)
             _, original, label, *_ = sealer.unseal(row.sealed, *about)
-            rows += make_sealed_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
+            rows += seal_digest_row(sealer, row.digest, pack_digests(sealer.checking, original, label))
         if rows:
             connection.execute(store.digests.insert(), rows)
         count += len(rows)
     return count
 
 
-def make_sealed_rows(sealer: Sealer, known_row: str, packed: bytes) -> list[dict[str, object]]:
+def seal_digest_row(sealer: Sealer, known_row: str, packed: bytes) -> list[dict[str, object]]:
     """Seal the packed digests of an original as the row beside its row in ``known``; no row if nothing is packed."""
     return [{"row": known_row, "sealed": sealer.seal_digests(packed, known_row)}] if packed else []
 
@@ -217,7 +217,7 @@ def read_digests(path: str | Path) -> Digests:
             head = json.loads(lines.readline(1 << 12))
             if head[_FILE] != _VERSION:
                 raise VaultError(f"{path}: digests of version {_VERSION} are required, a newer allonym wrote these")
-            digests = Digests.of(bytes.fromhex(head["key"]), map(_read_entry, lines), int(head["longest"]))
+            digests = Digests.of(bytes.fromhex(head["key"]), map(_parse_entry_line, lines), int(head["longest"]))
             if len(digests.key) != _KEY or len(digests) != head["originals"]:  # cut off, it would find too little
                 raise ValueError
             return digests
@@ -225,7 +225,7 @@ def read_digests(path: str | Path) -> Digests:
         raise VaultError(f"{path} is no file of digests, or it is damaged; allonym vault digests writes one") from None
 
 
-def _read_entry(line: str) -> Entry:
+def _parse_entry_line(line: str) -> Entry:
     values: dict[str, Any] = json.loads(line)
     by_kind = {kind: b64decode(values[kind], validate=True) for kind in KINDS if kind in values}
     if not by_kind or any(not data or len(data) % SIZE for data in by_kind.values()):

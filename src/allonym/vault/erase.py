@@ -35,16 +35,20 @@ class Traces:
         """Add more to look for."""
         self.marks.update(v.encode() if isinstance(v, str) else bytes(v[:_SHORT]) for v in values)
 
-    def verify_nothing_left(self, place: Store) -> Purged:
+    def verify_nothing_left(self, database: Store) -> Purged:
         """Look for what was deleted.
 
         Raises:
             VaultError: something of it is still there.
         """
-        count = _count_in_files(place, self.marks) if place.file else _count_in_tables(place, self.marks)
+        count = (
+            _count_marks_in_files(database, self.marks)
+            if database.file
+            else _count_marks_in_tables(database, self.marks)
+        )
         if count:
-            raise VaultError(f"{place.shown}: {count} traces of what was purged are left; purge when nobody uses it")
-        return Purged(**self.counts, checked="files" if place.file else "tables")
+            raise VaultError(f"{database.shown}: {count} traces of what was purged are left; purge when nobody uses it")
+        return Purged(**self.counts, checked="files" if database.file else "tables")
 
 
 def erase_rows(
@@ -65,14 +69,14 @@ def erase_rows(
     query = sa.select(table).order_by(table.c.id).with_for_update()
     if scope is not None:
         query = query.where(table.c.digest == scope)
-    for place in connection.execute(query).all():
+    for scope_row in connection.execute(query).all():
         if expired:
-            _erase_expired(connection, traces, place.id, now)
+            _erase_expired(connection, traces, scope_row.id, now)
         elif subject is not None:
-            _erase_subject(connection, traces, place.id, sealer.digest("subject", place.digest, subject))
+            _erase_subject(connection, traces, scope_row.id, sealer.digest("subject", scope_row.digest, subject))
         else:
-            _erase_scope(connection, traces, place)
-        connection.execute(table.update().where(table.c.id == place.id).values(changes=table.c.changes + 1))
+            _erase_scope(connection, traces, scope_row)
+        connection.execute(table.update().where(table.c.id == scope_row.id).values(changes=table.c.changes + 1))
     return traces
 
 
@@ -96,7 +100,7 @@ def _erase_rows_where(
     traces.counts[linked.kind] += len(digests)
 
 
-def _erase_names(connection: sa.Connection, traces: Traces, *conditions: sa.ColumnElement[bool]) -> None:
+def _erase_subject_names(connection: sa.Connection, traces: Traces, *conditions: sa.ColumnElement[bool]) -> None:
     """Delete the names of the subjects that meet the conditions."""
     table = store.subjects
     for row in connection.execute(sa.select(table).where(*conditions)).all():
@@ -112,7 +116,7 @@ def _erase_expired(connection: sa.Connection, traces: Traces, scope: int, now: i
         _erase_rows_where(connection, traces, linked, table.c.scope == scope, table.c.expires <= now)
     table = store.subjects
     unlinked = [~sa.exists().where(linked.links.c.subject == table.c.digest) for linked in LINKED]
-    _erase_names(connection, traces, table.c.scope == scope, *unlinked)
+    _erase_subject_names(connection, traces, table.c.scope == scope, *unlinked)
 
 
 def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
@@ -126,64 +130,64 @@ def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subjec
         alone = sa.select(links.c.row).where(links.c.subject == subject, ~has_others)
         _erase_rows_where(connection, traces, linked, linked.table.c.digest.in_(alone))
         connection.execute(links.delete().where(links.c.subject == subject))
-    _erase_names(connection, traces, *is_subject)
+    _erase_subject_names(connection, traces, *is_subject)
 
 
-def _erase_scope(connection: sa.Connection, traces: Traces, place: sa.Row[Any]) -> None:
+def _erase_scope(connection: sa.Connection, traces: Traces, scope_row: sa.Row[Any]) -> None:
     """Delete everything of a scope, its numbers and name included."""
     for linked in LINKED:
-        _erase_rows_where(connection, traces, linked, linked.table.c.scope == place.id)
-    _erase_names(connection, traces, store.subjects.c.scope == place.id)
+        _erase_rows_where(connection, traces, linked, linked.table.c.scope == scope_row.id)
+    _erase_subject_names(connection, traces, store.subjects.c.scope == scope_row.id)
     counters = store.counters
-    for row in connection.execute(sa.select(counters).where(counters.c.scope == place.id)).all():
+    for row in connection.execute(sa.select(counters).where(counters.c.scope == scope_row.id)).all():
         traces.add_marks(row.digest, row.sealed)
-    connection.execute(counters.delete().where(counters.c.scope == place.id))
-    connection.execute(store.scopes.delete().where(store.scopes.c.id == place.id))
-    traces.add_marks(place.digest, place.sealed)
+    connection.execute(counters.delete().where(counters.c.scope == scope_row.id))
+    connection.execute(store.scopes.delete().where(store.scopes.c.id == scope_row.id))
+    traces.add_marks(scope_row.digest, scope_row.sealed)
     traces.counts["scopes"] += 1
 
 
 # Traces in the files
 
 
-def empty_journal(place: Store) -> None:
+def empty_write_ahead_log(database: Store) -> None:
     """Empty SQLite's write-ahead log into the file, so that it holds no old copies of pages.
 
     Raises:
         VaultLocked: other processes were reading for longer than we wait.
     """
-    if not place.file:
+    if not database.file:
         return
 
     def is_empty() -> bool:
-        with place.connect_outside_transaction() as connection:
+        with database.connect_outside_transaction() as connection:
             busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
             return not busy
 
-    place.retry_until_done(is_empty, "its journal could not be emptied")
+    database.retry_until_done(is_empty, "its journal could not be emptied")
 
 
-def compact_database(place: Store) -> None:
+def compact_database(database: Store) -> None:
     """Write the database anew without what was deleted.
 
     Raises:
         VaultLocked: other processes used it for longer than we wait.
     """
-    if place.file:
-        place.run_outside_transaction("VACUUM")
-        empty_journal(place)
-    elif place.url.get_backend_name() == "postgresql":
+    if database.file:
+        database.run_outside_transaction("VACUUM")
+        empty_write_ahead_log(database)
+    elif database.url.get_backend_name() == "postgresql":
         tables = [linked.table for linked in LINKED] + [linked.links for linked in LINKED]
         for table in (*tables, store.digests, store.subjects, store.scopes):
-            place.run_outside_transaction(f"VACUUM FULL {table.name}")
+            database.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
-def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
+def _count_marks_in_tables(database: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
     tables = (store.originals, store.assigned, store.subjects, store.counters, store.scopes)
     columns = [*(table.c.digest for table in tables), store.digests.c.row]
     count = 0
-    with place.open_read_transaction() as connection:
+    with database.open_read_transaction() as connection:
         for batch in make_batches(digests):
             conditions: list[sa.ColumnElement[bool]] = [column.in_(batch) for column in columns]
             links = (linked.links.c for linked in LINKED)
@@ -193,9 +197,9 @@ def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
     return count
 
 
-def _count_in_files(place: Store, marks: set[bytes]) -> int:
-    assert place.file is not None
-    files = (place.file, *(Path(f"{place.file}{suffix}") for suffix in ("-wal", "-journal")))
+def _count_marks_in_files(database: Store, marks: set[bytes]) -> int:
+    assert database.file is not None
+    files = (database.file, *(Path(f"{database.file}{suffix}") for suffix in ("-wal", "-journal")))
     return sum(count_marks_in_file(file, marks) for file in files if file.exists())
 
 
@@ -218,12 +222,12 @@ def count_marks_in_file(file: Path, marks: Iterable[bytes]) -> int:
         for offset in range(0, file.stat().st_size, _PIECE):
             stream.seek(offset)
             data = stream.read(_PIECE + longest - 1)
-            for start, head in _find_heads(np.frombuffer(data, dtype=np.uint8), heads):
+            for start, head in _find_mark_heads(np.frombuffer(data, dtype=np.uint8), heads):
                 count += start < _PIECE and any(data.startswith(mark, start) for mark in by_head[head])
     return count
 
 
-def _find_heads(data: Any, heads: Any) -> Iterator[tuple[int, bytes]]:
+def _find_mark_heads(data: Any, heads: Any) -> Iterator[tuple[int, bytes]]:
     """Places where one of the sorted 8-byte heads stands, with that head."""
     import numpy as np
 

@@ -252,7 +252,7 @@ class Sealer:
         data = unseal_value(self._log, sealed, ("audit", str(number)))
         return None if data is None else unpack_texts(data)
 
-    def compute_mac(self, kind: str, number: int, *pieces: bytes) -> bytes:
+    def compute_log_mac(self, kind: str, number: int, *pieces: bytes) -> bytes:
         """Return the MAC that binds a line of the audit log to the one before it."""
         head = pack_texts((kind, str(number)))
         return hmac.digest(self._chain, head + b"".join(len(p).to_bytes(4) + p for p in pieces), "sha256")
@@ -290,15 +290,15 @@ def unpack_texts(data: bytes) -> tuple[str, ...]:
 # What is stored of the keys
 
 
-def lock_keys(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
+def seal_key_envelope(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
     """Return what a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
     how = choose_derivation(secret)
     outer = derive_key_encryption_key(secret, how, where)
     derivation, data = json.dumps(how).encode(), wrap_key(outer, keys.data, "data")
-    return {"derivation": derivation, "data": data, **wrap_keys(keys)}
+    return {"derivation": derivation, "data": data, **wrap_keys_with_data_key(keys)}
 
 
-def wrap_keys(keys: Keys) -> dict[str, bytes]:
+def wrap_keys_with_data_key(keys: Keys) -> dict[str, bytes]:
     """Return the part of the envelope that the data key closes."""
     generation = str(keys.generation)
     return {
@@ -321,7 +321,7 @@ def read_derivation(values: Mapping[str, bytes], where: str) -> Derivation:
         raise VaultError(f"{where}: how its key is derived cannot be read") from None
 
 
-def unlock_keys(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
+def open_key_envelope(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
     """Return the keys in a vault's envelope.
 
     Raises:

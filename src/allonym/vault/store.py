@@ -225,12 +225,12 @@ class Store:
     @contextmanager
     def open_read_transaction(self, *, once: bool = False) -> Iterator[sa.Connection]:
         """Open a transaction that sees one state of the database. ``once``: for a single statement."""
-        with self._translate_errors(), self._open_engine().connect() as connection:
+        with self._translate_errors(), self._get_process_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT" if once else "REPEATABLE READ")
             else:
                 # The state to be seen is settled by the first look, which waits for whoever holds the file alone.
-                self._retry_busy(lambda: self._begin_reading(connection))
+                self._begin_when_free(lambda: self._begin_read_transaction(connection))
             yield connection
             connection.rollback()
 
@@ -242,9 +242,9 @@ class Store:
             VaultLocked: others wrote for longer than we wait.
             VaultError: the database failed.
         """
-        with self._translate_errors(), self._open_engine().connect() as connection:
+        with self._translate_errors(), self._get_process_engine().connect() as connection:
             if self.file:
-                self._retry_busy(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+                self._begin_when_free(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
             yield connection
             connection.commit()
 
@@ -265,7 +265,7 @@ class Store:
     @contextmanager
     def connect_outside_transaction(self) -> Iterator[sa.Connection]:
         """Open a connection outside of any transaction, for VACUUM and checkpoints."""
-        with self._translate_errors(), self._open_engine().connect() as connection:
+        with self._translate_errors(), self._get_process_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
@@ -274,7 +274,7 @@ class Store:
         """Run a statement that the database accepts only outside of transactions; wait for other processes."""
         with self.connect_outside_transaction() as connection:
             if self.file:
-                self._retry_busy(lambda: connection.exec_driver_sql(statement))
+                self._begin_when_free(lambda: connection.exec_driver_sql(statement))
             else:
                 connection.exec_driver_sql(statement)
 
@@ -341,7 +341,7 @@ class Store:
 
     # Connections
 
-    def _open_engine(self) -> sa.Engine:
+    def _get_process_engine(self) -> sa.Engine:
         with self._lock:
             if self._engine is None or self._process != os.getpid():
                 if self._engine is not None:
@@ -353,7 +353,7 @@ class Store:
         if self.file:
             connect = partial(self._connect_sqlite, self.file)
             engine = sa.create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
-            sa.event.listen(engine, "handle_error", _replace_error)
+            sa.event.listen(engine, "handle_error", _replace_decode_error)
             return engine
         try:
             engine = sa.create_engine(self.url, hide_parameters=True, isolation_level="READ COMMITTED")
@@ -388,7 +388,7 @@ class Store:
             raise _convert_decode_error(error) from None
         return connection
 
-    def _begin_reading(self, connection: sa.Connection) -> None:
+    def _begin_read_transaction(self, connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN")
         try:
             connection.exec_driver_sql("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
@@ -397,7 +397,7 @@ class Store:
                 connection.exec_driver_sql("ROLLBACK")
             raise
 
-    def _retry_busy(self, begin: Callable[[], object]) -> None:
+    def _begin_when_free(self, begin: Callable[[], object]) -> None:
         def try_to_begin() -> bool:
             try:
                 begin()
@@ -428,7 +428,7 @@ class Store:
         return f"{self.shown}: the database failed with {type(error).__name__}"
 
 
-def _replace_error(context: sa.engine.ExceptionContext) -> BaseException | None:
+def _replace_decode_error(context: sa.engine.ExceptionContext) -> BaseException | None:
     error = context.original_exception
     return _convert_decode_error(error) if isinstance(error, UnicodeDecodeError) else None
 
@@ -444,7 +444,7 @@ def _is_busy(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in _BUSY
 
 
-def iterate_batches(
+def iterate_row_batches(
     connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]
 ) -> Iterator[Sequence[sa.Row[Any]]]:
     """Yield the rows of a table in the order of their digests, at most :data:`AT_ONCE` at a time."""

@@ -29,7 +29,7 @@ from allonym.vault import keys, store
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement
 from allonym.vault.keys import Sealer, Secret, derive_key, pack_texts
 from allonym.vault.records import Merged, format_scope_names
-from allonym.vault.store import ASSIGNED, KNOWN, Linked, iterate_batches, make_batches, write_private_file
+from allonym.vault.store import ASSIGNED, KNOWN, Linked, iterate_row_batches, make_batches, write_private_file
 
 _MAGIC = b"allonym-vault-export 1\n"
 _PIECE = 1 << 16
@@ -75,22 +75,24 @@ def iterate_export_rows(connection: sa.Connection, sealer: Sealer, operator: byt
             row.digest: sealer.unseal(row.sealed, "subject", place.digest, row.digest)[0]
             for row in connection.execute(sa.select(store.subjects).where(store.subjects.c.scope == place.id))
         }
-        for row in _iterate_scope(connection, store.counters, place.id):
+        for row in _iterate_scope_rows(connection, store.counters, place.id):
             yield "counter", *sealer.unseal(row.sealed, "counter", place.digest, row.digest)
         for linked in (ASSIGNED, KNOWN):
-            for row, subjects in _iterate_linked(connection, linked, place.id, now):
+            for row, subjects in _iterate_unexpired_rows(connection, linked, place.id, now):
                 lookup = getattr(row, linked.lookup)
                 values = sealer.unseal(row.sealed, linked.kind, place.digest, row.digest, lookup)
                 yield linked.kind, *values, str(row.expires or ""), *(names.get(subject, "") for subject in subjects)
 
 
-def _iterate_scope(connection: sa.Connection, table: sa.Table, scope: int) -> Iterator[Any]:
-    return chain.from_iterable(iterate_batches(connection, table, table.c.scope == scope))
+def _iterate_scope_rows(connection: sa.Connection, table: sa.Table, scope: int) -> Iterator[Any]:
+    return chain.from_iterable(iterate_row_batches(connection, table, table.c.scope == scope))
 
 
-def _iterate_linked(connection: sa.Connection, linked: Linked, scope: int, now: int) -> Iterator[tuple[Any, list[str]]]:
+def _iterate_unexpired_rows(
+    connection: sa.Connection, linked: Linked, scope: int, now: int
+) -> Iterator[tuple[Any, list[str]]]:
     """The rows that have not expired, with the digests of their subjects."""
-    rows, links = _iterate_scope(connection, linked.table, scope), linked.links
+    rows, links = _iterate_scope_rows(connection, linked.table, scope), linked.links
     for batch in make_batches(row for row in rows if row.expires is None or row.expires > now):
         query = sa.select(links).where(links.c.row.in_([row.digest for row in batch])).order_by(links.c.subject)
         subjects: dict[str, list[str]] = {}
@@ -238,7 +240,7 @@ def reseal_values(connection: sa.Connection, old: Sealer, new: Sealer) -> int:
     count = 0
     for table, bind_row in _SEALED:
         change = table.update().where(table.c.digest == sa.bindparam("key")).values(sealed=sa.bindparam("new"))
-        for rows in iterate_batches(connection, table):
+        for rows in iterate_row_batches(connection, table):
             values = []
             for row in rows:
                 about = bind_row(row, scopes.get(getattr(row, "scope", 0), ""))

@@ -79,10 +79,10 @@ def fold_word(word: str) -> str:
     return "".join(filter(str.isalnum, folded)) or word.lower()
 
 
-def join_words(words: list[str]) -> str:
+def join_letters_and_digits(words: list[str]) -> str:
     """Join the letters and digits of words; spoken digits become digits.
 
-    >>> join_words(["206", "five", "five", "5", "0147"])
+    >>> join_letters_and_digits(["206", "five", "five", "5", "0147"])
     '2065550147'
     """
     return "".join([SAID.get(word, word) for word in words])
@@ -106,14 +106,14 @@ class Forms(NamedTuple):
                 yield kind, form
         for form in self.editable:
             yield "edited", form
-            for place in range(len(form)):
-                yield "edited", drop_character(form, place)
+            for index in range(len(form)):
+                yield "edited", make_deletion_key(form, index)
 
 
-def drop_character(form: str, place: int) -> str:
+def make_deletion_key(form: str, index: int) -> str:
     """Return a form without one character, with the character's position before it. Two forms of one length that give
     the same result differ in this character alone."""
-    return f"{place}-{form[:place]}{form[place + 1 :]}"
+    return f"{index}-{form[:index]}{form[index + 1 :]}"
 
 
 def make_all_forms(original: str, label: str) -> Forms:
@@ -146,7 +146,7 @@ def _make_spelling_forms(original: str, label: str) -> Forms:
     family = lineage[-1]
     bare = normalize_surface(original, Level.MARKS)
     words = [w.text for w in split_folded_words(bare)[:MOST_WORDS]]
-    letters = join_words(words)
+    letters = join_letters_and_digits(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
         return Forms({}, ())
     full, part, shortened, initials = [" ".join(words)], list[str](), list[str](), list[str]()
@@ -157,7 +157,7 @@ def _make_spelling_forms(original: str, label: str) -> Forms:
     if family == "PERSON" and label != "TITLE":
         names = [w for w in (fold_word(p) for n in parse_person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
         part = [n for n in names if len(n) >= _LEAST_PART and n not in PARTICLES]
-        editable = [join_words(names), *part]
+        editable = [join_letters_and_digits(names), *part]
         if len(names) > 1:
             full += [" ".join(names), " ".join([names[-1], *names[:-1]])]
             shortened = [" ".join([*(n[0] for n in names[:-1]), names[-1]]), f"{names[0]} {names[-1][0]}"]
@@ -169,7 +169,7 @@ def _make_spelling_forms(original: str, label: str) -> Forms:
         full.append(" ".join(w.text for w in split_folded_words(normalize_organization(bare))))
     elif family == "EMAIL_ADDRESS" or "@" in bare:
         account = [w.text for w in split_folded_words(bare.partition("@")[0])]
-        part = [" ".join(account)] if len(join_words(account)) > _LEAST_DIGITS else []
+        part = [" ".join(account)] if len(join_letters_and_digits(account)) > _LEAST_DIGITS else []
     elif family == "PHONE_NUMBER":
         part = [get_phone_tail(letters)] if get_phone_tail(letters) else []
     elif "STREET_ADDRESS" in lineage:

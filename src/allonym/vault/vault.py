@@ -16,7 +16,16 @@ from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
 from allonym.vault.digests import Digests
-from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
+from allonym.vault.keys import (
+    Keys,
+    Sealer,
+    Secret,
+    check_secret,
+    open_key_envelope,
+    read_derivation,
+    seal_key_envelope,
+    wrap_keys_with_data_key,
+)
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
 from allonym.vault.store import WAIT, Store
 
@@ -92,7 +101,7 @@ class Vault:
         values = {
             "created": str(int(time.time())).encode(),
             "keep_days": str(keep_days or "").encode(),
-            **lock_keys(keys, secret, place.shown),
+            **seal_key_envelope(keys, secret, place.shown),
         }
         if place.file:
             place.create_file()
@@ -104,7 +113,7 @@ class Vault:
                 for version in range(len(place.steps)):
                     place.migrate_step(connection, version)
                 connection.execute(store.meta.insert(), [{"name": n, "value": v} for n, v in values.items()])
-                log.append_entry(connection, vault._get_sealer(), "create", "", actor, {})
+                log.append_entry(connection, vault._require_sealer(), "create", "", actor, {})
         except BaseException:
             vault.close()
             if place.file:
@@ -134,7 +143,7 @@ class Vault:
             if secret is None:
                 return cls(place, None)
             with place.report_damaged_values():
-                vault = cls(place, unlock_keys(values, secret, place.shown))
+                vault = cls(place, open_key_envelope(values, secret, place.shown))
         except BaseException:
             place.close()
             raise
@@ -145,9 +154,9 @@ class Vault:
     def _migrate(self) -> None:
         def log_step(connection: sa.Connection, before: int, after: int) -> None:
             if after == 3:
-                checking.backfill_digests(connection, self._get_sealer())
+                checking.backfill_digests(connection, self._require_sealer())
             if after >= 2:
-                log.append_entry(connection, self._get_sealer(), "migrate", "", "", {"from": before, "to": after})
+                log.append_entry(connection, self._require_sealer(), "migrate", "", "", {"from": before, "to": after})
 
         self._store.migrate(log_step)
 
@@ -172,7 +181,7 @@ class Vault:
         Raises:
             VaultLocked: it was opened without its secret.
         """
-        return self._get_keys().operator
+        return self._require_keys().operator
 
     # Writing and reading
 
@@ -192,7 +201,7 @@ class Vault:
         """
         with self._open_write_transaction() as (connection, sealer):
             now = int(time.time())
-            until = self._compute_expiry(connection, now) if expires is None else _to_seconds(expires)
+            until = self._compute_expiry(connection, now) if expires is None else _to_unix_seconds(expires)
             book = Book(connection, sealer, scope, subject, until, now)
             try:
                 yield book
@@ -261,8 +270,8 @@ class Vault:
             query = sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
             places = connection.execute(query).all()
             tables = {"known": store.originals, "assigned": store.assigned, "subjects": store.subjects}
-            counts = {name: _count_rows(connection, table) for name, table in tables.items()}
-            past = [_count_rows(connection, table, now) for table in (store.originals, store.assigned)]
+            counts = {name: _count_rows_by_scope(connection, table) for name, table in tables.items()}
+            past = [_count_rows_by_scope(connection, table, now) for table in (store.originals, store.assigned)]
         scopes = tuple(
             ScopeInfo(
                 names[digest],
@@ -292,10 +301,10 @@ class Vault:
             VaultLocked: it was opened without its secret, or others use it for too long.
         """
         check_secret(secret)
-        keys = self._get_keys()
+        keys = self._require_keys()
         if data:
             keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
-        values = lock_keys(keys, secret, self._store.shown)
+        values = seal_key_envelope(keys, secret, self._store.shown)
         count = 0
         with self._open_write_transaction(alone=True) as (connection, sealer):
             if data:
@@ -305,7 +314,9 @@ class Vault:
         if data:
             self._set_keys(keys)
         try:
-            erase.empty_journal(self._store)  # let no copy of the row that the old secret opened lie in the journal
+            erase.empty_write_ahead_log(
+                self._store
+            )  # let no copy of the row that the old secret opened lie in the journal
         except VaultLocked:
             raise VaultLocked(
                 f"{self.where}: the new secret is in force, but other processes kept the journal from being emptied"
@@ -379,13 +390,13 @@ class Vault:
             VaultError: the file is no export, was changed, or is cut off.
         """
         with self._open_write_transaction(alone=True) as (connection, sealer):
-            keys, now = self._get_keys(), int(time.time())
+            keys, now = self._require_keys(), int(time.time())
             merged, operator = transfer.merge_export_file(
                 connection, sealer, Path(path), secret, dict(rename or {}), now
             )
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
-                _write_meta(connection, wrap_keys(keys))
+                _write_meta(connection, wrap_keys_with_data_key(keys))
             counts = {"known": merged.known, "assigned": merged.assigned, "conflicts": merged.conflicts}
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
@@ -404,7 +415,7 @@ class Vault:
             VaultError: a row was changed by somebody without the key.
         """
         with self._open_read_transaction() as (connection, sealer):
-            return Digests.of(sealer.checking, *self._read_digests(connection, sealer, scope))
+            return Digests.of(sealer.checking, *self._load_scope_digests(connection, sealer, scope))
 
     def write_digests(
         self, path: str | Path, *, scope: str | None = None, overwrite: bool = False, actor: str = ""
@@ -419,13 +430,15 @@ class Vault:
         """
         self._check_is_not_vault_file(path)
         with self._open_read_transaction() as (connection, sealer):
-            entries, longest = self._read_digests(connection, sealer, scope)
+            entries, longest = self._load_scope_digests(connection, sealer, scope)
             count = checking.write_digests(Path(path), sealer.checking, entries, longest, overwrite=overwrite)
         self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
         return count
 
     @staticmethod
-    def _read_digests(connection: sa.Connection, sealer: Sealer, scope: str | None) -> tuple[list[checking.Entry], int]:
+    def _load_scope_digests(
+        connection: sa.Connection, sealer: Sealer, scope: str | None
+    ) -> tuple[list[checking.Entry], int]:
         digest = None if scope is None else sealer.digest("scope", scope)
         return checking.load_digests(connection, sealer, digest, int(time.time()))
 
@@ -460,20 +473,20 @@ class Vault:
 
     # Inside
 
-    def _get_keys(self) -> Keys:
+    def _require_keys(self) -> Keys:
         if self._keys is None:
             raise VaultLocked(f"{self._store.shown} was opened without its secret; only info() works")
         return self._keys
 
-    def _get_sealer(self) -> Sealer:
-        self._get_keys()
+    def _require_sealer(self) -> Sealer:
+        self._require_keys()
         assert self._sealer is not None
         return self._sealer
 
     @contextmanager
     def _open_read_transaction(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """Open a transaction that only reads. ``once``: for a single statement, which needs none."""
-        sealer = self._get_sealer()
+        sealer = self._require_sealer()
         with self._store.report_damaged_values(), self._store.open_read_transaction(once=once) as connection:
             try:
                 yield connection, sealer
@@ -484,7 +497,7 @@ class Vault:
     @contextmanager
     def _open_write_transaction(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """Open a transaction that writes. ``alone``: nobody else writes meanwhile, in any scope."""
-        sealer = self._get_sealer()
+        sealer = self._require_sealer()
         with self._store.open_write_transaction() as connection:
             self._check_key_generation(connection, "alone" if alone else "shared")
             yield connection, sealer
@@ -493,7 +506,7 @@ class Vault:
         query = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
         if lock:
             query = query.with_for_update(read=lock == "shared")
-        if connection.execute(query).scalar() != str(self._get_keys().generation).encode():
+        if connection.execute(query).scalar() != str(self._require_keys().generation).encode():
             raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
 
     def _compute_expiry(self, connection: sa.Connection, now: int) -> int | None:
@@ -529,15 +542,15 @@ def _read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[
     return {digest: sealer.unseal(sealed, "scope", digest)[0] for digest, sealed in rows}
 
 
-def _count_rows(connection: sa.Connection, table: sa.Table, before: int | None = None) -> dict[int, int]:
+def _count_rows_by_scope(connection: sa.Connection, table: sa.Table, expired_by: int | None = None) -> dict[int, int]:
     """Count the rows of each scope; with a time, those that have expired by then."""
     query = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
-    if before is not None:
-        query = query.where(table.c.expires <= before)
+    if expired_by is not None:
+        query = query.where(table.c.expires <= expired_by)
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _to_seconds(when: datetime) -> int:
+def _to_unix_seconds(when: datetime) -> int:
     if when.tzinfo is None:
         raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
     return int(when.timestamp())
