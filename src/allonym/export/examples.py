@@ -63,22 +63,22 @@ def make_examples(job: Job, sources: Sequence[tuple[Document, str] | Failure]) -
         job: how to do it.
         sources: each document with the value of the field by which documents are grouped.
     """
-    prepared = [source if isinstance(source, Failure) else _prepare_document(job, *source) for source in sources]
+    prepared = [source if isinstance(source, Failure) else _pair_with_assembled(job, *source) for source in sources]
     documents = [row[1] for row in prepared if not isinstance(row, Failure)]
     results: Iterator[Anonymized | Failure | None] = repeat(None)
     if not job.before:
         results = iter(run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope))
-    return [row if isinstance(row, Failure) else _shape_document(job, *row, next(results)) for row in prepared]
+    return [row if isinstance(row, Failure) else _make_document_examples(job, *row, next(results)) for row in prepared]
 
 
-def _prepare_document(job: Job, source: Document, group: str) -> tuple[Document, Document, str] | Failure:
+def _pair_with_assembled(job: Job, source: Document, group: str) -> tuple[Document, Document, str] | Failure:
     try:
         return source, _assemble_document(source, job.shape.fields, turns=job.shape.turns), group
     except DataError as error:
         return Failure(source.id, 0, str(error))
 
 
-def _shape_document(
+def _make_document_examples(
     job: Job, source: Document, document: Document, group: str, result: Anonymized | Failure | None
 ) -> Shaped | Failure:
     """The examples of a document; without a result, it was anonymised before."""
@@ -123,18 +123,18 @@ def read_field_text(document: Document, name: str) -> str:
     return text
 
 
-def reduce_to_text(document: Document, *, chosen: bool) -> Document:
+def reduce_to_text(document: Document, *, has_named_fields: bool) -> Document:
     """Reduce a document to its turns as a conversation, else to its field ``text``, else to the text of its parts.
 
     Args:
         document: as :func:`allonym.files.read_documents` reads it.
-        chosen: whether the fields that hold its text were named.
+        has_named_fields: whether the fields that hold its text were named.
     """
     text = document.meta.get(_TEXT)
     if document.turns:
-        turns = [(_cut_text(document, turn.speaker), document.text[turn.start : turn.end]) for turn in document.turns]
+        turns = [(_slice_text(document, turn.speaker), document.text[turn.start : turn.end]) for turn in document.turns]
         return Document.conversation(document.id, turns, document.meta)
-    if not chosen and isinstance(text, str):
+    if not has_named_fields and isinstance(text, str):
         document = Document(document.id, text, document.meta)
     elif document.parts:
         document = Document(document.id, "\n".join(document.part_texts()), document.meta)
@@ -166,8 +166,8 @@ def _assemble_document(document: Document, fields: Sequence[str], *, turns: bool
 
 def list_speakers(document: Document) -> list[str]:
     """The speaker of each turn, as the source names it; empty where it names none."""
-    return [_cut_text(document, turn.speaker) or "" for turn in document.turns]
+    return [_slice_text(document, turn.speaker) or "" for turn in document.turns]
 
 
-def _cut_text(document: Document, interval: Interval | None) -> str | None:
+def _slice_text(document: Document, interval: Interval | None) -> str | None:
     return None if interval is None else document.text[slice(*interval)]

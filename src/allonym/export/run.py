@@ -145,7 +145,7 @@ def export_path(
     files = {name: target / f"{name}.jsonl" for name in split.names}
     quarantine = target / "quarantine.jsonl"
     outputs = [*(target / f"{name}.jsonl" for name in NAMES), target / FILE, quarantine]
-    _check_paths(source, target, outputs, overwrite)
+    _check_source_and_target(source, target, outputs, overwrite)
     if anonymised is not None:
         _check_run_digest(source, target, format, anonymised)
     tally = _Tally(split, sample if risk else 0)
@@ -159,13 +159,13 @@ def export_path(
         batches = iter(lambda: list(islice(sources, BATCH)), [])
         for batch in run_ordered(make_examples, batches, job, workers if vault is None else 1):
             for outcome in batch:
-                tally.add_outcome(outcome, outs, left_out)
+                tally.write_outcome(outcome, outs, left_out)
                 if progress is not None:
                     progress(tally.read)
         if not tally.tasks:
             common = tally.reasons.most_common(1)
             raise DataError(f"{source}: no document makes an example" + (f": {common[0][0]}" if common else ""))
-        contents = tally.describe(outs)
+        contents = tally.describe_counts_and_files(outs)
         manifest = Manifest(
             shape=shape.name,
             policy=_describe_policy(job, anonymised),
@@ -195,7 +195,7 @@ def export_path(
     return manifest
 
 
-def _check_paths(source: str | Path, target: Path, outputs: Iterable[Path], overwrite: bool) -> None:
+def _check_source_and_target(source: str | Path, target: Path, outputs: Iterable[Path], overwrite: bool) -> None:
     if str(source) == "-":
         raise UsageError("a training set is made from a file or folder, not from standard input")
     if target.exists() and not target.is_dir():
@@ -219,10 +219,12 @@ def _check_run_digest(source: str | Path, target: Path, format: str | None, repo
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
 
 
-def _read_sources(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[tuple[Document, str] | Failure]:
+def _read_sources(
+    documents: Iterable[Document], has_named_fields: bool, group: str
+) -> Iterator[tuple[Document, str] | Failure]:
     """The documents, each with its id or number and its group; one without the field that groups them is left out."""
     for number, document in enumerate(documents, 1):
-        document = reduce_to_text(document, chosen=chosen)
+        document = reduce_to_text(document, has_named_fields=has_named_fields)
         if not document.id:
             document = replace(document, id=str(number))
         try:
@@ -245,7 +247,7 @@ class _Tally:
         self._units: defaultdict[str, set[bytes]] = defaultdict(set)
         self._sample: list[tuple[float, int, tuple[str, str]]] = []
 
-    def add_outcome(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
+    def write_outcome(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
         """Write a document's examples into its split, or the reason why it makes none."""
         self.read += 1
         if isinstance(outcome, Failure):
@@ -272,7 +274,7 @@ class _Tally:
         texts = [pair for _, _, pair in sorted(self._sample, key=lambda entry: -entry[1])]
         return [before for before, _ in texts], [after for _, after in texts]
 
-    def describe(self, outs: Mapping[str, PartFile]) -> dict[str, Any]:
+    def describe_counts_and_files(self, outs: Mapping[str, PartFile]) -> dict[str, Any]:
         """Return the manifest's counts, and what it says of each file that has examples."""
         files = {
             out.target.name: {

@@ -263,7 +263,7 @@ class Prompts:
             if empty := [name for name in used if not values[name].strip()]:
                 raise DataError(f"nothing is left in the field {empty[0]!r}")
             prompt, input_text, answer = (_fill_template(t, values) for t in (task.prompt, task.input, task.completion))
-            out.append((task.name, self._format_example(prompt, input_text, answer)))
+            out.append((task.name, self._make_example(prompt, input_text, answer)))
         return out
 
     def _make_turn_examples(self, turns: Sequence[tuple[str, str, str]]) -> list[tuple[str, Example]]:
@@ -272,12 +272,12 @@ class Prompts:
             before = turns[max(0, i - self.history) if self.history else 0 : i]
             if role == "assistant" and text.strip() and any(other_role == "user" for _, other_role, _ in before):
                 history = "\n".join(f"{speaker or other_role}: {t.strip()}" for speaker, other_role, t in before)
-                out.append(("next turn", self._format_example(self.prompt, history, text.strip())))
+                out.append(("next turn", self._make_example(self.prompt, history, text.strip())))
         if not out:
             raise DataError("no message of a user that an assistant answers")
         return out
 
-    def _format_example(self, prompt: str, input_text: str, answer: str) -> Example:
+    def _make_example(self, prompt: str, input_text: str, answer: str) -> Example:
         if self.instruction:
             return {"instruction": prompt, "input": input_text, "output": answer}
         return {"prompt": "\n\n".join(part for part in (prompt, input_text) if part) + "\n\n", "completion": answer}
