@@ -16,8 +16,8 @@ import numpy as np
 from allonym.intruder.persons import open_client
 from allonym.intruder.protocol import TOLD, Item, Ranking, Target
 from allonym.llm import Client, Reply, Request
-from allonym.llm.client import read_answers_twice
-from allonym.llm.templates import TEXT, Messages, fill_slots, make_object_schema, read_prompts, to_utf8
+from allonym.llm.client import ask_and_read_with_retry
+from allonym.llm.templates import TEXT, Messages, fill_slots, make_object_schema, read_prompts, replace_lone_surrogates
 from allonym.text.names import normalize_organization, normalize_surface
 
 SCHEMA = make_object_schema({"first": TEXT, "second": TEXT})
@@ -103,16 +103,19 @@ class _Judge:
     def _request_guesses(self, targets: Sequence[Target], answers: Mapping[Target, Guesses]) -> list[Guesses]:
         requests = [Request(self._build_messages(target, answers), SCHEMA, "guesses") for target in targets]
         again = _fill_prompt("again", {})
-        replies = read_answers_twice(
+        replies = ask_and_read_with_retry(
             self._client, requests, again, _read_guesses, lambda reply: _read_guesses(reply) or _read_plain_name(reply)
         )
         return [guesses or ("", "") for guesses in replies]
 
     def _build_messages(self, target: Target, answers: Mapping[Target, Guesses]) -> Messages:
-        messages: Messages = (("system", _fill_prompt("system", self._slots)), ("user", to_utf8(target.item.text)))
+        messages: Messages = (
+            ("system", _fill_prompt("system", self._slots)),
+            ("user", replace_lone_surrogates(target.item.text)),
+        )
         for stage in TOLD[: _get_stage_level(target.told)]:
             first, second = answers[_limit_target_to_stage(target, "" if stage == TOLD[0] else TOLD[0])]
-            others = "\n\n".join(to_utf8(other.text) for other in target.others)
+            others = "\n\n".join(replace_lone_surrogates(other.text) for other in target.others)
             answer = json.dumps({"first": first, "second": second})
             question = _fill_prompt(stage, {**self._slots, "others": others})
             messages = (*messages, ("assistant", answer), ("user", question))

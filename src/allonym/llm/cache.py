@@ -46,7 +46,7 @@ class Cache:
     def get(self, name: str) -> bytes | None:
         """Return the answer with that name; None where there is none that this key opens."""
         try:
-            return self._cipher.unseal(self._path(name).read_bytes(), _VERSION + name.encode())
+            return self._cipher.unseal(self._make_path(name).read_bytes(), _VERSION + name.encode())
         except OSError:
             return None
 
@@ -56,7 +56,7 @@ class Cache:
         Raises:
             OSError: the folder cannot be written.
         """
-        path = self._path(name)
+        path = self._make_path(name)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         sealed = self._cipher.seal(answer, _VERSION + name.encode())
         part = path.with_name(f"{path.name}.{os.urandom(6).hex()}.part")
@@ -68,7 +68,7 @@ class Cache:
             part.unlink(missing_ok=True)
             raise
 
-    def _path(self, name: str) -> Path:
+    def _make_path(self, name: str) -> Path:
         return self._folder / name[:2] / f"{name[2:]}.bin"
 
 
@@ -93,11 +93,11 @@ def store_results(results: Iterable[str], client: Client) -> Mapping[str, int]:
         OSError: the cache cannot be written.
     """
     counts = Counter({"kept": 0, "failed": 0, "unusable": 0, "unreadable": 0})
-    counts.update(_store_result(line, client) for line in results if line.strip())
+    counts.update(_store_result_line(line, client) for line in results if line.strip())
     return counts
 
 
-def _store_result(line: str, client: Client) -> str:
+def _store_result_line(line: str, client: Client) -> str:
     try:
         row: Any = json.loads(line)
         name, response = row["custom_id"], row.get("response")

@@ -124,12 +124,12 @@ def client_for(settings: Mapping[str, object], key: bytes | None = None) -> Clie
 
 
 @lru_cache(maxsize=16)
-def _open_client(settings: str, key: bytes | None) -> Client:
-    table = json.loads(settings)
+def _open_client(settings_json: str, key: bytes | None) -> Client:
+    table = json.loads(settings_json)
     return Client(table, Cache(table["cache"], key) if key and table["cache"] else None)
 
 
-def read_answers(client: Client, requests: Sequence[Request], read: Callable[[Reply], T | None]) -> list[T | None]:
+def ask_and_read(client: Client, requests: Sequence[Request], read: Callable[[Reply], T | None]) -> list[T | None]:
     """Ask several requests and read the answers; None for an answer that ``read`` cannot read.
 
     Raises:
@@ -143,22 +143,22 @@ def read_answers(client: Client, requests: Sequence[Request], read: Callable[[Re
     return answers
 
 
-def read_answers_twice(
+def ask_and_read_with_retry(
     client: Client,
     requests: Sequence[Request],
     again: str,
     read: Callable[[Reply], T | None],
     read_second: Callable[[Reply], T | None] | None = None,
 ) -> list[T | None]:
-    """Read answers as :func:`read_answers` does, and ask once more, with ``again`` added, where one cannot be read.
+    """Read answers as :func:`ask_and_read` does, and ask once more, with ``again`` added, where one cannot be read.
 
     Raises:
         EndpointError: the endpoint did not answer one of them.
     """
-    answers = read_answers(client, requests, read)
+    answers = ask_and_read(client, requests, read)
     failed = [i for i, answer in enumerate(answers) if answer is None]
     longer = [replace(requests[i], messages=extend_messages(requests[i].messages, again)) for i in failed]
-    for i, answer in zip(failed, read_answers(client, longer, read_second or read), strict=True):
+    for i, answer in zip(failed, ask_and_read(client, longer, read_second or read), strict=True):
         answers[i] = answer
     return answers
 
@@ -222,7 +222,7 @@ class Client:
             requests[name] = self.body(request)
             raise Recorded("llm: the request was written down, not sent")
         body = partial(self.body, request)
-        data, reply, mode = self._send(self._url, body, _read_reply, "chat completions", self._mode)
+        data, reply, mode = self._send_until_read(self._url, body, _read_reply, "chat completions", self._mode)
         self._mode = max(self._mode, mode)  # what it accepted will do for the next request
         self._add_to_usage(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         if self.cache is not None:
@@ -232,11 +232,11 @@ class Client:
     def ask_all(self, requests: Sequence[Request]) -> list[Reply | EndpointError]:
         """Send several requests, some at the same time; an error takes the place of an answer that is missing."""
         if len(requests) < 2 or _RECORDED.get() is not None or self._concurrency < 2:
-            return [self._ask_safely(request) for request in requests]
+            return [self._ask_or_return_error(request) for request in requests]
         with ThreadPoolExecutor(min(self._concurrency, len(requests))) as pool:
-            return list(pool.map(self._ask_safely, requests))
+            return list(pool.map(self._ask_or_return_error, requests))
 
-    def _ask_safely(self, request: Request) -> Reply | EndpointError:
+    def _ask_or_return_error(self, request: Request) -> Reply | EndpointError:
         try:
             return self.ask(request)
         except EndpointError as error:
@@ -298,11 +298,11 @@ class Client:
         url = self._url.removesuffix(PATH) + EMBEDDINGS
         last = len(MODES) - 1  # nothing to fall back to
         read = partial(_read_vectors, n=len(texts))
-        _, (vectors, tokens), _ = self._send(url, lambda _: body, read, "embeddings", last)
+        _, (vectors, tokens), _ = self._send_until_read(url, lambda _: body, read, "embeddings", last)
         self._add_to_usage(requests=1, prompt_tokens=tokens)
         return vectors
 
-    def _send(
+    def _send_until_read(
         self,
         url: str,
         body: Callable[[int], Mapping[str, object]],
@@ -311,7 +311,7 @@ class Client:
         mode: int,
     ) -> tuple[bytes, T, int]:
         """Return the answer, what ``read`` made of it, and the form of JSON that the endpoint accepted."""
-        headers = self._headers()
+        headers = self._make_headers()
         tries, wait = 0, 0.0
         while True:
             if wait:
@@ -381,7 +381,7 @@ class Client:
                 self._http = (os.getpid(), http)
             return http
 
-    def _headers(self) -> dict[str, str]:
+    def _make_headers(self) -> dict[str, str]:
         out = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key_env:
             secret = os.environ.get(self._key_env, "")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from allonym.document import Interval, merge_intervals, splice_text, subtract_intervals
 from allonym.errors import EndpointError
-from allonym.llm.client import Client, Reply, Request, read_answers
+from allonym.llm.client import Client, Reply, Request, ask_and_read
 from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
 from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
@@ -61,17 +61,17 @@ def decode(
 
     def ask_windows(windows: Sequence[str], again: bool) -> list[list[tuple[str, str]] | None]:
         prompts = (build_messages("decode", client.prompts, again=again, text=w, entities=entities) for w in windows)
-        return read_answers(client, [Request(prompt, SCHEMA, "spans") for prompt in prompts], _read_portions)
+        return ask_and_read(client, [Request(prompt, SCHEMA, "spans") for prompt in prompts], _read_portions)
 
     rows: list[tuple[str, str]] = []
-    windows = list(_cut_windows(splice_text(text, ((start, end, _COVER) for start, end in restored))))
+    windows = list(_split_into_windows(splice_text(text, ((start, end, _COVER) for start, end in restored))))
     for portions, window in zip(ask_windows(windows, False), windows, strict=True):
         if portions is None:
             (portions,) = ask_windows([window], True)
         if portions is None:
             raise EndpointError("llm: twice an answer that is not the JSON that was asked for")
         rows += portions
-    return _verify_portions(text, names, rows, subtract_intervals((0, len(text)), restored))
+    return _locate_portions(text, names, rows, subtract_intervals((0, len(text)), restored))
 
 
 def _read_portions(reply: Reply) -> list[tuple[str, str]] | None:
@@ -81,7 +81,7 @@ def _read_portions(reply: Reply) -> list[tuple[str, str]] | None:
     return [(str(s["tag"]), str(s["text"])) for s in spans if isinstance(s, Mapping) and "tag" in s and "text" in s]
 
 
-def _cut_windows(text: str) -> Iterable[str]:
+def _split_into_windows(text: str) -> Iterable[str]:
     words = [m.span() for m in _PIECE.finditer(text)]
     for first in range(0, max(1, len(words) - _OVERLAP), WORDS - _OVERLAP):
         window = words[first : first + WORDS]
@@ -89,7 +89,7 @@ def _cut_windows(text: str) -> Iterable[str]:
             yield text[window[0][0] : window[-1][1]]
 
 
-def _verify_portions(
+def _locate_portions(
     text: str, names: Mapping[str, str], rows: Iterable[tuple[str, str]], free: Iterable[Interval]
 ) -> tuple[Located, ...]:
     """Locate the portions that can be forms of their tag's names, in the free intervals of the text."""
@@ -109,7 +109,7 @@ def _verify_portions(
     candidates = [
         Located(start, start + len(portion), tag)
         for portion, tag in tags.items()
-        for start in _find_portion(text, portion)
+        for start in _find_portion_starts(text, portion)
     ]
     intervals = list(free)
     located: list[Located] = []
@@ -124,7 +124,7 @@ def _normalise_tag(tag: str) -> str:
     return "".join(find_words(tag)).upper()
 
 
-def _find_portion(text: str, portion: str) -> Iterable[int]:
+def _find_portion_starts(text: str, portion: str) -> Iterable[int]:
     """Find where a portion starts in a text, not inside of words."""
     start = text.find(portion)
     while start >= 0:
@@ -145,18 +145,18 @@ def _score_likeness(portion: str, name: str) -> int:
         return int(normalize_surface(portion) == normalize_surface(name))
     if name != name.lower() and portion == portion.lower() and portion != portion.upper():
         return 0  # a name that lost its capital is too little to tell it from a word
-    score = sum(max(2 * (a == b and len(a) > 1) or int(_may_be_form(a, b)) for b in others) for a in words)
+    score = sum(max(2 * (a == b and len(a) > 1) or int(_may_be_inflection(a, b)) for b in others) for a in words)
     initials = "".join(w[0] for w in others)
     if not score:
         return len(initials) if len(initials) > 1 and "".join(words) == initials else 0
     return score + sum(len(a) == 1 and a in initials for a in words)
 
 
-def _may_be_form(a: str, b: str) -> bool:
+def _may_be_inflection(word: str, name_word: str) -> bool:
     """Whether a word of a text can be a form of a word of a name: its ending may differ."""
-    if len(a) < 4 or len(b) < 3 or any(c.isdigit() for c in a + b):
+    if len(word) < 4 or len(name_word) < 3 or any(c.isdigit() for c in word + name_word):
         return False
-    if len(b) == 3:
-        return a.startswith(b) and len(a) < 7
-    shared = 4 if min(len(a), len(b)) > 4 else 3
-    return a[:shared] == b[:shared]
+    if len(name_word) == 3:
+        return word.startswith(name_word) and len(word) < 7
+    shared = 4 if min(len(word), len(name_word)) > 4 else 3
+    return word[:shared] == name_word[:shared]

@@ -14,7 +14,7 @@ from allonym.detect.adapters import Adapter, Found, cut_windows, split_words
 from allonym.detect.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
-from allonym.llm.client import Reply, Request, client_for, read_answers
+from allonym.llm.client import Reply, Request, client_for, ask_and_read
 from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
 from allonym.policy import Policy
 
@@ -52,7 +52,7 @@ def build_detector(policy: Policy) -> Adapter:
             messages = (build_messages("detect", client.prompts, again=again, text=t, labels=listed) for _, t in places)
             requests = [Request(message, schema, "entities") for message in messages]
             pending: list[tuple[int, str]] = []
-            for (i, text), answer_rows in zip(places, read_answers(client, requests, _parse_reply_names), strict=True):
+            for (i, text), answer_rows in zip(places, ask_and_read(client, requests, _parse_reply_names), strict=True):
                 if answer_rows is not None:
                     rows[i].update(answer_rows)
                     continue
