@@ -64,7 +64,7 @@ def pair(
     Raises:
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    runs = _Runs()
+    runs = _PlansByRun()
     loaded = Policy.load(policy)
     return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs)
 
@@ -83,7 +83,9 @@ class _Step(Runnable[Any, Any]):
 class Anonymizer(_Step):
     """The step before the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its input."""
 
-    def __init__(self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
+    def __init__(
+        self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _PlansByRun
+    ) -> None:
         self._policy, self._key, self._vault, self._scope, self._runs = policy, key, vault, scope, runs
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -101,18 +103,18 @@ class Anonymizer(_Step):
 
         _change_texts(input, collect)
         document = join_fields("", texts)
-        scope = _read_scope(self._scope, config)
+        scope = _resolve_scope(self._scope, config)
         result = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
         parts = iter(result.parts if texts else ())
         out = _change_texts(input, lambda _, __: next(parts))
-        self._runs.put(_find_run_id(config), result.plan)
+        self._runs.put_plan(_find_run_id(config), result.plan)
         return out
 
 
 class RestoringStep(_Step):
     """The step after the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its output."""
 
-    def __init__(self, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
+    def __init__(self, vault: Vault | None, scope: Scope, runs: _PlansByRun) -> None:
         self._vault, self._scope, self._runs = vault, scope, runs
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -121,9 +123,9 @@ class RestoringStep(_Step):
         Raises:
             RestoreError: the anonymizer is not in the same sequence, and there is no vault.
         """
-        answer = _Answer(self._make_restorer(config))
+        answer = _AnswerRestorer(self._make_restorer(config))
         out = answer.restore_value(input)
-        self._log_counts(answer, config)
+        self._record_restore(answer, config)
         return out
 
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
@@ -131,31 +133,33 @@ class RestoringStep(_Step):
 
         Arguments of tool calls come whole, at the end.
         """
-        answer: _Answer | None = None
+        answer: _AnswerRestorer | None = None
         for piece in input:
-            answer = answer or _Answer(self._make_restorer(config))  # the anonymizer has run for the first piece
+            answer = answer or _AnswerRestorer(
+                self._make_restorer(config)
+            )  # the anonymizer has run for the first piece
             yield from answer.feed(piece)
         if answer is not None:
             yield from answer.end()
-            self._log_counts(answer, config)
+            self._record_restore(answer, config)
 
     async def atransform(
         self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
         """As :meth:`transform`."""
-        answer: _Answer | None = None
+        answer: _AnswerRestorer | None = None
         async for piece in input:
             if answer is None:
-                answer = _Answer(await run_in_executor(config, self._make_restorer, config))
+                answer = _AnswerRestorer(await run_in_executor(config, self._make_restorer, config))
             for out in answer.feed(piece):
                 yield out
         if answer is not None:
             for out in answer.end():
                 yield out
-            await run_in_executor(config, self._log_counts, answer, config)
+            await run_in_executor(config, self._record_restore, answer, config)
 
     def _make_restorer(self, config: RunnableConfig | None) -> Restorer:
-        plan = self._runs.take(_find_run_id(config))
+        plan = self._runs.take_plan(_find_run_id(config))
         if plan is None and self._vault is None:
             raise RestoreError(
                 "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
@@ -164,15 +168,15 @@ class RestoringStep(_Step):
         if self._vault is None:
             assert plan is not None
             return Restorer.from_plan(plan)
-        scope = _read_scope(self._scope, config)
+        scope = _resolve_scope(self._scope, config)
         return Restorer.from_vault(self._vault, scope) if plan is None else Restorer.from_plan(plan, self._vault, scope)
 
-    def _log_counts(self, answer: _Answer, config: RunnableConfig | None) -> None:
+    def _record_restore(self, answer: _AnswerRestorer, config: RunnableConfig | None) -> None:
         if self._vault is not None:
-            self._vault.record("restore", scope=_read_scope(self._scope, config), counts=answer.counts)
+            self._vault.record("restore", scope=_resolve_scope(self._scope, config), counts=answer.counts)
 
 
-class _Runs:
+class _PlansByRun:
     """The plans on their way between the two steps, by run. Thread-safe.
 
     The run holds the id, so a plan is dropped with its run, even where no answer ever comes.
@@ -182,13 +186,13 @@ class _Runs:
         self._plans: WeakKeyDictionary[UUID, Plan] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def put(self, run: UUID | None, plan: Plan) -> None:
+    def put_plan(self, run: UUID | None, plan: Plan) -> None:
         if run is None:  # called by itself, outside of a chain
             return
         with self._lock:
             self._plans[run] = plan
 
-    def take(self, run: UUID | None) -> Plan | None:
+    def take_plan(self, run: UUID | None) -> Plan | None:
         with self._lock:
             return None if run is None else self._plans.pop(run, None)
 
@@ -201,7 +205,7 @@ def _find_run_id(config: RunnableConfig | None) -> UUID | None:
     return run
 
 
-def _read_scope(scope: Scope, config: RunnableConfig | None) -> str:
+def _resolve_scope(scope: Scope, config: RunnableConfig | None) -> str:
     if isinstance(scope, str):
         return scope
     try:
@@ -287,7 +291,7 @@ def _change_block(block: Any, change: Change) -> Any:
     raise RefusedContent(f"a message holds a part of type {kind!r}, which cannot be anonymised")
 
 
-class _Answer:
+class _AnswerRestorer:
     """An answer, whole or in pieces, in which the originals are restored."""
 
     def __init__(self, restorer: Restorer) -> None:
@@ -346,7 +350,7 @@ class _Answer:
             alone = AIMessageChunk(content="", tool_call_chunks=calls)
             self._calls = alone if self._calls is None else self._calls + alone
         if last:
-            return self._make_closing_chunk(piece, self._restore_text(piece.content) + self._arriving.end())
+            return self._make_closing_chunk(piece, self._restore_to_text(piece.content) + self._arriving.end())
         new: dict[str, Any] = {"content": self._restore_content(piece.content)}
         if calls:
             new |= {"tool_call_chunks": [], "tool_calls": [], "invalid_tool_calls": []}
@@ -363,7 +367,7 @@ class _Answer:
         text = block.get("text")
         return {**block, "text": self._arriving.feed(text)} if isinstance(text, str) else block
 
-    def _restore_text(self, content: Any) -> str:
+    def _restore_to_text(self, content: Any) -> str:
         restored = self._restore_content(content)
         blocks = [restored] if isinstance(restored, str) else restored
         return "".join(b if isinstance(b, str) else b.get("text", "") for b in blocks)
