@@ -16,10 +16,10 @@ from allonym.vault.keys import (
     Sealer,
     choose_derivation,
     derive_key_encryption_key,
-    open_key_envelope,
+    lock_keys,
     pack_texts,
     read_derivation,
-    seal_key_envelope,
+    unlock_keys,
     unpack_texts,
 )
 
@@ -74,28 +74,28 @@ def test_keys_and_sealers_show_nothing():
 @pytest.mark.parametrize("secret", [SECRET, "eleven words that nobody would ever guess", b"\x00" * 16, "π" * 8])
 def test_a_secret_opens_what_it_locked_up_and_no_other_does(secret):
     keys = Keys.new()
-    values = seal_key_envelope(keys, secret, "here")
-    assert open_key_envelope(values, secret, "here") == keys
+    values = lock_keys(keys, secret, "here")
+    assert unlock_keys(values, secret, "here") == keys
     for wrong in (SECRET + b"!", "another passphrase of many words", secret + secret[:1]):
         with pytest.raises(WrongKey):
-            open_key_envelope(values, wrong, "here")
+            unlock_keys(values, wrong, "here")
 
 
 def test_the_kind_of_the_secret_is_told_where_it_is_the_wrong_one():
     with pytest.raises(WrongKey, match="opens with random bytes, got a passphrase"):
-        open_key_envelope(seal_key_envelope(Keys.new(), SECRET, "here"), "a passphrase of many words", "here")
+        unlock_keys(lock_keys(Keys.new(), SECRET, "here"), "a passphrase of many words", "here")
 
 
 def test_every_change_of_the_envelope_is_seen():
     keys = Keys.new()
-    values = seal_key_envelope(keys, SECRET, "here")
+    values = lock_keys(keys, SECRET, "here")
     for name in ("data", "lasting", "operator", "generation", "derivation"):
         for at in (0, len(values[name]) // 2, len(values[name]) - 1):
             broken = bytes(b ^ (i == at) for i, b in enumerate(values[name]))
             with pytest.raises(VaultError):
-                open_key_envelope({**values, name: broken}, SECRET, "here")
+                unlock_keys({**values, name: broken}, SECRET, "here")
         with pytest.raises(VaultError):
-            open_key_envelope({n: v for n, v in values.items() if n != name}, SECRET, "here")
+            unlock_keys({n: v for n, v in values.items() if n != name}, SECRET, "here")
 
 
 def test_passphrases_are_stretched_with_a_salt_of_their_own():

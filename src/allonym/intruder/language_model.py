@@ -17,7 +17,7 @@ from allonym.intruder.persons import open_client
 from allonym.intruder.protocol import TOLD, Item, Ranking, Target
 from allonym.llm import Client, Reply, Request
 from allonym.llm.client import ask_and_read_with_retry
-from allonym.llm.templates import TEXT, Messages, fill_slots, make_object_schema, read_prompts, replace_lone_surrogates
+from allonym.llm.templates import TEXT, Messages, fill_slots, make_object_schema, make_utf8_safe, read_prompts
 from allonym.text.names import normalize_organization, normalize_surface
 
 SCHEMA = make_object_schema({"first": TEXT, "second": TEXT})
@@ -111,11 +111,11 @@ class _Judge:
     def _build_messages(self, target: Target, answers: Mapping[Target, Guesses]) -> Messages:
         messages: Messages = (
             ("system", _fill_prompt("system", self._slots)),
-            ("user", replace_lone_surrogates(target.item.text)),
+            ("user", make_utf8_safe(target.item.text)),
         )
         for stage in TOLD[: _get_stage_level(target.told)]:
             first, second = answers[_limit_target_to_stage(target, "" if stage == TOLD[0] else TOLD[0])]
-            others = "\n\n".join(replace_lone_surrogates(other.text) for other in target.others)
+            others = "\n\n".join(make_utf8_safe(other.text) for other in target.others)
             answer = json.dumps({"first": first, "second": second})
             question = _fill_prompt(stage, {**self._slots, "others": others})
             messages = (*messages, ("assistant", answer), ("user", question))

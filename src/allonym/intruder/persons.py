@@ -12,14 +12,7 @@ from dataclasses import dataclass, field
 from allonym.errors import UsageError
 from allonym.llm import Client, Request, client_for
 from allonym.llm.client import ask_and_read_with_retry
-from allonym.llm.templates import (
-    TEXT,
-    fill_slots,
-    make_list_schema,
-    make_object_schema,
-    read_prompts,
-    replace_lone_surrogates,
-)
+from allonym.llm.templates import TEXT, fill_slots, make_list_schema, make_object_schema, make_utf8_safe, read_prompts
 from allonym.registry import LLM_KEYS
 
 SCHEMA = make_object_schema(
@@ -103,9 +96,7 @@ def ask_about_texts(
     again = fill_slots(read_prompts("intruder", "persons")["again"], {})
     answers: list[Mapping[str, object] | None] = []
     for start in range(0, len(texts), _BATCH):
-        prompts = (
-            (("system", system), ("user", replace_lone_surrogates(text))) for text in texts[start : start + _BATCH]
-        )
+        prompts = ((("system", system), ("user", make_utf8_safe(text))) for text in texts[start : start + _BATCH])
         requests = [Request(prompt, schema, name) for prompt in prompts]
         answers += ask_and_read_with_retry(client, requests, again, lambda reply: reply.answer)
         if advance is not None:

@@ -31,7 +31,7 @@ def read_prompt(name: str) -> Mapping[str, str]:
 
 def fill_slots(prompt: str, values: Mapping[str, str]) -> str:
     """Fill the slots that ``values`` names; what the values hold is not looked at again."""
-    return replace_lone_surrogates(re.sub(r"\{(\w+)\}", lambda slot: values.get(slot[1], slot[0]), prompt).strip())
+    return make_utf8_safe(re.sub(r"\{(\w+)\}", lambda slot: values.get(slot[1], slot[0]), prompt).strip())
 
 
 def make_object_schema(properties: Mapping[str, object]) -> Mapping[str, object]:
@@ -45,7 +45,7 @@ def make_list_schema(items: Mapping[str, object]) -> Mapping[str, object]:
     return {"type": "array", "items": items}
 
 
-def replace_lone_surrogates(text: str) -> str:
+def make_utf8_safe(text: str) -> str:
     """Replace lone surrogates, which have no UTF-8 and cannot be sent."""
     return text.encode("utf-8", "replace").decode()
 

@@ -290,15 +290,15 @@ def unpack_texts(data: bytes) -> tuple[str, ...]:
 # What is stored of the keys
 
 
-def seal_key_envelope(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
+def lock_keys(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
     """Return what a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
     how = choose_derivation(secret)
     outer = derive_key_encryption_key(secret, how, where)
     derivation, data = json.dumps(how).encode(), wrap_key(outer, keys.data, "data")
-    return {"derivation": derivation, "data": data, **wrap_keys_with_data_key(keys)}
+    return {"derivation": derivation, "data": data, **wrap_keys(keys)}
 
 
-def wrap_keys_with_data_key(keys: Keys) -> dict[str, bytes]:
+def wrap_keys(keys: Keys) -> dict[str, bytes]:
     """Return the part of the envelope that the data key closes."""
     generation = str(keys.generation)
     return {
@@ -321,7 +321,7 @@ def read_derivation(values: Mapping[str, bytes], where: str) -> Derivation:
         raise VaultError(f"{where}: how its key is derived cannot be read") from None
 
 
-def open_key_envelope(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
+def unlock_keys(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
     """Return the keys in a vault's envelope.
 
     Raises:

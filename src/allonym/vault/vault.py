@@ -16,16 +16,7 @@ from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
 from allonym.vault.digests import Digests
-from allonym.vault.keys import (
-    Keys,
-    Sealer,
-    Secret,
-    check_secret,
-    open_key_envelope,
-    read_derivation,
-    seal_key_envelope,
-    wrap_keys_with_data_key,
-)
+from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
 from allonym.vault.store import WAIT, Store
 
@@ -101,7 +92,7 @@ class Vault:
         values = {
             "created": str(int(time.time())).encode(),
             "keep_days": str(keep_days or "").encode(),
-            **seal_key_envelope(keys, secret, place.shown),
+            **lock_keys(keys, secret, place.shown),
         }
         if place.file:
             place.create_file()
@@ -143,7 +134,7 @@ class Vault:
             if secret is None:
                 return cls(place, None)
             with place.report_damaged_values():
-                vault = cls(place, open_key_envelope(values, secret, place.shown))
+                vault = cls(place, unlock_keys(values, secret, place.shown))
         except BaseException:
             place.close()
             raise
@@ -304,7 +295,7 @@ class Vault:
         keys = self._require_keys()
         if data:
             keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
-        values = seal_key_envelope(keys, secret, self._store.shown)
+        values = lock_keys(keys, secret, self._store.shown)
         count = 0
         with self._open_write_transaction(alone=True) as (connection, sealer):
             if data:
@@ -396,7 +387,7 @@ class Vault:
             )
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
-                _write_meta(connection, wrap_keys_with_data_key(keys))
+                _write_meta(connection, wrap_keys(keys))
             counts = {"known": merged.known, "assigned": merged.assigned, "conflicts": merged.conflicts}
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
