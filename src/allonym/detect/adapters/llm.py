@@ -14,7 +14,7 @@ from allonym.detect.adapters import Adapter, Found, cut_windows, split_words
 from allonym.detect.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
-from allonym.llm.client import Reply, Request, client_for, ask_and_read
+from allonym.llm.client import Reply, Request, ask_and_read, client_for
 from allonym.llm.templates import TEXT, build_messages, make_list_schema, make_object_schema
 from allonym.policy import Policy
 
