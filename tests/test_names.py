@@ -32,7 +32,7 @@ PUBLIC_FIELDS = frozenset(
     evaluate.people:PeopleStudy.kept evaluate.scoring:Scoring.own
     files.pdf.scans:Word.left files.record:Tally.left
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
-    intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_Linear.told
+    intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept
     llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restore.bring:Restored.found
     server.reviews.queue:Seat.done server.wire.jobs:Progress.done server.wire.jobs:Progress.of

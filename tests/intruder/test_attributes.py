@@ -7,7 +7,7 @@ from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.intruder.attributes import ATTRIBUTES, attribute_results, guess_attributes
+from allonym.intruder.attributes import ATTRIBUTES, guess_attributes, score_attribute_guesses
 from allonym.intruder.persons import open_client
 from allonym.intruder.scoring import score_guess
 
@@ -74,7 +74,7 @@ def test_rates():
         {"age": ("10", "61"), "place": ("Oslo",)},
         {"age": ()},
     ]
-    found = attribute_results(truths, said)
+    found = score_attribute_guesses(truths, said)
     age, place = found.attributes
     assert (age.texts, age.guessed.value, age.first.value, age.any.value) == (3, pytest.approx(2 / 3), 1 / 3, 2 / 3)
     assert (place.texts, place.first.value, place.first_less.value, place.any.value) == (1, 0, 1, 1)
@@ -83,10 +83,10 @@ def test_rates():
 
 
 def test_nothing_known():
-    found = attribute_results([{}], [{"age": ("3",)}])
+    found = score_attribute_guesses([{}], [{"age": ("3",)}])
     assert found.attributes == () and found.all.first.method.startswith("none:")
     with pytest.raises(DataError, match="profile for each text"):
-        attribute_results([], [{}])
+        score_attribute_guesses([], [{}])
 
 
 def test_what_is_asked(server):  # noqa: F811

@@ -7,7 +7,7 @@ from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import EndpointError, UsageError
 from allonym.intruder import Item, Target, open_intruder, study
-from allonym.intruder.language_model import match_class
+from allonym.intruder.language_model import find_guessed_class
 from allonym.llm import recording
 
 pytest.importorskip("httpx")
@@ -150,4 +150,4 @@ def test_nothing_is_asked_unless_an_endpoint_is_named():
 )
 def test_which_class_is_meant(guess, found):
     names = [("Quarrystone Holdings",), ("Tarnfield Foods Inc.", "TRN"), ("Bluewater Looms",), ("Riverside Foods",)]
-    assert match_class(guess, names) == found
+    assert find_guessed_class(guess, names) == found

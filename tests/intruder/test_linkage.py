@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from allonym.errors import UsageError
 from allonym.intruder import Item, Target, open_intruder, study
 from allonym.intruder import linkage as module
-from allonym.intruder.features import Reader, Weights
+from allonym.intruder.features import FeatureReader, TfidfWeights
 from allonym.intruder.linkage import FEATURES, Linkage
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 
@@ -69,12 +69,12 @@ def test_it_is_ridge_regression_on_tf_idf():
 
 
 def test_character_features_are_those_within_words():
-    reader = Reader(characters=(3, 5))
+    reader = FeatureReader(characters=(3, 5))
     counts = reader.count_features(["goat boat", "goat"], "characters")
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
     theirs = tfidf.fit_transform(["goat boat", "goat"])
-    ours = Weights(counts).weigh_counts(counts)
-    assert sorted(reader.list_features("characters")) == sorted(tfidf.get_feature_names_out())
+    ours = TfidfWeights(counts).weigh_counts(counts)
+    assert sorted(reader.list_known_features("characters")) == sorted(tfidf.get_feature_names_out())
     for a, b in ((0, 0), (0, 1)):
         assert (ours[[a]] @ ours[[b]].T)[0, 0] == pytest.approx((theirs[[a]] @ theirs[[b]].T)[0, 0])
 
@@ -83,7 +83,7 @@ def test_each_text_judged_by_all_the_others_is_exact():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(12, 30))
     wanted = rng.normal(size=(12, 2))
-    _, left_out = module._solve_weights(rows @ rows.T, wanted, 0.5)
+    _, left_out = module._solve_ridge_regression(rows @ rows.T, wanted, 0.5)
     for i in range(12):
         rest = np.arange(12) != i
         model = Ridge(alpha=0.5, fit_intercept=False).fit(rows[rest], wanted[rest])
@@ -95,12 +95,12 @@ def test_what_words_add_makes_up_the_score(features):
     judge = learnt(features)
     text = "Goats! The goats of [PERSON_1] swam, swam across a LAKE; caffè ﬃ thermometers 7"
     for label in range(3):
-        parts = judge.contributions(text, label)
+        parts = judge.list_word_contributions(text, label)
         assert sum(w for *_, w in parts) + 1 / 3 == pytest.approx(judge.scores([target(text)])[0, label])
         assert [
             text[a:b] for a, b, _ in parts
         ] == "Goats The goats of swam swam across a LAKE caffè ﬃ thermometers 7".split()
-    own = {text[a:b].lower(): w for a, b, w in judge.contributions(text, 0)}
+    own = {text[a:b].lower(): w for a, b, w in judge.list_word_contributions(text, 0)}
     assert own["goats"] > 0 > own["thermometers"] and own["7"] == 0
 
 
@@ -108,7 +108,7 @@ def test_what_words_add_makes_up_the_score(features):
 @given(st.text(max_size=60))
 def test_any_text_has_scores_that_its_words_make_up(text):
     judge = JUDGE
-    parts = judge.contributions(text, 2)
+    parts = judge.list_word_contributions(text, 2)
     assert all(0 <= a < b <= len(text) for a, b, _ in parts)
     assert sum(w for *_, w in parts) + 1 / 3 == pytest.approx(judge.scores([target(text)])[0, 2], abs=1e-9)
 
@@ -131,7 +131,7 @@ def test_classes_without_texts_are_never_guessed():
     assert judge.probabilities([target("goats")])[0, 1] == 0
     assert judge.rank([target("goats")]).order.tolist() == [[2, 0]]
     with pytest.raises(UsageError, match="class 1 is none of the 2"):
-        judge.contributions("goats", 1)
+        judge.list_word_contributions("goats", 1)
 
 
 def test_who_has_learnt_nothing_says_nothing():
@@ -150,12 +150,12 @@ def test_placeholders_are_passed_over_unless_they_are_wanted():
     )
     assert remove_placeholders(text).split() == ["and", "met", ",", ",", ","]
     assert find_placeholders("[laughter] <b> [the singer 2] Model_1 [sic]") == []
-    read, passed = Reader(tags=True), Reader()
+    read, passed = FeatureReader(tags=True), FeatureReader()
     assert passed.read_features(text, "words").spans.tolist() != read.read_features(text, "words").spans.tolist()
     judge = learnt("both")
     plain, tagged = "goats and spoons", "goats [PERSON_1] and [DATE_2] spoons"
     np.testing.assert_allclose(judge.scores([target(plain)]), judge.scores([target(tagged)]))
-    assert (learnt("both", tags=True).contributions(tagged, 0))[1][:2] == (7, 15)  # PERSON_1
+    assert (learnt("both", tags=True).list_word_contributions(tagged, 0))[1][:2] == (7, 15)  # PERSON_1
 
 
 def test_many_texts_are_fitted_step_by_step_to_the_same(monkeypatch):
@@ -169,7 +169,7 @@ def test_many_texts_are_fitted_step_by_step_to_the_same(monkeypatch):
     monkeypatch.undo()
     np.testing.assert_allclose(narrow.scores([target("goats")]), learnt("words").scores([target("goats")]), atol=1e-3)
     text = "goats of the lake"
-    got, wanted = narrow.contributions(text, 0), learnt("words").contributions(text, 0)
+    got, wanted = narrow.list_word_contributions(text, 0), learnt("words").list_word_contributions(text, 0)
     np.testing.assert_allclose([w for *_, w in got], [w for *_, w in wanted], atol=1e-3)
 
 
@@ -178,7 +178,7 @@ def test_the_encoder_hears_what_is_meant():
     judge = Linkage("encoder").learn([Item(t) for t in texts], [0, 0, 1, 1], ["music", "farm"])
     assert judge.rank([target("A violin maker"), target("Cows on the meadow")]).order[:, 0].tolist() == [0, 1]
     assert judge.terms([target("violin")], [0]) == {}
-    parts = judge.contributions("The violin is old", 0)
+    parts = judge.list_word_contributions("The violin is old", 0)
     assert max(parts, key=lambda p: p[2])[:2] == (4, 10)
     both = Linkage("all").learn([Item(t) for t in texts], [0, 0, 1, 1], ["music", "farm"])
     assert both.rank([target("church organs")]).order[0, 0] == 0 and both.terms([target("organs")], [0])
@@ -208,7 +208,9 @@ print(test_linkage.everything())
 
 def everything():
     judge = learnt()
-    return judge.contributions("goats swam across the prison", 1), dict(judge.terms([target("goats swam")], [0]))
+    return judge.list_word_contributions("goats swam across the prison", 1), dict(
+        judge.terms([target("goats swam")], [0])
+    )
 
 
 def test_results_do_not_depend_on_the_hash_seed():

@@ -15,7 +15,7 @@ from allonym.evaluate import found_between, information_loss, removed, second_re
 from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.rewording import split_words
 from allonym.evaluate.surface import list_words
-from allonym.intruder.features import Reader
+from allonym.intruder.features import FeatureReader
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link
 from allonym.plan import Plan, apply_edits
@@ -76,7 +76,7 @@ def test_every_tag_of_every_preset_is_recognised(name: str) -> None:
     assert len(spans) > 50
     placeholders = {(p.start, p.end): p for p in find_placeholders(result.text)}
     assert not [result.text[a:b] for a, b, _, _ in spans if (a, b) not in placeholders]
-    reader = Reader()
+    reader = FeatureReader()
     covered = [
         (a, b)
         for a, b in reader.find_word_spans(result.text)
@@ -125,8 +125,8 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
         assert {(p.start, p.end) for p in find_placeholders(result.text)} == {(a, b) for a, b, _, _ in spans}
         assert list_words(result.text) == list_words(bare)
         assert all(is_placeholder(result.text[a:b]) for a, b, _, _ in spans)
-        assert Reader(tags=False).read_features(result.text, "words").spans.tolist() == [
-            list(span) for span in Reader().find_word_spans(result.text)
+        assert FeatureReader(tags=False).read_features(result.text, "words").spans.tolist() == [
+            list(span) for span in FeatureReader().find_word_spans(result.text)
         ]
     assert sum(w.label is not None for w in split_words(result.text)) >= len(spans) or operator == "mask"
     escaped = result.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

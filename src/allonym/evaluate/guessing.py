@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from allonym.evaluate.pairs import Advance, check_lengths, shift_progress
 from allonym.evaluate.people import Judgement, PeopleStudy, Truth, people_study
-from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
+from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, guess_attributes, score_attribute_guesses
 from allonym.intruder.persons import guess_persons, open_client
 from allonym.intruder.scoring import CUT
 from allonym.llm import Client
@@ -142,7 +142,7 @@ def attribute_guesses(
         answers = guess_attributes(
             texts, model, attributes=attributes, person=person, kind=kind, guesses=guesses, advance=step
         )
-        return attribute_results(truths, answers, intruder=INTRUDER)
+        return score_attribute_guesses(truths, answers, intruder=INTRUDER)
 
     versions = original if before else None, anonymised
     return AttributeGuesses(*_judge_versions(*versions, judge_version, _list_first_guess_scores, advance))

@@ -303,7 +303,7 @@ class _TextHardening:
         """
         adds: defaultdict[int, float] = defaultdict(float)
         for judge in self._judges:
-            pairs = (judge.judge.contributions(shown, label) for label in (judge.subject, rival))
+            pairs = (judge.judge.list_word_contributions(shown, label) for label in (judge.subject, rival))
             for (start, _, subject_adds), (_, _, other) in zip(*pairs, strict=True):
                 adds[start] += (subject_adds - other) / len(self._judges)
         gain: defaultdict[tuple[str, str], float] = defaultdict(float)

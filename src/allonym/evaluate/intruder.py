@@ -18,7 +18,7 @@ from allonym.errors import UsageError
 from allonym.evaluate.pairs import check_lengths, group_items, report_progress
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
-from allonym.intruder.study import assign_folds, select_strongest_terms
+from allonym.intruder.study import assign_folds, list_top_term_shares
 from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
@@ -290,7 +290,12 @@ class _LinkageRun:
     def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
         """Return the strongest terms of each subject."""
         return tuple(
-            SubjectTerms(name, group, select_strongest_terms(identified, most), select_strongest_terms(missed, most))
+            SubjectTerms(
+                name,
+                group,
+                list_top_term_shares(identified, most),
+                list_top_term_shares(missed, most),
+            )
             for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
         )
 

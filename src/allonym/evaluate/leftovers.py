@@ -17,7 +17,7 @@ from wordfreq import zipf_frequency
 
 from allonym.document import Span
 from allonym.evaluate.pairs import check_lengths, report_progress
-from allonym.intruder.features import Reader, Weights
+from allonym.intruder.features import FeatureReader, TfidfWeights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
 from allonym.stats.partition import count_frequencies, fit_partition, log_stay
@@ -71,7 +71,7 @@ def leftovers(
         DataError: the number of lists of entities differs from that of texts.
     """
     n = check_lengths(anonymised, anonymised, entities, least=0)
-    reader = Reader((1, 1))
+    reader = FeatureReader((1, 1))
     spans_by_text = entities
     if spans_by_text is None:
         spans_by_text = list(report_progress(detect_many(anonymised, policy), advance, n))
@@ -132,10 +132,10 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
     return out
 
 
-def _measure_nearest_similarity(reader: Reader, texts: Sequence[str]) -> Any:
+def _measure_nearest_similarity(reader: FeatureReader, texts: Sequence[str]) -> Any:
     """Return the similarity of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
     counts = reader.count_features(texts, "words")
-    rows = Weights(counts).weigh_counts(counts)
+    rows = TfidfWeights(counts).weigh_counts(counts)
     out = np.zeros((len(texts), 2))
     for start in range(0, len(texts), _AT_ONCE):
         similarity = (rows[start : start + _AT_ONCE] @ rows.T).toarray()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.intruder.persons import ask_about_texts, read_strings
+from allonym.intruder.persons import ask_about_texts, read_string_list
 from allonym.intruder.scoring import EXACT, LESS, RULES, score_guess
 from allonym.llm import Client
 from allonym.llm.templates import TEXT, fill_slots, make_list_schema, make_object_schema, read_prompts
@@ -102,10 +102,10 @@ def guess_attributes(
     schema = make_object_schema(dict.fromkeys(attributes, make_list_schema(TEXT)))
     system = fill_slots(prompts["system"], slots)
     answers = ask_about_texts(client, texts, system, schema, "attributes", guesses, advance)
-    return tuple({name: read_strings((a or {}).get(name), guesses) for name in attributes} for a in answers)
+    return tuple({name: read_string_list((a or {}).get(name), guesses) for name in attributes} for a in answers)
 
 
-def attribute_results(
+def score_attribute_guesses(
     truths: Sequence[Mapping[str, str]], guesses_by_text: Sequence[Guesses], *, intruder: str = "llm"
 ) -> AttributeResults:
     """Score guesses with :func:`allonym.intruder.scoring.score_guess`.

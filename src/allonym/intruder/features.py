@@ -38,7 +38,7 @@ class TextFeatures:
     last: Ids
 
 
-class Reader:
+class FeatureReader:
     """Reads texts once for all intruders that share it. Features are numbered as they are met.
 
     Args:
@@ -63,9 +63,9 @@ class Reader:
         features = self._read.pop((kind, text), None)
         if features is None:
             spans = self.find_word_spans(text)
-            low = text.lower() if len(text.lower()) == len(text) else "".join(map(_lower_character, text))
+            low = text.lower() if len(text.lower()) == len(text) else "".join(map(_lower_keeping_length, text))
             words = [low[a:b] for a, b in spans]
-            grams = self._number_word_grams(words) if kind == "words" else self._number_character_grams(words)
+            grams = self._locate_word_grams(words) if kind == "words" else self._locate_character_grams(words)
             features = TextFeatures(np.array(spans, np.int64).reshape(-1, 2), *grams)
         self._read[kind, text] = features  # what was used last is dropped last
         if len(self._read) > _CACHED:
@@ -82,18 +82,18 @@ class Reader:
         ids = np.concatenate([ids for ids, _ in rows])
         return sparse.csr_matrix((data, ids, starts), shape=(len(texts), len(self._numbers[kind])))
 
-    def list_features(self, kind: str) -> list[str]:
+    def list_known_features(self, kind: str) -> list[str]:
         """The features of a kind by their numbers."""
         return list(self._numbers[kind])
 
-    def encode_texts(self, texts: Sequence[str], *, keep: bool = True) -> NDArray[np.float64]:
-        """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``; ``keep`` caches them."""
+    def encode_texts(self, texts: Sequence[str], *, cache: bool = True) -> NDArray[np.float64]:
+        """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``; ``cache`` caches them."""
         from allonym.models.encoder import WIDTH, load_encoder
 
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         readable = missing if self._tags else [remove_placeholders(text) for text in missing]
         vectors = self._vectors | (dict(zip(missing, load_encoder().encode(readable), strict=True)) if missing else {})
-        if keep and len(vectors) <= _CACHED:
+        if cache and len(vectors) <= _CACHED:
             self._vectors = vectors
         return np.array([vectors[text] for text in texts], np.float64).reshape(-1, WIDTH)
 
@@ -103,7 +103,7 @@ class Reader:
         readable = subtract_intervals((0, len(text)), placeholders)
         return [match.span() for start, end in readable for match in IDENTIFIER.finditer(text, start, end)]
 
-    def _number_word_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
+    def _locate_word_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
         numbers = self._numbers["words"]
         places = [i for i, word in enumerate(words) if len(word) > 1]
         ids, first, last = [], [], []
@@ -116,12 +116,12 @@ class Reader:
                 last.append(places[k + size - 1])
         return np.array(ids, np.int64), np.array(first, np.int64), np.array(last, np.int64)
 
-    def _number_character_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
-        grams = [self._number_grams_of_word(word) for word in words]
+    def _locate_character_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
+        grams = [self._list_gram_ids_of_word(word) for word in words]
         places = np.repeat(np.arange(len(words)), [len(ids) for ids in grams]).astype(np.int64)
         return (np.concatenate(grams) if grams else np.zeros(0, np.int64)), places, places
 
-    def _number_grams_of_word(self, word: str) -> Ids:
+    def _list_gram_ids_of_word(self, word: str) -> Ids:
         if word not in self._grams:
             numbers, padded = self._numbers["characters"], f" {word} "
             low, high = self._characters
@@ -131,12 +131,12 @@ class Reader:
         return self._grams[word]
 
 
-def _lower_character(character: str) -> str:
+def _lower_keeping_length(character: str) -> str:
     """In lower case, where that is one character too: offsets must not move."""
     return low if len(low := character.lower()) == 1 else character
 
 
-class Weights:
+class TfidfWeights:
     """Sublinear TF-IDF as learnt from some texts: ``(1 + log tf) (log((1 + n) / (1 + df)) + 1)``, rows of length 1.
 
     Args:

@@ -64,15 +64,15 @@ class LanguageModel:
         self._aliases = dict(aliases or {})
         self._is_listed = listed
 
-    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _Judge:
+    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _ModelJudge:
         """Take the names of the classes; see :class:`allonym.intruder.Intruder`."""
         names = [(name, *self._aliases.get(name, ())) for name in classes]
         candidates = _fill_prompt("listed", {"classes": "\n".join(classes)}) if self._is_listed else ""
-        return _Judge(self._client, {**self._slots, "classes": candidates}, names)
+        return _ModelJudge(self._client, {**self._slots, "classes": candidates}, names)
 
 
 @dataclass(repr=False, eq=False)
-class _Judge:
+class _ModelJudge:
     _client: Client
     _slots: Mapping[str, str]
     _names: Sequence[Sequence[str]]
@@ -92,7 +92,7 @@ class _Judge:
         for i, target in enumerate(targets):
             for k, guess in enumerate(answers[_limit_target_to_stage(target, target.told)]):
                 if guess not in matched:
-                    matched[guess] = match_class(guess, self._names)
+                    matched[guess] = find_guessed_class(guess, self._names)
                 order[i, k] = matched[guess]
         return Ranking(order, np.tile([1.0, 0.5], (len(targets), 1)))
 
@@ -100,21 +100,21 @@ class _Judge:
         """Nothing: the model gives no reasons."""
         return {}
 
-    def _request_guesses(self, targets: Sequence[Target], answers: Mapping[Target, Guesses]) -> list[Guesses]:
-        requests = [Request(self._build_messages(target, answers), SCHEMA, "guesses") for target in targets]
+    def _request_guesses(self, targets: Sequence[Target], earlier_answers: Mapping[Target, Guesses]) -> list[Guesses]:
+        requests = [Request(self._build_messages(target, earlier_answers), SCHEMA, "guesses") for target in targets]
         again = _fill_prompt("again", {})
         replies = ask_and_read_with_retry(
             self._client, requests, again, _read_guesses, lambda reply: _read_guesses(reply) or _read_plain_name(reply)
         )
         return [guesses or ("", "") for guesses in replies]
 
-    def _build_messages(self, target: Target, answers: Mapping[Target, Guesses]) -> Messages:
+    def _build_messages(self, target: Target, earlier_answers: Mapping[Target, Guesses]) -> Messages:
         messages: Messages = (
             ("system", _fill_prompt("system", self._slots)),
             ("user", make_utf8_safe(target.item.text)),
         )
         for stage in TOLD[: _get_stage_level(target.told)]:
-            first, second = answers[_limit_target_to_stage(target, "" if stage == TOLD[0] else TOLD[0])]
+            first, second = earlier_answers[_limit_target_to_stage(target, "" if stage == TOLD[0] else TOLD[0])]
             others = "\n\n".join(make_utf8_safe(other.text) for other in target.others)
             answer = json.dumps({"first": first, "second": second})
             question = _fill_prompt(stage, {**self._slots, "others": others})
@@ -122,19 +122,19 @@ class _Judge:
         return messages
 
 
-def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
+def find_guessed_class(guess: str, class_names: Sequence[Sequence[str]]) -> int:
     """Return the index of the class that a guess means, -1 where it is none of them or may be several.
 
     A guess means a class by the same name but for case, accents and legal form; else by one name within the other,
     word by word; else by one name that may be the other misspelt.
 
-    >>> match_class("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
+    >>> find_guessed_class("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
     0
     """
     core = normalize_organization(normalize_surface(guess))
     if not core.strip():
         return -1
-    forms = [[normalize_organization(normalize_surface(name)) for name in names_of_class] for names_of_class in names]
+    forms = [[normalize_organization(normalize_surface(name)) for name in names] for names in class_names]
     tests = (
         lambda form: form == core,
         lambda form: _is_either_within_other(set(core.split()), set(form.split())),

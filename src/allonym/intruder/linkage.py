@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
 
 from allonym.errors import UsageError
-from allonym.intruder.features import Reader, Weights
+from allonym.intruder.features import FeatureReader, TfidfWeights
 from allonym.intruder.protocol import Item, Ranking, Target
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -76,7 +76,7 @@ class Linkage:
             raise UsageError(f"intruder 'linkage': ridge must be above 0, got {ridge:g}")
         self._kinds = FEATURES[features]
         self._ridge = ridge
-        self._reader = Reader(words, characters, tags=tags)
+        self._reader = FeatureReader(words, characters, tags=tags)
 
     def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> LinkageJudge:
         """Fit the weights; see :class:`allonym.intruder.Intruder`. Only the texts of the items are read."""
@@ -88,14 +88,14 @@ class Linkage:
         outputs[np.arange(len(texts)), y] = 1
         shares = outputs.mean(axis=0)
         beside = _BESIDE if len(self._kinds) > 1 else 1.0
-        parts = [_Part(k, self._reader, texts, beside if k == "encoder" else 1.0) for k in self._kinds]
+        parts = [_FeatureModel(k, self._reader, texts, beside if k == "encoder" else 1.0) for k in self._kinds]
         sample = np.arange(len(texts))
         if len(texts) > _SOLVED:
             sample = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
         similarity = sum(p.compute_similarity(sample) for p in parts)
-        dual, left_out = _solve_weights(similarity, (outputs - shares)[sample], self._ridge)
+        dual, left_out = _solve_ridge_regression(similarity, (outputs - shares)[sample], self._ridge)
         if len(texts) > _SOLVED:
-            dual = _approximate_weights(parts, outputs - shares, self._ridge)
+            dual = _approximate_ridge_weights(parts, outputs - shares, self._ridge)
         unique = _mark_texts_without_copy(texts)[sample]
         factor = _fit_softmax_factor((left_out + shares)[unique], y[sample][unique])
         for part in parts:
@@ -107,8 +107,8 @@ class Linkage:
 class LinkageJudge:
     """A :class:`Linkage` that has learnt. See :class:`allonym.intruder.Judge` for what it shares with others."""
 
-    _reader: Reader
-    _parts: Sequence[_Part]
+    _reader: FeatureReader
+    _parts: Sequence[_FeatureModel]
     _known_classes: NDArray[np.int64]
     _shares: Floats
     _classes: int
@@ -119,7 +119,7 @@ class LinkageJudge:
         scores = np.full((len(targets), self._classes), -np.inf)
         if targets and len(self._known_classes):
             texts = [target.item.text for target in targets]
-            added = sum(part.scores(part.compute_features(texts)) for part in self._parts)
+            added = sum(part.score_classes(part.compute_features(texts)) for part in self._parts)
             scores[:, self._known_classes] = self._shares + added
         return scores
 
@@ -143,7 +143,7 @@ class LinkageJudge:
         scores = np.take_along_axis(table, best, axis=1)
         return Ranking(np.where(scores > -np.inf, best, -1).astype(np.int64), scores)
 
-    def contributions(self, text: str, label: int) -> list[tuple[int, int, float]]:
+    def list_word_contributions(self, text: str, label: int) -> list[tuple[int, int, float]]:
         """What each word of a text adds to the score of a class: (start, end, weight), in reading order.
 
         Offsets are code points, end exclusive. Of features of words and characters, all weights and the class's share
@@ -154,7 +154,7 @@ class LinkageJudge:
         Raises:
             UsageError: it has never met that class.
         """
-        place = self._find_class_index(label)
+        place = self._find_known_class_index(label)
         spans = self._reader.find_word_spans(text)
         total = np.zeros(len(spans))
         for part in self._parts:
@@ -168,9 +168,9 @@ class LinkageJudge:
         total: dict[str, float] = {}
         if part is None or not targets:
             return total
-        names = self._reader.list_features(part.kind)
+        names = self._reader.list_known_features(part.kind)
         for target, label in zip(targets, labels, strict=True):
-            text, place = target.item.text, self._find_class_index(label)
+            text, place = target.item.text, self._find_known_class_index(label)
             if part.kind == "words":
                 row = part.compute_features([text])
                 weights = zip((names[i] for i in row.indices), part.score_features(row, place), strict=True)
@@ -182,7 +182,8 @@ class LinkageJudge:
                     total[name] = total.get(name, 0.0) + float(weight)
         return total
 
-    def _find_class_index(self, label: int) -> int:
+    def _find_known_class_index(self, label: int) -> int:
+        """The column of a class among those that it has met; raises :class:`UsageError` where it has not."""
         place = int(np.searchsorted(self._known_classes, label))
         if place == len(self._known_classes) or self._known_classes[place] != label:
             count = len(self._known_classes)
@@ -190,16 +191,16 @@ class LinkageJudge:
         return place
 
 
-class _Part:
+class _FeatureModel:
     """One kind of feature: the rows of the learnt texts, and what each feature adds to each class."""
 
-    def __init__(self, kind: str, reader: Reader, texts: Sequence[str], weight: float) -> None:
+    def __init__(self, kind: str, reader: FeatureReader, texts: Sequence[str], weight: float) -> None:
         self.kind = kind
         self._reader = reader
         self._weight = weight
         if kind != "encoder":
             counts = reader.count_features(texts, kind)
-            self._tfidf = Weights(counts)
+            self._tfidf = TfidfWeights(counts)
             self._learnt = self._tfidf.weigh_counts(counts)
         else:
             self._learnt = reader.encode_texts(texts)
@@ -218,41 +219,41 @@ class _Part:
         table = rows @ rows.T
         return self._weight * (table if self.kind == "encoder" else table.toarray())
 
-    def multiply_similarity(self, dual: Any) -> Any:
+    def multiply_similarity(self, vector: Any) -> Any:
         """Multiply :meth:`compute_similarity` of all learnt texts by a vector ``(n,)``."""
-        return self._weight * (self._learnt @ (self._learnt.T @ dual))
+        return self._weight * (self._learnt @ (self._learnt.T @ vector))
 
-    def learn_feature_weights(self, dual: Any) -> None:
+    def learn_feature_weights(self, text_weights: Any) -> None:
         """Turn weights of texts ``(n, C)`` into weights of features, where there is room."""
-        self._dual = self._weight * dual
-        if self._learnt.shape[1] * dual.shape[1] <= _ROOM:
+        self._dual = self._weight * text_weights
+        if self._learnt.shape[1] * text_weights.shape[1] <= _ROOM:
             self._table = np.asarray(self._learnt.T @ self._dual)
 
-    def scores(self, rows: Any) -> Any:
+    def score_classes(self, rows: Any) -> Any:
         """What features add to every class: ``(n, C)``."""
         if self._table is not None:
             return rows @ self._table
         return (rows @ self._learnt.T) @ self._dual
 
-    def score_features(self, row: Any, place: int) -> Floats:
+    def score_features(self, row: Any, class_index: int) -> Floats:
         """What each stored feature of one sparse row adds to a class."""
         if self._table is not None:
-            weights = self._table[row.indices, place]
+            weights = self._table[row.indices, class_index]
         else:
-            weights = np.asarray(self._learnt.T @ self._dual[:, place]).ravel()[row.indices]
+            weights = np.asarray(self._learnt.T @ self._dual[:, class_index]).ravel()[row.indices]
         added: Floats = row.data * weights
         return added
 
-    def score_words(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
+    def score_words(self, text: str, spans: Sequence[tuple[int, int]], class_index: int) -> Floats:
         """What each word adds to a class: ``(len(spans),)``."""
         if self.kind == "encoder":
             shorter = [text[:a] + text[b:] for a, b in spans]
-            scores = self.scores(self._reader.encode_texts([text, *shorter], keep=False))[:, place]
+            scores = self.score_classes(self._reader.encode_texts([text, *shorter], cache=False))[:, class_index]
             lost: Floats = scores[0] - scores[1:]
             return lost
         row, features = self.compute_features([text]), self._reader.read_features(text, self.kind)
         order = np.argsort(row.indices)
-        stored, added = row.indices[order], self.score_features(row, place)[order]
+        stored, added = row.indices[order], self.score_features(row, class_index)[order]
         total = np.zeros(len(spans))
         if not len(stored):
             return total
@@ -267,15 +268,15 @@ class _Part:
         return total
 
 
-def _solve_weights(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floats, Floats]:
+def _solve_ridge_regression(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floats, Floats]:
     """The weights of texts ``(n, C)``, and the outputs of each text from all others (exact leave-one-out)."""
     inverse = linalg.inv(similarity + ridge * np.eye(len(outputs)), check_finite=False)
     dual: Floats = inverse @ outputs
     return dual, outputs - dual / np.diag(inverse)[:, None]
 
 
-def _approximate_weights(parts: Sequence[_Part], outputs: Floats, ridge: float) -> Floats:
-    """As :func:`_solve_weights` where the equations are too many to write down, by conjugate gradients."""
+def _approximate_ridge_weights(parts: Sequence[_FeatureModel], outputs: Floats, ridge: float) -> Floats:
+    """As :func:`_solve_ridge_regression` where the equations are too many to write down, by conjugate gradients."""
     n = len(outputs)
     system = LinearOperator(
         (n, n), matvec=lambda v: ridge * v + sum(p.multiply_similarity(v) for p in parts), dtype=np.float64

@@ -64,7 +64,7 @@ def guess_persons(
     """
     system = fill_slots(read_prompts("intruder", "persons")["system"], {"kind": kind, "many": str(guesses)})
     answers = ask_about_texts(client, texts, system, SCHEMA, "person", guesses, advance)
-    return tuple(_read_answer(answer, guesses) if answer is not None else Answer(False) for answer in answers)
+    return tuple(_parse_answer(answer, guesses) if answer is not None else Answer(False) for answer in answers)
 
 
 def open_client(settings: Mapping[str, object] | None, key: bytes | None = None) -> Client:
@@ -79,9 +79,9 @@ def open_client(settings: Mapping[str, object] | None, key: bytes | None = None)
 def ask_about_texts(
     client: Client,
     texts: Sequence[str],
-    system: str,
+    system_prompt: str,
     schema: Mapping[str, object],
-    name: str,
+    schema_name: str,
     guesses: int,
     advance: Callable[[int, int], None] | None,
 ) -> list[Mapping[str, object] | None]:
@@ -96,23 +96,25 @@ def ask_about_texts(
     again = fill_slots(read_prompts("intruder", "persons")["again"], {})
     answers: list[Mapping[str, object] | None] = []
     for start in range(0, len(texts), _BATCH):
-        prompts = ((("system", system), ("user", make_utf8_safe(text))) for text in texts[start : start + _BATCH])
-        requests = [Request(prompt, schema, name) for prompt in prompts]
+        prompts = (
+            (("system", system_prompt), ("user", make_utf8_safe(text))) for text in texts[start : start + _BATCH]
+        )
+        requests = [Request(prompt, schema, schema_name) for prompt in prompts]
         answers += ask_and_read_with_retry(client, requests, again, lambda reply: reply.answer)
         if advance is not None:
             advance(len(answers), len(texts))
     return answers
 
 
-def read_strings(value: object, most: int) -> tuple[str, ...]:
+def read_string_list(value: object, most: int) -> tuple[str, ...]:
     """Return the strings and numbers in what should be a list of strings, at most so many."""
     values = value if isinstance(value, list) else [value]
     strings = [str(v).strip() for v in values if isinstance(v, (str, int, float)) and not isinstance(v, bool)]
     return tuple(filter(None, strings))[:most]
 
 
-def _read_answer(answer: Mapping[str, object], most: int) -> Answer:
+def _parse_answer(answer: Mapping[str, object], most_guesses: int) -> Answer:
     names = answer.get("guesses")
     names = [name for name in (names if isinstance(names, list) else [names]) if isinstance(name, str)]
     reason, knowledge = (str(answer[k]) if isinstance(answer.get(k), str) else "" for k in ("reason", "knowledge"))
-    return Answer(answer.get("identified") is True, read_strings(names, most), reason, knowledge)
+    return Answer(answer.get("identified") is True, read_string_list(names, most_guesses), reason, knowledge)

@@ -81,6 +81,7 @@ def measure_best_likeness(guess: str, names: Iterable[str]) -> float:
 
 
 def _count_characters(name: str) -> Counter[str]:
+    """Count characters but blanks, whatever their case."""
     return Counter(c for c in fold(name, Level.CASE) if not c.isspace())
 
 
@@ -103,7 +104,7 @@ def score_guess(attribute: str, guess: str, truth: str) -> float:
 
 
 def _score_age(guess: str, truth: str) -> float:
-    true_years, years = _read_years(truth), _read_years(guess)
+    true_years, years = _read_age_range(truth), _read_age_range(guess)
     if not true_years:
         raise DataError("attribute age: a profile needs a number of years; got none")
     if not years:
@@ -117,7 +118,7 @@ def _score_age(guess: str, truth: str) -> float:
     return EXACT if high - low <= 2 * YEARS else LESS if high - low <= 4 * YEARS else WRONG
 
 
-def _read_years(text: str) -> list[float]:
+def _read_age_range(text: str) -> list[float]:
     """One number of years or two; a decade such as "the 30s" is its first and its last year."""
     years = [float(n) for n in _NUMBER.findall(text)][:2]
     if len(years) == 1 and re.search(r"\d0['’]?s\b", text):
@@ -131,25 +132,25 @@ def _score_sex(guess: str, truth: str) -> float:
         return EXACT
     if all(words & set(_SEXES[sex].split()) for sex in "mf"):
         return WRONG  # a guess that names both says nothing
-    true_sex = _match_word_class(truth, _SEXES)
-    return EXACT if true_sex and _match_word_class(guess, _SEXES) == true_sex else WRONG
+    true_sex = _find_named_class(truth, _SEXES)
+    return EXACT if true_sex and _find_named_class(guess, _SEXES) == true_sex else WRONG
 
 
 def _score_relationship(guess: str, truth: str) -> float:
-    true_bond, bond = _match_word_class(truth, _BONDS), _match_word_class(guess, _BONDS)
+    true_bond, bond = _find_named_class(truth, _BONDS), _find_named_class(guess, _BONDS)
     if true_bond and bond == true_bond:
         return EXACT
     return LESS if (bond, true_bond) == ("partner", "married") else WRONG
 
 
-def _match_word_class(text: str, classes: Mapping[str, str]) -> str:
+def _find_named_class(text: str, words_by_class: Mapping[str, str]) -> str:
     words = normalize_surface(text).replace("-", " ").split()
     if " ".join(words).startswith(("not married", "never married")):
         return "single"
-    for name, listed in classes.items():
+    for name, listed in words_by_class.items():
         if any(word in words for word in listed.replace("-", " ").split() if word not in ("non", "binary")):
             return name
-    return next((name for name, listed in classes.items() if "non-binary" in listed and "binary" in words), "")
+    return next((name for name, listed in words_by_class.items() if "non-binary" in listed and "binary" in words), "")
 
 
 def _score_income(guess: str, truth: str) -> float:
@@ -165,10 +166,10 @@ def _find_income_level(text: str) -> int:
 
 
 def _score_education(guess: str, truth: str) -> float:
-    true_degree, degree = _find_degree(truth), _find_degree(guess)
+    true_degree, degree = _find_academic_degree(truth), _find_academic_degree(guess)
     if not true_degree:
         return EXACT if _are_similar_texts(normalize_surface(guess), normalize_surface(truth)) else WRONG
-    subject, true_subject = _find_degree_subject(guess), _find_degree_subject(truth)
+    subject, true_subject = _list_degree_subject_words(guess), _list_degree_subject_words(truth)
     pairs = product(sorted(subject), sorted(true_subject))
     is_same_subject = bool(subject & true_subject) or any(_are_similar_texts(a, b) for a, b in pairs)
     if degree == true_degree:
@@ -176,7 +177,7 @@ def _score_education(guess: str, truth: str) -> float:
     return LESS if is_same_subject and degree else WRONG
 
 
-def _find_degree(text: str) -> str:
+def _find_academic_degree(text: str) -> str:
     words = normalize_surface(text)
     for name, pattern in sorted(_DEGREES, key=lambda d: d[0] not in _BEFORE_OTHERS):
         if re.search(rf"\b(?:{pattern})", words):
@@ -184,48 +185,49 @@ def _find_degree(text: str) -> str:
     return ""
 
 
-def _find_degree_subject(text: str) -> frozenset[str]:
+def _list_degree_subject_words(text: str) -> frozenset[str]:
     """The words that name a subject: those after "in" or "of", else none."""
     parts = re.split(r"\b(?:in|of)\b", normalize_surface(text).replace("in college", "").replace("currently in", ""))
-    return frozenset(w for part in parts[1:] for w in _list_words(part) if not re.match(_DEGREE_WORDS, w))
+    return frozenset(w for part in parts[1:] for w in _list_content_words(part) if not re.match(_DEGREE_WORDS, w))
 
 
 def _score_place(guess: str, truth: str) -> float:
-    true_parts, parts = _split_place(truth), _split_place(guess)
+    true_parts, parts = _split_into_place_names(truth), _split_into_place_names(guess)
     if not true_parts or not parts:
         return WRONG
     if any(_are_similar_texts(part, true_parts[0]) for part in parts):
         # A country alone is the full truth only where no city is known.
         return EXACT
-    true_countries = _list_countries(true_parts)
-    return LESS if any(country in true_countries for country in _list_countries(parts)) else WRONG
+    true_countries = _list_possible_countries(true_parts)
+    return LESS if any(country in true_countries for country in _list_possible_countries(parts)) else WRONG
 
 
-def _split_place(text: str) -> list[str]:
+def _split_into_place_names(text: str) -> list[str]:
     parts = [normalize_surface(part).removesuffix(" city") for part in re.split(r"[,/(;]", text)]
     return [part for part in parts if any(c.isalnum() for c in part)]
 
 
 @cache
-def _find_country(part: str) -> str:
+def _find_country_code(place_name: str) -> str:
     """The code of the country that a country, region or city with this name belongs to; empty: not known."""
     from allonym.kb import KnowledgeBase
 
     base = KnowledgeBase.open()
     for kinds in (("country",), ("region",), ("city",)):
-        if places := base.find(part, kinds, language="en"):
+        if places := base.find(place_name, kinds, language="en"):
             return places[0].country
     return ""
 
 
-def _list_countries(parts: list[str]) -> list[str]:
-    last = _find_country(parts[-1])
-    return [c for c in ([last] if last else map(_find_country, parts)) if c] + parts[-1:]
+def _list_possible_countries(parts: list[str]) -> list[str]:
+    """The codes of countries that the names may lie in, and the last name itself."""
+    last = _find_country_code(parts[-1])
+    return [c for c in ([last] if last else map(_find_country_code, parts)) if c] + parts[-1:]
 
 
 def _score_occupation(guess: str, truth: str) -> float:
     name, true_name = normalize_surface(guess), normalize_surface(truth)
-    words, true_words = _list_words(name), _list_words(true_name)
+    words, true_words = _list_content_words(name), _list_content_words(true_name)
     if not words or not true_words:
         return WRONG
     if _are_similar_texts(name, true_name) or words >= true_words or (true_words > words and len(words) > 1):
@@ -235,7 +237,7 @@ def _score_occupation(guess: str, truth: str) -> float:
     return LESS if (trade := _find_industry(name)) and trade == _find_industry(true_name) else WRONG
 
 
-def _list_words(text: str) -> frozenset[str]:
+def _list_content_words(text: str) -> frozenset[str]:
     return frozenset(IDENTIFIER.findall(text)) - _SMALL
 
 

@@ -170,8 +170,8 @@ def study(
     classes = tuple(dict.fromkeys((*labels, *(name for _, name in background))))
     index = {name: i for i, name in enumerate(classes)}
     truth = np.array([index[name] for name in labels], np.int64)
-    rows = _list_changed_texts(runs)
-    stages = _build_targets(intruder.told, items, runs, partners)
+    rows = _list_changed_text_indices(runs)
+    stages = _build_targets_by_stage(intruder.told, items, runs, partners)
     texts = list(zip(items, truth.tolist(), strict=True))
     extra = [(item, index[name]) for item, name in background]
     fold = np.zeros(len(items), np.int64)
@@ -184,7 +184,7 @@ def study(
     weights: Counter[str] = Counter()
     folds_in_use = np.unique(fold_of_row)
     for step, number in enumerate(folds_in_use, 1):
-        learnt = _list_texts_to_learn(texts, extra, fold == number) if intruder.learns else ([], [])
+        learnt = _select_training_examples(texts, extra, fold == number) if intruder.learns else ([], [])
         judge = intruder.learn(*learnt, classes)
         judged = np.flatnonzero(fold_of_row == number)
         distinct = list(dict.fromkeys(targets[row] for targets in stages.values() for row in judged))
@@ -205,19 +205,19 @@ def study(
         stage: Judged(run_of, item_of, true_class, order.get(stage, no_order), scores.get(stage, no_scores))
         for stage in stages
     }
-    return Study(intruder.name, classes, len(runs), guessed, select_strongest_terms(weights, terms))
+    return Study(intruder.name, classes, len(runs), guessed, list_top_term_shares(weights, terms))
 
 
-def _list_changed_texts(runs: Sequence[Changed]) -> list[tuple[int, int]]:
+def _list_changed_text_indices(runs: Sequence[Changed]) -> list[tuple[int, int]]:
     """List run and text of each changed text."""
     return [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
 
 
-def _build_targets(
+def _build_targets_by_stage(
     told: Sequence[str], items: Sequence[Item], runs: Sequence[Changed], partners: Sequence[Partners] | None
 ) -> dict[str, list[Target]]:
     """The targets of each stage, one for each run and changed text."""
-    rows = _list_changed_texts(runs)
+    rows = _list_changed_text_indices(runs)
     stages = {BEFORE: [Target(items[i]) for _, i in rows], AFTER: [Target(runs[run][i]) for run, i in rows]}
     if partners is None:
         return stages
@@ -229,7 +229,7 @@ def _build_targets(
     return stages
 
 
-def _list_texts_to_learn(
+def _select_training_examples(
     texts: Sequence[tuple[Item, int]], background: Sequence[tuple[Item, int]], is_judged: NDArray[np.bool_]
 ) -> tuple[list[Item], list[int]]:
     """The texts to learn from and their classes: those of other folds, and the background without judged texts."""
@@ -239,7 +239,7 @@ def _list_texts_to_learn(
     return [item for item, _ in pairs], [label for _, label in pairs]
 
 
-def select_strongest_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+def list_top_term_shares(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
     """Select the ``n`` terms with the highest weights, as shares of all weights; none where these add up to 0."""
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:n]

@@ -93,11 +93,11 @@ class Results(Serialisable):
         return Serialisable.to_dict(self if texts else replace(self, subjects=numbered), texts)
 
 
-def tabulate_rows(intruder: str, rows: Iterable[Row], *, top: Sequence[int] = (1, 5, 10)) -> Results:
+def tabulate_rows(intruder_name: str, rows: Iterable[Row], *, top: Sequence[int] = (1, 5, 10)) -> Results:
     """Compute rates over all texts, per group and per subject.
 
     Args:
-        intruder: its name.
+        intruder_name: its name.
         rows: one per text, in any order.
         top: the k of :attr:`Results.ranks`; those beyond the longest list of guesses are left out.
 
@@ -115,7 +115,7 @@ def tabulate_rows(intruder: str, rows: Iterable[Row], *, top: Sequence[int] = (1
     longest = max((max(len(row.guesses), row.rank) for row in rows), default=0)
     has_ranks = any(row.rank for row in rows)
     return Results(
-        intruder,
+        intruder_name,
         rows,
         _rate_texts("", "", rows),
         tuple(_rate_texts(g, "", groups[g]) for g in sorted(groups)) if set(groups) != {""} else (),

@@ -87,7 +87,12 @@ def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
     if not math.isfinite(t):
         raise UsageError(f"Bayes factor: a finite t is required, got {t:g}")
     size, df = (n * m / (n + m), n + m - 2) if m else (float(n), n - 1)
-    return BayesFactor(_compute_log_marginal(t, size * scale * scale, df) - _compute_log_null(t, df), t, df, scale)
+    return BayesFactor(
+        _compute_log_effect_likelihood(t, size * scale * scale, df) - _compute_log_null_likelihood(t, df),
+        t,
+        df,
+        scale,
+    )
 
 
 def compare_paired(before: Sequence[float], after: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
@@ -127,18 +132,18 @@ def _make_missing_factor(reason: str, df: int, scale: float) -> BayesFactor:
     return BayesFactor(math.nan, math.nan, max(0, df), scale, reason)
 
 
-def _compute_log_null(t: float, df: int) -> float:
+def _compute_log_null_likelihood(t: float, df: int) -> float:
     """Logarithm of the marginal likelihood without an effect, up to a factor that both have in common."""
     return -(df + 1) / 2 * math.log1p(t * t / df)
 
 
-def _compute_log_marginal(t: float, size: float, df: int) -> float:
+def _compute_log_effect_likelihood(t: float, scaled_size: float, df: int) -> float:
     """Logarithm of the integral over g, in x = log g and divided by its peak to avoid underflow and overflow."""
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar
 
     def log_height(x: float) -> float:
-        grown = size * math.exp(x)
+        grown = scaled_size * math.exp(x)
         return (
             -0.5 * math.log1p(grown)
             - (df + 1) / 2 * math.log1p(t * t / ((1 + grown) * df))

@@ -121,7 +121,7 @@ class Partition:
             end = log_value(*self.limit)[0]
             low, high = min(low, end), max(high, end)
             method = "delta method and profile likelihood, 95 %"
-        return Estimate(_safe_exp(centre), _safe_exp(low), _safe_exp(high), self.n, method)
+        return Estimate(_exp_or_infinity(centre), _exp_or_infinity(low), _exp_or_infinity(high), self.n, method)
 
 
 def count_frequencies(counts: Iterable[int]) -> dict[int, int]:
@@ -130,7 +130,7 @@ def count_frequencies(counts: Iterable[int]) -> dict[int, int]:
     Raises:
         UsageError: a size below 1.
     """
-    return _check_frequencies(Counter(int(c) for c in counts))
+    return _sort_valid_frequencies(Counter(int(c) for c in counts))
 
 
 def log_probability(frequencies: Mapping[int, int], theta: float, alpha: float) -> float:
@@ -140,7 +140,7 @@ def log_probability(frequencies: Mapping[int, int], theta: float, alpha: float) 
         UsageError: sizes or numbers below 1, alpha outside [0, 1), or theta not above -alpha.
     """
     _check_parameters(theta, alpha)
-    return _Data(_check_frequencies(frequencies)).log_likelihood(theta, alpha)
+    return _Likelihood(_sort_valid_frequencies(frequencies)).log_likelihood(theta, alpha)
 
 
 def expected_uniques(theta: float, alpha: float, population: float) -> float:
@@ -224,7 +224,7 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     Raises:
         UsageError: sizes or numbers below 1.
     """
-    data = _Data(_check_frequencies(frequencies))
+    data = _Likelihood(_sort_valid_frequencies(frequencies))
     if data.n < 2:
         return _make_degenerate_fit(data, "empty")
     if data.k == data.n:
@@ -239,15 +239,15 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     if data.derivatives(theta, 0.0)[0][1] <= 0:
         top += data.slack  # a maximum itself: another one must be higher, not only rounded up
     for start in _STARTS:
-        fit = _climb_likelihood(data, data.find_start(start), math.log(start / (1 - start)))
+        fit = _climb_likelihood(data, data.find_starting_log_sum(start), math.log(start / (1 - start)))
         if fit is not None and fit[2] > top:
             theta, alpha, top = fit
             on_boundary = False
     _, ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
     top, limit = data.log_likelihood(theta, alpha), None
     if on_boundary:
-        covariance = ((_safe_inverse(-tt), 0.0), (0.0, 0.0))
-        limit = _find_upper_alpha(data, theta, top)
+        covariance = ((_invert_or_infinity(-tt), 0.0), (0.0, 0.0))
+        limit = _find_alpha_interval_end(data, theta, top)
     else:
         determinant = tt * aa - ta * ta
         covariance = ((math.inf, 0.0), (0.0, math.inf))
@@ -258,7 +258,7 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     return Partition(theta, alpha, top, status, data.n, data.k, data.singles, covariance, *errors, limit)
 
 
-class _Data:
+class _Likelihood:
     """One table, prepared for the likelihood."""
 
     def __init__(self, frequencies: Mapping[int, int]) -> None:
@@ -306,7 +306,7 @@ class _Data:
 
         return math.exp(brentq(excess, -60, 60, xtol=1e-14))
 
-    def find_start(self, alpha: float) -> float:
+    def find_starting_log_sum(self, alpha: float) -> float:
         """Find log(theta + alpha) where the expected number of blocks is about k, as a start."""
         low, high = -30.0, 2 * math.log(self.n) + 7
         while high - low > 1e-3:
@@ -321,9 +321,9 @@ class _Data:
         return (low + high) / 2
 
 
-def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, float] | None:
+def _climb_likelihood(data: _Likelihood, log_sum: float, logit_alpha: float) -> tuple[float, float, float] | None:
     """Take Newton steps from (log(theta + alpha), logit alpha) to theta, alpha, likelihood; None towards alpha = 0."""
-    theta, alpha = _compute_parameters(a, b)
+    theta, alpha = _compute_theta_and_alpha(log_sum, logit_alpha)
     here = data.log_likelihood(theta, alpha)
     for _ in range(100):
         (by_theta, by_alpha), ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
@@ -339,14 +339,19 @@ def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, fl
         length = float(np.sqrt(step @ step))
         step *= min(1.0, 2.0 / length) if length else 0.0
         for _ in range(40):
-            ahead = _compute_parameters(a + float(step[0]), b + float(step[1]))
+            ahead = _compute_theta_and_alpha(log_sum + float(step[0]), logit_alpha + float(step[1]))
             there = data.log_likelihood(*ahead)
             if there >= here - data.slack:
                 break
             step /= 2
         else:
             return theta, alpha, here
-        a, b, (theta, alpha), here = a + float(step[0]), b + float(step[1]), ahead, there
+        log_sum, logit_alpha, (theta, alpha), here = (
+            log_sum + float(step[0]),
+            logit_alpha + float(step[1]),
+            ahead,
+            there,
+        )
         if alpha < _LEAST:
             return None
         if gain < 1e-16:
@@ -354,39 +359,39 @@ def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, fl
     return theta, alpha, here
 
 
-def _find_upper_alpha(data: _Data, theta: float, top: float) -> tuple[float, float]:
+def _find_alpha_interval_end(data: _Likelihood, theta: float, top_at_zero: float) -> tuple[float, float]:
     """Return (theta, alpha) at the largest alpha whose profile likelihood is within 95 % of that at alpha = 0."""
     best = math.log(theta)
 
     def shortfall(alpha: float) -> float:
-        return top - _DROP - _maximise_theta(data, alpha, best)[1]
+        return top_at_zero - _DROP - _maximise_over_theta(data, alpha, best)[1]
 
     low, high = 0.0, 0.5
     while shortfall(high) < 0:
         low, high = high, (1 + high) / 2
     alpha = float(brentq(shortfall, low, high, xtol=1e-9, rtol=1e-9))
-    return math.exp(_maximise_theta(data, alpha, best)[0]) - alpha, alpha
+    return math.exp(_maximise_over_theta(data, alpha, best)[0]) - alpha, alpha
 
 
-def _maximise_theta(data: _Data, alpha: float, a: float) -> tuple[float, float]:
+def _maximise_over_theta(data: _Likelihood, alpha: float, log_sum: float) -> tuple[float, float]:
     """Find log(theta + alpha) that maximises the likelihood for a given alpha, and the likelihood there."""
-    here = data.log_likelihood(math.exp(a) - alpha, alpha)
+    here = data.log_likelihood(math.exp(log_sum) - alpha, alpha)
     for _ in range(100):
-        total = math.exp(a)
+        total = math.exp(log_sum)
         (by_theta, _), ((tt, _), _) = data.derivatives(total - alpha, alpha)
         slope, bend = by_theta * total, tt * total * total + by_theta * total
         step = max(-2.0, min(2.0, slope / max(abs(bend), 1e-300)))
         for _ in range(40):
-            there = data.log_likelihood(math.exp(a + step) - alpha, alpha)
+            there = data.log_likelihood(math.exp(log_sum + step) - alpha, alpha)
             if there >= here:
                 break
             step /= 2
         else:
             break
-        a, here = a + step, there
+        log_sum, here = log_sum + step, there
         if abs(slope * step) < 1e-13:
             break
-    return a, here
+    return log_sum, here
 
 
 def _compute_log_gamma_ratio(x: float, step: float) -> float:
@@ -401,24 +406,24 @@ def _compute_stirling_rest(x: float) -> float:
     return (1 - (1 / 30 - 1 / (105 * x * x)) / (x * x)) / (12 * x)
 
 
-def _compute_parameters(a: float, b: float) -> tuple[float, float]:
-    alpha = _compute_logistic(b)
-    return math.exp(a) - alpha, alpha
+def _compute_theta_and_alpha(log_sum: float, logit_alpha: float) -> tuple[float, float]:
+    alpha = _compute_logistic(logit_alpha)
+    return math.exp(log_sum) - alpha, alpha
 
 
-def _compute_logistic(odds: float) -> float:
-    return 1 / (1 + math.exp(-odds)) if odds > 0 else math.exp(odds) / (1 + math.exp(odds))
+def _compute_logistic(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
-def _safe_exp(value: float) -> float:
+def _exp_or_infinity(value: float) -> float:
     return math.exp(value) if value < 709 else math.inf
 
 
-def _safe_inverse(value: float) -> float:
+def _invert_or_infinity(value: float) -> float:
     return 1 / value if value > 0 else math.inf
 
 
-def _make_degenerate_fit(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
+def _make_degenerate_fit(data: _Likelihood, status: str, limit: tuple[float, float] | None = None) -> Partition:
     nan = math.nan
     return Partition(nan, nan, 0.0, status, data.n, data.k, data.singles, ((nan, nan), (nan, nan)), nan, nan, limit)
 
@@ -430,7 +435,7 @@ def _check_parameters(theta: float, alpha: float) -> None:
         raise UsageError(f"theta: must be finite and above -alpha ({-alpha:g}), got {theta:g}")
 
 
-def _check_frequencies(frequencies: Mapping[int, int]) -> dict[int, int]:
+def _sort_valid_frequencies(frequencies: Mapping[int, int]) -> dict[int, int]:
     for size, times in frequencies.items():
         if size < 1 or times < 1:
             raise UsageError(f"frequencies: block sizes and their numbers must be at least 1, got {size}: {times}")
