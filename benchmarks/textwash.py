@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import allonym
-from allonym.evaluate.harden import Hardening, harden, rank_subjects, train_intruders
+from allonym.evaluate.harden import Hardening, harden, rank_subjects, train_text_judges
 from allonym.evaluate.surface import removed
 from allonym.intruder.linkage import Linkage
 from allonym.models.encoder import encode
@@ -33,7 +33,7 @@ def guess_subjects(
     known: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]
 ) -> list[bool]:
     """Per text whether the judge's first guess is right; it learnt from ``known``, never from the same text."""
-    judges = train_intruders(known, subjects, groups, Linkage("both"), seed=101)
+    judges = train_text_judges(known, subjects, groups, Linkage("both"), seed=101)
     return [r == 1 for r in rank_subjects(texts, judges)]
 
 

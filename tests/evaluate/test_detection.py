@@ -16,10 +16,15 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recal
 from allonym.document import Span
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
-from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences, measure_agreement
+from allonym.evaluate.agreement import (
+    compute_cohen_kappa,
+    compute_krippendorff_alpha,
+    count_coincidences,
+    measure_agreement,
+)
 from allonym.evaluate.classes import Classes, find_taxonomy_labels
-from allonym.evaluate.leaks import contains_surface, is_masked
-from allonym.evaluate.matching import Mention, select_disjoint
+from allonym.evaluate.leaks import contains_folded_surface, is_masked
+from allonym.evaluate.matching import Mention, select_disjoint_mentions
 from allonym.pipeline import anonymize
 from allonym.stats.resampling import Draws
 from allonym.stats.samples import bootstrap
@@ -195,10 +200,10 @@ def test_what_labels_mean():
 
 def test_findings_are_brought_into_the_labels_of_the_gold():
     classes = Classes([("PER", ""), ("LOC", ""), ("MISC", "")])
-    assert classes.map_finding("PERSON_FIRSTNAME") == classes.map_finding("PERSON") == ("PER",)
-    assert classes.map_finding("CITY") == ("LOC",)
-    assert classes.map_finding("WORK_OF_ART") == ("MISC",)
-    assert classes.map_finding("DATE") == ()
+    assert classes.map_found_label("PERSON_FIRSTNAME") == classes.map_found_label("PERSON") == ("PER",)
+    assert classes.map_found_label("CITY") == ("LOC",)
+    assert classes.map_found_label("WORK_OF_ART") == ("MISC",)
+    assert classes.map_found_label("DATE") == ()
     told = one([(0, 3, "PERSON_FIRSTNAME"), (4, 9, "PERSON_LASTNAME"), (14, 17, "PERSON"), (21, 28, "CITY")])
     assert counts(told.levels["strict"].labels["PER"]) == (2, 2)
     assert counts(told.levels["strict"].labels["LOC"]) == (1, 1)
@@ -279,7 +284,7 @@ def test_leak_rates_by_type():
     ],
 )
 def test_whole_words_stand(surface, text, wanted):
-    assert contains_surface(surface, text) is wanted
+    assert contains_folded_surface(surface, text) is wanted
 
 
 # TAB, by hand
@@ -357,16 +362,16 @@ def test_alpha_of_krippendorffs_example():
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
     units = [[v for v in unit if v is not None] for unit in zip(*observers, strict=True)]
-    assert float(compute_alpha(count_coincidences(units, 6))) == pytest.approx(0.743, abs=0.0005)
-    assert math.isnan(compute_alpha(count_coincidences([[1, 1], [1, 1]], 2)))
+    assert float(compute_krippendorff_alpha(count_coincidences(units, 6))) == pytest.approx(0.743, abs=0.0005)
+    assert math.isnan(compute_krippendorff_alpha(count_coincidences([[1, 1], [1, 1]], 2)))
 
 
 def test_kappa_as_scikit_learn_does():
     rng = random.Random(3)
     one_, other = ([rng.choice("abbbc") for _ in range(200)] for _ in range(2))
     other = [a if rng.random() < 0.5 else b for a, b in zip(one_, other, strict=True)]
-    assert float(compute_kappa(confusion_matrix(one_, other))) == pytest.approx(cohen_kappa_score(one_, other))
-    assert math.isnan(compute_kappa([[5, 0], [0, 0]]))
+    assert float(compute_cohen_kappa(confusion_matrix(one_, other))) == pytest.approx(cohen_kappa_score(one_, other))
+    assert math.isnan(compute_cohen_kappa([[5, 0], [0, 0]]))
 
 
 def test_agreement_of_annotators():
@@ -526,7 +531,7 @@ def test_the_gold_itself_is_found_wholly_and_rates_are_rates(places):
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9), st.sampled_from("ab")), max_size=12))
 def test_disjoint_mentions_are_selected_as_if_all_were_tried(marks):
     mentions = [Mention(a, a + n, name) for a, n, name in marks]
-    kept = select_disjoint(mentions)
+    kept = select_disjoint_mentions(mentions)
     slow = []
     for m in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
         if not any(m.start < o.end and o.start < m.end for o in slow):

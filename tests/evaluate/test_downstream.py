@@ -11,10 +11,10 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.downstream import CALLS, downstream
 from allonym.evaluate.summarising import (
     Summariser,
-    average_length,
+    average_reference_length,
+    make_sentence_text,
     measure_rouge,
     select_best_sentences,
-    split_sentences,
 )
 from allonym.report.evaluate.utility import downstream_section
 
@@ -106,25 +106,25 @@ def test_rouge_by_hand() -> None:
 
 
 def test_the_greedy_choice_by_hand() -> None:
-    text = split_sentences("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    text = make_sentence_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
     assert text.sentences[0].startswith("One")
     assert len(text.sentences) == 3
     assert select_best_sentences(text, ["nine ten eleven twelve five six"], 100) == [2, 1]
     assert select_best_sentences(text, ["nine ten eleven twelve five six"], 4) == [2]
     assert select_best_sentences(text, ["unheard of"], 100) == []
-    assert select_best_sentences(text, [""], 100) == select_best_sentences(split_sentences(""), ["a"], 100) == []
+    assert select_best_sentences(text, [""], 100) == select_best_sentences(make_sentence_text(""), ["a"], 100) == []
     assert "One" not in repr(text)
 
 
 def test_without_learning_the_first_sentences_are_taken() -> None:
-    text = split_sentences("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    text = make_sentence_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
     assert Summariser().fit([], [], 5).summarise(text).split()[:4] == ["One", "two", "three", "four."]
-    assert Summariser().fit([], [], 5).summarise(split_sentences("No.")) == ""
-    assert average_length([["a b c", "d"], ["a"]]) == 2
+    assert Summariser().fit([], [], 5).summarise(make_sentence_text("No.")) == ""
+    assert average_reference_length([["a b c", "d"], ["a"]]) == 2
 
 
 def test_long_runs_without_full_stops_are_cut() -> None:
-    assert [len(w) for w in split_sentences(" ".join(["word"] * 130)).words] == [60, 60, 10]
+    assert [len(w) for w in make_sentence_text(" ".join(["word"] * 130)).words] == [60, 60, 10]
 
 
 @pytest.mark.parametrize(

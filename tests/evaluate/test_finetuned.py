@@ -15,7 +15,7 @@ import pytest
 from allonym.cli import main
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.evaluate import Training, downstream, utility_loss
-from allonym.evaluate.finetuned import Classifier, Writer, check_model, derive_seed, describe_model
+from allonym.evaluate.finetuned import Classifier, Writer, check_model_available, derive_split_seed, describe_model
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -166,9 +166,9 @@ def test_a_split_without_a_class_and_a_head_of_another_size(hub, tmp_path):
     classifier = Classifier(model, FAST)
     rows = classifier.tokenise(texts)
     y = np.array([7 if mood == "angry" else 4 for mood in moods], np.int64)
-    said = classifier.predict(rows[:40], y[:40], rows[40:], 0)
+    said = classifier.train_and_predict(rows[:40], y[:40], rows[40:], 0)
     assert said.tolist() == y[40:].tolist()
-    assert classifier.predict(rows[:2], np.array([4, 4]), rows[:3], 0).tolist() == [4, 4, 4]
+    assert classifier.train_and_predict(rows[:2], np.array([4, 4]), rows[:3], 0).tolist() == [4, 4, 4]
 
 
 def test_long_and_empty_texts(hub, tmp_path):
@@ -211,7 +211,7 @@ def test_beams_and_several_references(bart):
     """Of two references for each text one is written, and no more than that."""
     texts, _ = calls(8)
     learner = Writer(bart, Training(epochs=8, lr=2e-3, batch=4, beams=2))
-    for said in learner.write_summaries(texts, [["they said", "they wrote"]] * 8, texts[:3], 0):
+    for said in learner.train_and_summarise(texts, [["they said", "they wrote"]] * 8, texts[:3], 0):
         assert said in ("they said", "they wrote")
 
 
@@ -250,7 +250,7 @@ def test_a_model_for_another_kind_of_task(bert, bart):
 def test_without_the_extra(missing, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtra, match=r"pip install 'allonym\[transformers\]'"):
-        check_model(f"finetune:{tmp_path}", (), ("finetune:",), "utility loss")
+        check_model_available(f"finetune:{tmp_path}", (), ("finetune:",), "utility loss")
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch": 0}, {"lr": 0.0}, {"lr": float("nan")}, {"beams": 0}])
@@ -262,8 +262,8 @@ def test_training_refuses(wrong):
 def test_names_and_seeds():
     assert describe_model("linear", None) == "linear"
     assert describe_model("seq2seq:/home/ann/bart/", None) == "seq2seq:bart, 3 epochs, learning rate 2e-05, batch 8"
-    assert derive_seed(0, [1, 2]) == derive_seed(0, [1, 2]) != derive_seed(0, [1, 3])
-    assert derive_seed(1, [1, 2]) != derive_seed(0, [1, 2])
+    assert derive_split_seed(0, [1, 2]) == derive_split_seed(0, [1, 2]) != derive_split_seed(0, [1, 3])
+    assert derive_split_seed(1, [1, 2]) != derive_split_seed(0, [1, 2])
 
 
 # The command line

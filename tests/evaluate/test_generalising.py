@@ -7,23 +7,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
-from allonym.evaluate.rewording import chain_plans, list_replacements, make_edits, soften_placeholders, split_words
+from allonym.evaluate.rewording import (
+    chain_plans,
+    list_general_replacements,
+    list_words_and_placeholders,
+    make_edits,
+    soften_placeholders,
+)
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 
 
 def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
-    words = split_words(text)
+    words = list_words_and_placeholders(text)
     told = {
         i: c[-1 if last else 0]
         for i, w in enumerate(words)
-        if w.lower_text in wanted and (c := list_replacements(words, i))
+        if w.lower_text in wanted and (c := list_general_replacements(words, i))
     }
     return apply_edits(text, make_edits(text, words, told, frozenset()))
 
 
 def soft(text):
-    words = split_words(text)
+    words = list_words_and_placeholders(text)
     told = soften_placeholders(words)
     return apply_edits(text, make_edits(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
@@ -50,7 +56,7 @@ def test_the_second_choice_is_more_general():
 
 
 def test_what_a_placeholder_stands_for_settles_its_form():
-    words = split_words("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
+    words = list_words_and_placeholders("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
     places = [w.start for w in words if w.label == "PRONOUN"]
     told = soften_placeholders(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
     assert list(told.values()) == ["them", "they", "themselves"]
@@ -65,7 +71,9 @@ def test_placeholders_that_say_no_more_than_a_word():
 
 
 def test_what_stood_there_settles_number_and_kind():
-    words = split_words("The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2.")
+    words = list_words_and_placeholders(
+        "The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2."
+    )
     places = [w.start for w in words if w.label is not None]
     told = soften_placeholders(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
     assert list(told.values()) == ["professionals", "person"]
@@ -73,10 +81,10 @@ def test_what_stood_there_settles_number_and_kind():
 
 def test_function_words_and_placeholders_have_no_choice():
     text = "PERSON_FIRSTNAME_1 is not the one who was there with [ORGANIZATION_2]."
-    words = split_words(text)
+    words = list_words_and_placeholders(text)
     assert [w.text for w in words if w.label is not None] == ["PERSON_FIRSTNAME_1", "[ORGANIZATION_2]"]
     assert not any(
-        list_replacements(words, i)
+        list_general_replacements(words, i)
         for i, w in enumerate(words)
         if w.label is not None or w.lower_text in ("not", "the", "was")
     )
@@ -103,11 +111,11 @@ WORDS = "a an the ginger hair guitar singer has plays PRONOUN PERSON_1 and , . v
 @given(st.lists(st.sampled_from(WORDS.split(" ")), max_size=25), st.randoms(use_true_random=False))
 def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
     text = " ".join(pieces)
-    words = split_words(text)
+    words = list_words_and_placeholders(text)
     told = soften_placeholders(words)
     agreed = frozenset(i for i in told if words[i].label is None)
     for i in range(len(words)):
-        if (made := list_replacements(words, i)) and random.random() < 0.5:
+        if (made := list_general_replacements(words, i)) and random.random() < 0.5:
             told[i] = random.choice(made)
     edits = make_edits(text, words, told, agreed)
     out = apply_edits(text, edits)

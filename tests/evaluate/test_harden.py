@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from allonym.cli import app
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.harden import harden, rank_subjects, train_intruders
+from allonym.evaluate.harden import harden, rank_subjects, train_text_judges
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 from allonym.report import render
@@ -136,7 +136,7 @@ def test_empty_texts_and_subjects_known_from_one_text_only():
 
 def test_judges_never_learnt_from_what_they_judge():
     texts = ["alpha beta", "gamma delta", "epsilon zeta", "eta theta"] * 1
-    judges = train_intruders(texts, ["a", "a", "b", "b"], [""] * 4, Linkage("words"), folds=4)
+    judges = train_text_judges(texts, ["a", "a", "b", "b"], [""] * 4, Linkage("words"), folds=4)
     assert rank_subjects(texts, judges) == [2, 2, 2, 2]  # nothing shared: ties count against the intruder
 
 
@@ -157,14 +157,14 @@ def test_who_knows_one_subject_only_has_nothing_to_guess():
     assert made.texts[-1].rank == 0
     alone = [t for t, s in zip(made.texts[:-1], subjects, strict=False) if t.rank == 0]
     assert alone and all(t.text == text for t, text in zip(made.texts, texts, strict=True) if t.rank == 0)
-    judges = train_intruders(texts, subjects, [""] * 15, Linkage("words"))
+    judges = train_text_judges(texts, subjects, [""] * 15, Linkage("words"))
     assert rank_subjects(texts, judges).count(0) >= 2
 
 
 def test_nobody_is_judged_by_who_has_a_copy():
     original, _, subjects, _ = corpus()
     copies = [*original, *(t.upper().replace(" ", "  ") for t in original)]
-    judges = train_intruders(copies, subjects * 2, [""] * len(copies), Linkage("words"))
+    judges = train_text_judges(copies, subjects * 2, [""] * len(copies), Linkage("words"))
     half = len(original)
     assert all(judges[i].judge is judges[i + half].judge for i in range(half))
 

@@ -10,7 +10,7 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import construct_loss, contrasts, information_loss, placeholders, utility_loss
-from allonym.evaluate.classification import average_splits
+from allonym.evaluate.classification import average_over_splits
 from allonym.evaluate.construct import count_parts_of_speech, open_tagger
 from allonym.report import html, markdown
 from allonym.report.evaluate.utility import information_section
@@ -61,13 +61,13 @@ def test_the_same_texts_lose_nothing_whatever_they_are():
     texts = [" ".join(draw.choices("abcdefgh", k=6)) for _ in range(80)]
     labels = [draw.choice("xyz") for _ in texts]
     found = utility_loss(texts, texts, labels, repeats=4)
-    assert found.loss == average_splits([0.0] * 4, 1) and found.macro_loss.value == 0
+    assert found.loss == average_over_splits([0.0] * 4, 1) and found.macro_loss.value == 0
     assert "includes 0" in found.reading
 
 
 def test_the_interval_allows_for_overlapping_splits():
     values = [0.01, 0.02, 0.0, 0.03, 0.015]
-    plain, wide = average(values), average_splits(values, 0.25)
+    plain, wide = average(values), average_over_splits(values, 0.25)
     assert wide.value == plain.value
     assert (wide.high - wide.low) / (plain.high - plain.low) == pytest.approx(math.sqrt(1 + 5 * 0.25))
 

@@ -236,14 +236,14 @@ def test_a_risk_comes_from_models_that_do_not_know_the_document(calibration):
     traits = rng.normal(size=(120, len(TRAITS)))
     y = (traits[:, 0] + rng.normal(size=120) > 0).astype(np.int64)
     home, judged = np.arange(120) % 4, np.arange(120)
-    risks, _ = module._cross_fit(traits, judged, y, home, calibration, 0)
+    risks, _ = module._cross_fit_risks(traits, judged, y, home, calibration, 0)
     y[home == 2] = 1 - y[home == 2]
-    again, _ = module._cross_fit(traits, judged, y, home, calibration, 0)
+    again, _ = module._cross_fit_risks(traits, judged, y, home, calibration, 0)
     # What happened in a fold changes all risks but its own; inner folds are drawn fold by fold.
     assert again[0] != risks[0] and module._compute_auc(risks, y) != module._compute_auc(again, y)
-    only, _ = module._cross_fit(traits, judged, y, np.where(home == 2, 0, 1), calibration, 0)
+    only, _ = module._cross_fit_risks(traits, judged, y, np.where(home == 2, 0, 1), calibration, 0)
     flipped = np.where(home == 2, 1 - y, y)
-    same, _ = module._cross_fit(traits, judged, flipped, np.where(home == 2, 0, 1), calibration, 0)
+    same, _ = module._cross_fit_risks(traits, judged, flipped, np.where(home == 2, 0, 1), calibration, 0)
     np.testing.assert_allclose(only[home == 2], same[home == 2])
 
 

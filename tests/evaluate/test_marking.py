@@ -11,16 +11,17 @@ from allonym.evaluate.marking import (
     Mark,
     Marked,
     list_mark_rows,
-    name_tag,
+    make_missed_tag,
     parse_mark_rows,
-    parse_tag,
+    parse_missed_tag,
     read_marks,
     write_marks,
 )
 from allonym.labels import TAXONOMY
 
 TAGS = sorted(
-    {name_tag(label.name, partial=p) for label in TAXONOMY for p in (False, True)} - {"PERSON_NAME_PARTIAL_PARTIAL"}
+    {make_missed_tag(label.name, partial=p) for label in TAXONOMY for p in (False, True)}
+    - {"PERSON_NAME_PARTIAL_PARTIAL"}
 )
 SIGNS = st.characters(codec="utf-8") | st.sampled_from("()[] \n_")
 
@@ -33,7 +34,7 @@ def marked_texts(draw: st.DrawFn) -> Marked:
         pieces += [between, inside]
         start = at + len(between)
         at = start + len(inside)
-        label, partial = parse_tag(draw(st.sampled_from(TAGS)))
+        label, partial = parse_missed_tag(draw(st.sampled_from(TAGS)))
         marks.append(Mark(start, at, label, partial))
     pieces.append(draw(st.text(SIGNS, max_size=8)))
     return Marked("c", "".join(pieces), tuple(marks))
@@ -74,8 +75,8 @@ def test_text_without_tags_is_its_own_reading(text: str) -> None:
 
 def test_every_tag_names_a_type() -> None:
     for tag in TAGS:
-        label, partial = parse_tag(tag)
-        assert name_tag(label, partial=partial) == tag
+        label, partial = parse_missed_tag(tag)
+        assert make_missed_tag(label, partial=partial) == tag
 
 
 @pytest.mark.parametrize(
@@ -157,8 +158,8 @@ def test_a_rejected_mark_is_not_written_and_a_tag_in_the_text_cannot_be() -> Non
 
 def test_names_in_errors_and_reprs() -> None:
     with pytest.raises(UnknownNameError, match="EMAIL"):
-        parse_tag("EMAI")
+        parse_missed_tag("EMAI")
     with pytest.raises(ValueError, match=r"3\.\.3"):
         Mark(3, 3, "URL")
     assert "Green" not in repr(Marked("c", "Green", (Mark(0, 5, "PERSON", item="Green"),), {"who": "Green"}))
-    assert name_tag("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"
+    assert make_missed_tag("PERSON_FIRSTNAME") == "PERSON_NAME_PARTIAL"

@@ -11,10 +11,10 @@ from allonym.evaluate import sheets as sh
 from allonym.evaluate.people import (
     Judgement,
     Truth,
-    list_words,
+    list_reason_words,
+    list_truths_and_judgements,
     people_study,
     read_descriptions,
-    read_judgements,
     select_top_terms,
 )
 from allonym.evaluate.sheets import Subject, deal_hands, fictitious_people, read_subjects
@@ -95,7 +95,7 @@ def test_aliases_and_mere_likeness():
 
 
 def test_reasons_as_in_the_tables_of_the_paper():
-    assert list_words("He's in line to the throne; the women's rights, J.K., non-binary formula 1") == [
+    assert list_reason_words("He's in line to the throne; the women's rights, J.K., non-binary formula 1") == [
         "line", "throne", "womens", "rights", "j.k", "non-binary", "formula", "1",
     ]  # fmt: skip
     found = dict(select_top_terms(["in line to the throne", "royal family, line to the throne"], 20))
@@ -185,8 +185,8 @@ def test_every_text_gets_its_judgements():
 def test_the_key_knows_and_keeps_no_text(tmp_path):
     made = study()
     path = tmp_path / "key.json"
-    path.write_text(made.to_key(), encoding="utf-8")
-    assert "text 3" not in made.to_key() and "Subject" not in repr(made)
+    path.write_text(made.to_key_json(), encoding="utf-8")
+    assert "text 3" not in made.to_key_json() and "Subject" not in repr(made)
     again = sh.read_key(path)
     assert again.pages == made.pages and again.study == made.study
     assert {t: e.subject for t, e in again.entries.items()} == {t: e.subject for t, e in made.entries.items()}
@@ -209,7 +209,7 @@ def read(tmp_path, made, *given):
 def test_answers_become_judgements(tmp_path):
     made = study()
     found = read(tmp_path, made, answers(made), answers(made, 2), answers(made, 1, participant="k"))
-    truths, judged = read_judgements(made, found)
+    truths, judged = list_truths_and_judgements(made, found)
     assert len(judged) == 2 * len(made.pages[0]) + len(made.pages[1]) and len(truths) == 24
     assert {j.judge for j in judged} == {"1", "2", "1 k"}
     result = people_study(truths, judged)
@@ -309,7 +309,7 @@ def test_writers_get_one_of_each_group_in_order(tmp_path):
     with pytest.raises(DataError, match=r"page 1, p\d: 501 characters at least required, got 500"):
         read_descriptions(made, found, least=501)
     with pytest.raises(DataError, match="key of a judging study"):
-        read_judgements(made, found)
+        list_truths_and_judgements(made, found)
     with pytest.raises(UsageError, match="'semi' has 2 people, 3"):
         sh.make_collection_sheets(pool, 2, each=3)
     with pytest.raises(DataError, match="one person at least"):

@@ -15,7 +15,7 @@ from tests.evaluate.small import PEOPLE, records, write
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Pairs, compare, evaluate, read_pairs
 from allonym.evaluate import measures as table
-from allonym.evaluate.measures import HEADLINES, MEASURES, NEEDS, get_nested_value, list_headlines, match_gold
+from allonym.evaluate.measures import HEADLINES, MEASURES, NEEDS, get_nested_value, list_headlines, match_gold_records
 
 QUICK = ("linkage", "document_risk", "syntheticity")
 
@@ -166,7 +166,7 @@ def test_what_is_wrong(pairs):
 
 def test_gold_goes_by_text(pairs):
     gold = [{"text": text, "spans": [], "number": i} for i, text in enumerate(pairs.original)]
-    assert [record["number"] for record in match_gold(pairs, reversed(gold))] == list(range(len(pairs)))
+    assert [record["number"] for record in match_gold_records(pairs, reversed(gold))] == list(range(len(pairs)))
 
 
 def test_subjects_may_be_known_of_some_texts_only(pairs):

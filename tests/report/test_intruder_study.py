@@ -6,7 +6,7 @@ import pytest
 from tests.report.browser import BROWSER, Browser
 
 from allonym.evaluate import sheets as sh
-from allonym.evaluate.people import people_study, read_descriptions, read_judgements
+from allonym.evaluate.people import list_truths_and_judgements, people_study, read_descriptions
 from allonym.evaluate.sheets import Subject
 from allonym.report.intruder_study import study_page
 
@@ -115,7 +115,7 @@ def test_what_a_judge_saves_is_read_back(browser, tmp_path):
         "identified": "yes", "name": 'Orla "Brandrth", é', "knowledge": "", "reason": "the harp,\nof course",
     }  # fmt: skip
     assert given[1].fields["identified"] == "no" and given[1].fields["name"] == ""  # typed before "no" was chosen
-    found = people_study(*read_judgements(made, given))
+    found = people_study(*list_truths_and_judgements(made, given))
     assert found.results.all.identified.value == 0.5
     asked = [e["params"]["request"]["url"] for e in browser.seen if e["method"] == "Network.requestWillBeSent"]
     assert all(url.startswith(("file:", "blob:")) for url in asked)

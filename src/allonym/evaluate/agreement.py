@@ -16,10 +16,10 @@ import numpy as np
 from allonym.evaluate.matching import (
     Finding,
     Mention,
-    find_covering_spans,
-    list_overlaps,
+    find_covering_indices,
+    list_overlapping_pairs,
     list_word_spans,
-    select_disjoint,
+    select_disjoint_mentions,
 )
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -46,23 +46,23 @@ class Agreement(Serialisable):
     overlap: Estimate
 
 
-def count_coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
+def count_coincidences(units: Sequence[Sequence[int]], class_count: int) -> Any:
     """Return Krippendorff's coincidence matrix of units, each with the values that it received; units with fewer than
     two values add nothing.
 
     Args:
         units: the values, from 0 to ``classes - 1``, of each unit.
-        classes: how many values there are.
+        class_count: how many values there are.
     """
-    out = np.zeros((classes, classes))
+    out = np.zeros((class_count, class_count))
     for values in units:
         if len(values) > 1:
-            counts = np.bincount(values, minlength=classes).astype(float)
+            counts = np.bincount(values, minlength=class_count).astype(float)
             out += (np.outer(counts, counts) - np.diag(counts)) / (len(values) - 1)
     return out
 
 
-def compute_alpha(table: Any) -> Any:
+def compute_krippendorff_alpha(table: Any) -> Any:
     """Return Krippendorff's alpha of coincidence matrices ``(..., c, c)``; NaN where only one value occurs."""
     table = np.asarray(table, float)
     agreeing = np.trace(table, axis1=-2, axis2=-1)
@@ -73,12 +73,12 @@ def compute_alpha(table: Any) -> Any:
         return np.where(expected > 0, 1 - (n - agreeing) / expected, np.nan)
 
 
-def compute_kappa(table: Any) -> Any:
+def compute_cohen_kappa(table: Any) -> Any:
     """Return Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance agreement is complete."""
-    return _compute_kappa_from_margins(_sum_margins(np.asarray(table, float)))
+    return _compute_kappa_from_margins(_sum_diagonal_and_margins(np.asarray(table, float)))
 
 
-def _sum_margins(table: Any) -> Any:
+def _sum_diagonal_and_margins(table: Any) -> Any:
     """Return the sums that kappa needs of a table: of the diagonal, of each row, of each column."""
     diagonal = np.trace(table, axis1=-2, axis2=-1)[..., None]
     return np.concatenate([diagonal, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
@@ -126,9 +126,9 @@ def measure_agreement(
     for row, i in enumerate(shared_by):
         places = list_word_spans(texts[i])
         words += len(places)
-        marks_by = {name: select_disjoint(readings[i][name]) for name in sorted(readings[i])}
+        marks_by = {name: select_disjoint_mentions(readings[i][name]) for name in sorted(readings[i])}
         values = {
-            name: [classes[marks[k].name] if k >= 0 else none for k in find_covering_spans(places, marks)]
+            name: [classes[marks[k].name] if k >= 0 else none for k in find_covering_indices(places, marks)]
             for name, marks in marks_by.items()
         }
         units = list(zip(*values.values(), strict=True))
@@ -137,7 +137,7 @@ def measure_agreement(
         for first, second in combinations(marks_by, 2):
             table = np.zeros((size, size))
             np.add.at(table, (values[first], values[second]), 1)
-            margins[row, column_of[first, second]] = _sum_margins(table)
+            margins[row, column_of[first, second]] = _sum_diagonal_and_margins(table)
             spans[row] += _count_shared_spans(marks_by[first], marks_by[second])
     drawn = Draws(n, draws=draws, seed=seed)
     pooled = drawn.sums(spans)
@@ -150,8 +150,8 @@ def measure_agreement(
     return Agreement(
         len({name for marks_by in readings for name in marks_by}),
         n,
-        drawn.estimate(compute_alpha(drawn.sums(labels)), words, one_value),
-        drawn.estimate(compute_alpha(drawn.sums(hidden)), words, one_value),
+        drawn.estimate(compute_krippendorff_alpha(drawn.sums(labels)), words, one_value),
+        drawn.estimate(compute_krippendorff_alpha(drawn.sums(hidden)), words, one_value),
         drawn.estimate(mean, words, one_value),
         drawn.estimate(strict, number, "no span"),
         drawn.estimate(overlap, number, "no span"),
@@ -162,5 +162,5 @@ def _count_shared_spans(first: Sequence[Mention], second: Sequence[Mention]) -> 
     """Count the spans of both, and those that the other has too, strictly and by overlap; F1 is their ratio."""
     as_found = [Finding(m.start, m.end, m.name) for m in second]
     exact = {(m.start, m.end, m.name) for m in first} & {(m.start, m.end, m.name) for m in second}
-    same = [(i, k) for i, k, _ in list_overlaps(first, as_found) if first[i].name == second[k].name]
+    same = [(i, k) for i, k, _ in list_overlapping_pairs(first, as_found) if first[i].name == second[k].name]
     return len(first) + len(second), 2 * len(exact), len({i for i, _ in same}) + len({k for _, k in same})

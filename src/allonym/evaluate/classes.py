@@ -40,24 +40,24 @@ def find_taxonomy_labels(label: str, source: str = "") -> frozenset[str]:
     for scheme in SCHEMES:
         if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):
             return frozenset(foreign)
-    bare = _fold_name(label)
-    return frozenset(_map_folded_names().get(bare) or _find_label_by_prefix(bare))
+    bare = _fold_label_name(label)
+    return frozenset(_map_folded_names_to_labels().get(bare) or _find_label_by_prefix(bare))
 
 
 @cache
-def _map_folded_names() -> dict[str, tuple[str, ...]]:
-    return {_fold_name(label.name): (label.name,) for label in TAXONOMY}
+def _map_folded_names_to_labels() -> dict[str, tuple[str, ...]]:
+    return {_fold_label_name(label.name): (label.name,) for label in TAXONOMY}
 
 
-def _find_label_by_prefix(bare: str) -> tuple[str, ...]:
+def _find_label_by_prefix(folded_name: str) -> tuple[str, ...]:
     """Return the only label that begins with this name at a border of its parts, such as EMAIL_ADDRESS for
     ``EMAIL``."""
     names = [label.name.split("_") for label in TAXONOMY]
-    matches = ["_".join(parts) for parts in names if bare in accumulate(map(_fold_name, parts[:-1]))]
+    matches = ["_".join(parts) for parts in names if folded_name in accumulate(map(_fold_label_name, parts[:-1]))]
     return tuple(matches) if len(matches) == 1 else ()
 
 
-def _fold_name(name: str) -> str:
+def _fold_label_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
@@ -101,20 +101,20 @@ class Classes:
         self._meant: dict[str, frozenset[str]] = {}
         left_out, unmapped = set(), set()
         for label, source in sorted(set(gold)):
-            meant = self._find_mapped_labels(label, source)
+            meant = self._map_to_taxonomy(label, source)
             if label in self._map and not meant:
                 left_out.add(label)
                 continue
             if not meant and compare != "exact":
                 unmapped.add(label)
-            name = self.map_gold(label, source)
+            name = self.map_gold_label(label, source)
             self._meant[name] = self._meant.get(name, frozenset()) | meant
         self.names = tuple(sorted(self._meant))
         self.unmapped = tuple(sorted(unmapped))
         self.left_out = tuple(sorted(left_out))
         self._of: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def _find_mapped_labels(self, label: str, source: str) -> frozenset[str]:
+    def _map_to_taxonomy(self, label: str, source: str) -> frozenset[str]:
         return self._map[label] if label in self._map else find_taxonomy_labels(label, source)
 
     def find_identifier_kind(self, label: str, source: str = "") -> str:
@@ -122,12 +122,12 @@ class Classes:
 
         Where it may mean several things, what most of them are counts; where nobody knows, quasi.
         """
-        kinds: Counter[str] = Counter(TAXONOMY.get(meaning).kind for meaning in self._find_mapped_labels(label, source))
+        kinds: Counter[str] = Counter(TAXONOMY.get(meaning).kind for meaning in self._map_to_taxonomy(label, source))
         return max(("direct", "quasi", "none"), key=lambda kind: kinds[kind]) if kinds else "quasi"
 
-    def map_gold(self, label: str, source: str = "") -> str:
+    def map_gold_label(self, label: str, source: str = "") -> str:
         """Return the class of a gold label; empty where it is left out."""
-        meant = self._find_mapped_labels(label, source)
+        meant = self._map_to_taxonomy(label, source)
         if label in self._map and not meant:
             return ""
         if self.compare == "group":
@@ -135,19 +135,19 @@ class Classes:
             return groups.pop() if len(groups) == 1 else label
         return label
 
-    def map_finding(self, label: str, source: str = "") -> tuple[str, ...]:
+    def map_found_label(self, label: str, source: str = "") -> tuple[str, ...]:
         """Return the classes that a finding's label may belong to, likeliest first; empty where the gold has none of
         them."""
         key = label, source
         if key not in self._of:
-            self._of[key] = self._rank_classes(label, source)
+            self._of[key] = self._rank_gold_classes(label, source)
         return self._of[key]
 
-    def _rank_classes(self, label: str, source: str) -> tuple[str, ...]:
+    def _rank_gold_classes(self, label: str, source: str) -> tuple[str, ...]:
         if self.compare == "exact" or (self.compare == "gold" and label in self._meant):
             return (label,) if label in self._meant else ()
         ranked = []
-        meanings = self._find_mapped_labels(label, source)
+        meanings = self._map_to_taxonomy(label, source)
         families = {TAXONOMY.get_family(meaning) for meaning in meanings} if self.compare == "group" else frozenset()
         for name in self.names:
             targets = self._meant[name]
@@ -161,7 +161,7 @@ class Classes:
     def name_class_beyond_gold(self, label: str) -> str:
         """Return the name of a finding's class where no class of the gold fits."""
         if self.compare == "group":
-            groups = {TAXONOMY.get_family(meaning) for meaning in self._find_mapped_labels(label, "")}
+            groups = {TAXONOMY.get_family(meaning) for meaning in self._map_to_taxonomy(label, "")}
             return groups.pop() if len(groups) == 1 else label
         return label
 

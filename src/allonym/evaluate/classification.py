@@ -16,8 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, check_model, derive_seed, describe_model
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.finetuned import (
+    CLASSIFIER,
+    Classifier,
+    Training,
+    check_model_available,
+    derive_split_seed,
+    describe_model,
+)
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
@@ -102,7 +109,7 @@ def utility_loss(
         MissingExtra: ``finetune:`` without torch or transformers.
     """
     check_lengths(original, anonymised, labels, groups)
-    check_model(model, MODELS, (CLASSIFIER,), "utility loss")
+    check_model_available(model, MODELS, (CLASSIFIER,), "utility loss")
     if repeats < 2:
         raise UsageError(f"utility loss: two repeats at least are required, got {repeats}")
     if not 0 < test < 1:
@@ -123,15 +130,15 @@ def utility_loss(
     rng = np.random.default_rng(seed)
     scores = np.empty((repeats, 2, 2))
     ratios: list[float] = []
-    for r in report_progress(range(repeats), advance, repeats):
+    for r in iterate_with_progress(range(repeats), advance, repeats):
         train, tested = split_stratified(y, test, rng) if owners is None else _split_groups(y, owners, test, rng)
         ratios.append(len(tested) / len(train))
         for version, learner in enumerate(learners):
-            predicted = learner.predict(train, y[train], tested)
+            predicted = learner.train_and_predict(train, y[train], tested)
             scores[r, version] = float((predicted == y[tested]).mean()), measure_macro_f1(y[tested], predicted)
     ratio = float(np.mean(ratios))
     estimates = [
-        average_splits(values, ratio)
+        average_over_splits(values, ratio)
         for before, after in (scores[:, :, 0].T, scores[:, :, 1].T)
         for values in (before, after, before - after)
     ]
@@ -139,10 +146,10 @@ def utility_loss(
     return Utility(name, len(labelled), len(names), repeats, *estimates)
 
 
-def _split_groups(y: Ints, owners: Ints, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _split_groups(y: Ints, owners: Ints, test_share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return indices to learn from and to test on, by whole groups, with at least two classes to learn from."""
     groups = int(owners.max()) + 1
-    count = min(groups - 1, max(1, round(test * groups)))
+    count = min(groups - 1, max(1, round(test_share * groups)))
     for _ in range(100):
         tested = np.isin(owners, rng.permutation(groups)[:count])
         if len(np.unique(y[~tested])) > 1:
@@ -161,7 +168,7 @@ Ints = NDArray[np.int64]
 class Learner(Protocol):
     """Features of all texts of all versions, computed once; a fresh model for each split."""
 
-    def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
+    def train_and_predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
         """Learn texts of a version with classes ``y``, and predict the classes of texts of the first version."""
 
 
@@ -185,7 +192,7 @@ class _WordLearner:
         except ValueError:  # its way to say that there are no words
             self._counts = None
 
-    def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
+    def train_and_predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.svm import LinearSVC
 
@@ -208,7 +215,7 @@ class _VectorLearner:
         self._size = len(versions[0])
         self._rows = encode([text for version in versions for text in version])
 
-    def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
+    def train_and_predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression(C=10.0, max_iter=1000).fit(self._rows[train + version * self._size], y)
@@ -223,9 +230,9 @@ class _NetworkLearner:
         self._rows = [classifier.tokenise(version) for version in versions]
         self._seed = seed
 
-    def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
+    def train_and_predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
         learnt, judged = [self._rows[version][i] for i in train], [self._rows[0][i] for i in test]
-        return self._classifier.predict(learnt, y, judged, derive_seed(self._seed, train))
+        return self._classifier.train_and_predict(learnt, y, judged, derive_split_seed(self._seed, train))
 
 
 def find_most_frequent_class(y: Ints) -> int:
@@ -242,12 +249,12 @@ def explain_obstacle(sizes: Counter[Any]) -> str:
     return "a class has one text only, so it cannot be learnt and tested" if min(sizes.values()) < 2 else ""
 
 
-def split_stratified(y: Ints, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def split_stratified(y: Ints, test_share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return indices to learn from and to test on: the same share of each class, and at least one on each side."""
     tested = np.zeros(len(y), bool)
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
-        tested[rng.permutation(members)[: min(len(members) - 1, max(1, round(test * len(members))))]] = True
+        tested[rng.permutation(members)[: min(len(members) - 1, max(1, round(test_share * len(members))))]] = True
     return np.flatnonzero(~tested), np.flatnonzero(tested)
 
 
@@ -260,7 +267,7 @@ def measure_macro_f1(truth: Ints, predicted: Ints) -> float:
     return math.fsum(scores) / len(scores)
 
 
-def average_splits(values: Any, ratio: float, level: float = 0.95) -> Estimate:
+def average_over_splits(values: Any, test_to_train: float, level: float = 0.95) -> Estimate:
     """Return the mean over random splits, with an interval that allows for their overlap.
 
     Splits share texts, so their plain standard error is far too small: the variance is multiplied by 1 / k + test /
@@ -268,13 +275,13 @@ def average_splits(values: Any, ratio: float, level: float = 0.95) -> Estimate:
 
     Args:
         values: one per split.
-        ratio: size of the test side over that of the training side.
+        test_to_train: size of the test side over that of the training side.
         level: of the interval.
     """
     numbers = [float(v) for v in values]
     mean = average(numbers, level)
     if len(numbers) < 2:
         return mean
-    half = (mean.high - mean.low) / 2 * math.sqrt(1 + len(numbers) * ratio)
+    half = (mean.high - mean.low) / 2 * math.sqrt(1 + len(numbers) * test_to_train)
     method = f"mean over splits, corrected t, {level:.0%}"
     return Estimate(mean.value, mean.value - half, mean.value + half, len(numbers), method)

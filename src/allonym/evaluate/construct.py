@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from allonym.errors import DataError, UsageError, require_extra
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -110,13 +110,13 @@ def construct_loss(
     read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
     pairs: list[tuple[str, list[Placeholder]]] = [(t, []) for t in original]
     pairs += [(t, find_placeholders(t)) for t in anonymised]
-    counts = _count_speech_parts(read, pairs, threads, advance)
+    counts = _count_parts_of_texts(read, pairs, threads, advance)
     before, after = [f[1] for f in counts[:n]], counts[n:]
     test = compare_unpaired if independent else compare_paired
     rows = []
     for part in (WORDS, *PARTS):
-        b = [_read_part_count(c, part) for c in before]
-        a, m = [_read_part_count(c, part) for c, _ in after], [_read_part_count(c, part) for _, c in after]
+        b = [_get_part_count(c, part) for c in before]
+        a, m = [_get_part_count(c, part) for c, _ in after], [_get_part_count(c, part) for _, c in after]
         if not (any(b) or any(a) or any(m)):
             continue
         factors = (test(b, after_counts, scale=scale) for after_counts in (a, m))
@@ -189,7 +189,7 @@ def count_parts_of_speech(
     return as_read, mapped
 
 
-def _count_speech_parts(
+def _count_parts_of_texts(
     tagger: Tagger,
     pairs: Sequence[tuple[str, list[Placeholder]]],
     threads: int,
@@ -205,10 +205,10 @@ def _count_speech_parts(
 
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         counts = pool.map(count_pair, pairs) if pool else map(count_pair, pairs)
-        return list(report_progress(counts, advance, len(pairs)))
+        return list(iterate_with_progress(counts, advance, len(pairs)))
 
 
-def _read_part_count(counts: Mapping[str, int], part: str) -> float:
+def _get_part_count(counts: Mapping[str, int], part: str) -> float:
     if part != WORDS:
         return float(counts.get(part, 0))
     return float(sum(n for p, n in counts.items() if p != "PUNCT"))

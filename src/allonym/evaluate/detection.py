@@ -27,14 +27,14 @@ from allonym.evaluate.matching import (
     GOLD_HIT,
     LEVELS,
     NONE,
+    ClassNames,
     Mention,
-    Names,
     Tally,
     add_counts,
-    classify_findings,
-    select_disjoint,
+    map_findings_to_classes,
+    select_disjoint_mentions,
 )
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.resampling import Draws
@@ -179,24 +179,24 @@ def detection(
     labels = Counter(span.label for spans in findings for span in spans)
     numbers = {name: i for i, name in enumerate(dict.fromkeys(record["doc_id"] for record in gold))}
     classes, document, documents = marked.classes, [numbers[record["doc_id"]] for record in gold], len(numbers)
-    beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.map_finding(label)}
-    names = Names(
+    beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.map_found_label(label)}
+    names = ClassNames(
         classes.names, tuple(sorted({classes.name_class_beyond_gold(label) for label in beyond} - {*classes.names}))
     )
     scale = weights or unigram_bits(language)
     counted = Tally.empty(names)
-    levels = {level: np.zeros((documents, names.any_row + 1, 4), np.int64) for level in LEVELS}
-    leaks = np.zeros((documents, names.any_row, 5), np.int64)
+    levels = {level: np.zeros((documents, names.any_class_row + 1, 4), np.int64) for level in LEVELS}
+    leaks = np.zeros((documents, names.any_class_row, 5), np.int64)
     masked = np.zeros((documents, 22))
-    for i, text in enumerate(report_progress(original, advance, n)):
+    for i, text in enumerate(iterate_with_progress(original, advance, n)):
         text_tally = Tally.empty(names)
         for mentions in marked.counted[i].values():
-            outer = select_disjoint(mentions)
-            fitted = classify_findings(text, findings[i], outer, classes, marked.sources[i])
+            outer = select_disjoint_mentions(mentions)
+            fitted = map_findings_to_classes(text, findings[i], outer, classes, marked.sources[i])
             add_counts(text_tally, text, outer, fitted, names, count_beyond=count_beyond)
             after = None if anonymised is None else anonymised[i]
             leaks[document[i]] += leaking.count_leaks(text, outer, fitted, names.class_numbers, after)
-        masked[document[i]] += leaking.count_masked(
+        masked[document[i]] += leaking.count_masked_identifiers(
             text, list(marked.all[i].values()), [(s.start, s.end) for s in findings[i]], scale
         )
         for level in LEVELS:
@@ -260,11 +260,11 @@ class _Gold:
         self.left_out = dict(sorted(out.items()))
         unmapped = Counter(mark["label"] for mark, _ in every if mark["label"] in self.classes.unmapped)
         self.unmapped = dict(sorted(unmapped.items()))
-        self.kinds = _choose_source_name([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
-        self.entities = _choose_source_name([bool(mark.get("entity")) for mark, _ in every], "surface")
+        self.kinds = _describe_origin([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
+        self.entities = _describe_origin([bool(mark.get("entity")) for mark, _ in every], "surface")
 
     def _make_mention(self, mark: Mark, source: str) -> Mention:
-        name = self.classes.map_gold(mark["label"], source)
+        name = self.classes.map_gold_label(mark["label"], source)
         kind = mark.get("kind") or self.classes.find_identifier_kind(mark["label"], source)
         return Mention(mark["start"], mark["end"], name, mark.get("entity", ""), kind)
 
@@ -274,22 +274,23 @@ def _is_exempt(mark: Mark) -> bool:
     return mark.get("kind") == "none"
 
 
-def _choose_source_name(from_gold: Sequence[bool], otherwise: str) -> str:
-    return "gold" if from_gold and all(from_gold) else "both" if any(from_gold) else otherwise
+def _describe_origin(is_from_gold: Sequence[bool], otherwise: str) -> str:
+    """Return ``gold`` where all values are the gold's, ``both`` where some are, else ``otherwise``."""
+    return "gold" if is_from_gold and all(is_from_gold) else "both" if any(is_from_gold) else otherwise
 
 
-def _build_confusion(table: Any, names: Names) -> Confusion:
+def _build_confusion(table: Any, names: ClassNames) -> Confusion:
     """Return the confusion of the gold's classes and none (rows) with all classes and none (columns)."""
-    rows = [*range(len(names.gold)), names.any_row]
+    rows = [*range(len(names.gold)), names.any_class_row]
     counts = tuple(tuple(int(v) for v in table[row]) for row in rows)
     return Confusion((*names.gold, NONE), (*names.gold, *names.beyond, NONE), counts)
 
 
-def _estimate_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyond: bool) -> Level:
+def _estimate_level(table: Any, drawn: Draws, names: ClassNames, typed: bool, count_beyond: bool) -> Level:
     sums = drawn.sums(table)
-    size = names.any_row if count_beyond else len(names.gold)
-    each, pooled, whatever = sums[:, :size], sums[:, :size].sum(axis=1), sums[:, names.any_row]
-    precision, recall, f1 = _compute_ratios(each)
+    size = names.any_class_row if count_beyond else len(names.gold)
+    each, pooled, whatever = sums[:, :size], sums[:, :size].sum(axis=1), sums[:, names.any_class_row]
+    precision, recall, f1 = _score_precision_recall_f1(each)
     weight = each[:, :, GOLD]
     gold, findings = int(pooled[0, GOLD]), int(pooled[0, FOUND])
 
@@ -310,19 +311,19 @@ def _estimate_level(table: Any, drawn: Draws, names: Names, typed: bool, count_b
     }
 
     def average_scores(weights: Any) -> Scores:
-        means = [_average_classes(values, weights) for values in (precision, recall, f1)]
+        means = [_average_over_classes(values, weights) for values in (precision, recall, f1)]
         return make_scores((means[0], means[1], means[2]), gold, findings, shares=False)
 
     return Level(
         labels,
-        make_scores(_compute_ratios(pooled), gold, findings),
+        make_scores(_score_precision_recall_f1(pooled), gold, findings),
         average_scores(np.ones_like(weight)),
         average_scores(weight),
-        make_scores(_compute_ratios(whatever), int(whatever[0, GOLD]), int(whatever[0, FOUND]), typed=True),
+        make_scores(_score_precision_recall_f1(whatever), int(whatever[0, GOLD]), int(whatever[0, FOUND]), typed=True),
     )
 
 
-def _compute_ratios(table: Any) -> Ratios:
+def _score_precision_recall_f1(table: Any) -> Ratios:
     """Return precision, recall and F1 of counts ``(..., 4)``; NaN where there is nothing to divide by."""
     gold, findings = table[..., GOLD], table[..., FOUND]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -332,7 +333,7 @@ def _compute_ratios(table: Any) -> Ratios:
     return precision, recall, np.where(gold + findings == 0, np.nan, np.where(nothing_right, 0.0, f1))
 
 
-def _average_classes(values: Any, weights: Any) -> Any:
+def _average_over_classes(values: Any, weights: Any) -> Any:
     """Return the weighted mean over the classes, ``(draws, classes)``, that have a value."""
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -112,7 +112,7 @@ class DocumentRisk(Serialisable):
 
     KEYS = (
         *("calibrated", "reason", "rate", "brier", "reference", "error", "auc", "bins", "histogram"),
-        *("traits=_traits", "review", "risks", "found"),
+        *("traits=_trait_rows", "review", "risks", "found"),
     )
 
     calibrated: bool
@@ -131,7 +131,7 @@ class DocumentRisk(Serialisable):
     intruder: Reidentification | None = field(default=None, repr=False)
 
     @property
-    def _traits(self) -> list[dict[str, object]]:
+    def _trait_rows(self) -> list[dict[str, object]]:
         meanings = {**TRAITS, **CONFIDENCE}
         return [{"name": name, "meaning": meanings[name], "weight": weight} for name, weight in self.traits]
 
@@ -197,11 +197,11 @@ def document_risk(
     y = np.array([bool(identified[i]) for i in judged.tolist()], np.int64)
     weights: tuple[tuple[str, float], ...] = ()
     if reason := _explain_obstacle(intruder, y):
-        risks = _rank_documents(traits[:, : len(TRAITS)])
+        risks = _compute_relative_ranks(traits[:, : len(TRAITS)])
     else:
         folded = [fold_surface(anonymised[i], Level.CASE) for i in judged.tolist()]
         home = assign_folds(folded, y.tolist(), folds, seed)  # copies share a fold
-        risks, final = _cross_fit(traits, judged, y, home, calibration, seed)
+        risks, final = _cross_fit_risks(traits, judged, y, home, calibration, seed)
         weights = tuple(zip(names, (float(w) for w in final.weights), strict=True))
     judged_risks, n_judged = risks[judged], len(y)
     unknown = none(reason)
@@ -219,7 +219,7 @@ def document_risk(
             lambda drawn: _compute_calibration_error(judged_risks[drawn], y[drawn]), n_judged, draws=500, seed=seed
         ),
         _estimate_auc(judged_risks, y, seed),
-        () if reason else _make_bins(judged_risks, y),
+        () if reason else _make_calibration_bins(judged_risks, y),
         tuple(int(c) for c in np.histogram(risks, bins=20, range=(0, 1))[0]),
         weights,
         None if review_above is None else _plan_review(risks, identified, review_above),
@@ -274,15 +274,15 @@ def _explain_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -
     return ""
 
 
-def _cross_fit(
-    traits: Floats, judged: NDArray[np.int64], y: NDArray[np.int64], home: Any, calibration: Calibration, seed: int
+def _cross_fit_risks(
+    traits: Floats, judged: NDArray[np.int64], y: NDArray[np.int64], fold_of: Any, calibration: Calibration, seed: int
 ) -> tuple[Floats, _Model]:
     """Return the probability of each document by a model that was fitted without it, and the model of all judged
     documents, which gives the others theirs."""
     out = np.zeros(len(traits))
     rng = np.random.default_rng(seed)
-    for fold in np.unique(home):
-        rest = home != fold
+    for fold in np.unique(fold_of):
+        rest = fold_of != fold
         model = _Model(traits[judged[rest]], y[rest], _assign_inner_folds(y[rest], rng), calibration)
         out[judged[~rest]] = model(traits[judged[~rest]])
     final = _Model(traits[judged], y, _assign_inner_folds(y, rng), calibration)
@@ -301,7 +301,7 @@ def _assign_inner_folds(y: NDArray[np.int64], rng: np.random.Generator) -> NDArr
     return out
 
 
-def _rank_documents(traits: Floats) -> Floats:
+def _compute_relative_ranks(traits: Floats) -> Floats:
     """Return a substitute for risks where nothing was learnt: the rank by the mean rank of the traits, 0 to 1."""
     n = len(traits)
     if n < 2:
@@ -310,18 +310,18 @@ def _rank_documents(traits: Floats) -> Floats:
     return np.asarray((rankdata(places.mean(axis=1)) - 1) / (n - 1))
 
 
-def _compute_auc(risks: Floats, y: NDArray[np.int64]) -> float:
+def _compute_auc(risks: Floats, identified: NDArray[np.int64]) -> float:
     """Return the Mann-Whitney statistic as a share; NaN of one class."""
-    n, hits = len(y), int(y.sum())
+    n, hits = len(identified), int(identified.sum())
     if not 0 < hits < n:
         return math.nan
-    return float((rankdata(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
+    return float((rankdata(risks)[identified == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
 
 
-def _estimate_auc(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
-    if not len(y) or y.min() == y.max():
-        return none("documents that were found, and documents that were not, are required", len(y))
-    return bootstrap(lambda drawn: _compute_auc(risks[drawn], y[drawn]), len(y), draws=500, seed=seed)
+def _estimate_auc(risks: Floats, identified: NDArray[np.int64], seed: int) -> Estimate:
+    if not len(identified) or identified.min() == identified.max():
+        return none("documents that were found, and documents that were not, are required", len(identified))
+    return bootstrap(lambda drawn: _compute_auc(risks[drawn], identified[drawn]), len(identified), draws=500, seed=seed)
 
 
 def _split_bins(risks: Floats) -> list[NDArray[np.int64]]:
@@ -333,14 +333,14 @@ def _split_bins(risks: Floats) -> list[NDArray[np.int64]]:
     return [part for part in np.split(order, sorted(ends)) if len(part)]
 
 
-def _compute_calibration_error(risks: Floats, y: NDArray[np.int64]) -> float:
+def _compute_calibration_error(risks: Floats, identified: NDArray[np.int64]) -> float:
     """Return the expected calibration error (Naeini et al. 2015): the mean distance of bins' predicted and observed
     rates."""
     parts = _split_bins(risks)
-    return float(sum(len(p) * abs(risks[p].mean() - y[p].mean()) for p in parts) / len(y))
+    return float(sum(len(p) * abs(risks[p].mean() - identified[p].mean()) for p in parts) / len(identified))
 
 
-def _make_bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
+def _make_calibration_bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
     return tuple(
         Bin(float(risks[p].min()), float(risks[p].max()), float(risks[p].mean()), share(int(y[p].sum()), len(p)))
         for p in _split_bins(risks)

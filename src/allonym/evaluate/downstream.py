@@ -19,15 +19,23 @@ import numpy as np
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.classification import (
     MODELS,
-    average_splits,
+    average_over_splits,
     explain_obstacle,
     find_most_frequent_class,
     measure_macro_f1,
     open_learner,
     split_stratified,
 )
-from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, derive_seed, describe_model
-from allonym.evaluate.pairs import Advance, check_lengths, report_progress, shift_progress
+from allonym.evaluate.finetuned import (
+    CLASSIFIER,
+    WRITER,
+    Training,
+    Writer,
+    check_model_available,
+    derive_split_seed,
+    describe_model,
+)
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress, shift_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 
@@ -138,7 +146,7 @@ def downstream(
     check_lengths(original, anonymised)
     if not tasks:
         raise UsageError("downstream: a task is required, such as {'purpose': 'classify', 'summary': 'summarise'}")
-    check_model(model, MODELS, tuple(_FINE_TUNED), "downstream")
+    check_model_available(model, MODELS, tuple(_FINE_TUNED), "downstream")
     if repeats is not None and repeats < 2:
         raise UsageError(f"downstream: two repeats at least are required, got {repeats}")
     if not 0 < test < 1:
@@ -164,7 +172,9 @@ def downstream(
         indices = [i for i in range(len(target_values)) if target_values[i] and learnt[i]]
         texts = [[version[i] for i in indices] for version in (original, anonymised)]
         references = [[column[i] for i in indices] for column in (target_values, learnt)]
-        experiment = (_Classification if kind == "classify" else _Summaries)(texts, references, model, training, seed)
+        experiment = (_ClassificationExperiment if kind == "classify" else _SummaryExperiment)(
+            texts, references, model, training, seed
+        )
         step = shift_progress(advance, finished, total)
         results[name] = _run_experiment(experiment, counts[name], test, step)
         finished += counts[name]
@@ -192,7 +202,7 @@ def _read_target(value: object, kind: str, name: str, number: int) -> tuple[str,
 
 
 def _run_experiment(
-    experiment: _Classification | _Summaries, repeats: int, test: float, advance: Advance | None
+    experiment: _ClassificationExperiment | _SummaryExperiment, repeats: int, test_share: float, advance: Advance | None
 ) -> Task:
     """Let models learn the texts and targets of both versions on random splits, and judge them on originals."""
     kind, n, classes, names = experiment.kind, experiment.size, experiment.classes, _MEASURES[experiment.kind]
@@ -203,21 +213,21 @@ def _run_experiment(
     rng = np.random.default_rng(experiment.seed)
     scores, ends = np.empty((repeats, 2, len(names))), np.zeros((repeats, 2, len(names)))
     ratio = 0.0
-    for r in report_progress(range(repeats), advance, repeats):
-        train, tested = experiment.split(test, rng)
+    for r in iterate_with_progress(range(repeats), advance, repeats):
+        train, tested = experiment.split(test_share, rng)
         ratio = len(tested) / len(train)
-        scores[r] = [experiment.score(version, train, tested) for version in (0, 1)]
-        ends[r] = experiment.score_ends(train, tested)
+        scores[r] = [experiment.train_and_score(version, train, tested) for version in (0, 1)]
+        ends[r] = experiment.score_floor_and_ceiling(train, tested)
     old, new = scores[:, 0], scores[:, 1]
     original, anonymised, change, floor, ceiling = (
-        {name: average_splits(values[:, i], ratio) for i, name in enumerate(names)}
+        {name: average_over_splits(values[:, i], ratio) for i, name in enumerate(names)}
         for values in (old, new, new - old, ends[:, 0], ends[:, 1])
     )
     estimates = {name: Score(original[name], anonymised[name], change[name]) for name in names}
     return Task(kind, n, classes, repeats, estimates, floor, ceiling if experiment.has_ceiling else {})
 
 
-class _Classification:
+class _ClassificationExperiment:
     """Classifiers that learn the labels of texts, one for each version."""
 
     kind, has_ceiling = "classify", False
@@ -237,17 +247,19 @@ class _Classification:
         """Return the indices of texts to learn from and to test on."""
         return split_stratified(self._y, test, rng)
 
-    def score(self, version: int, train: Any, tested: Any) -> Any:
+    def train_and_score(self, version: int, train: Any, tested: Any) -> Any:
         """Return the measures of a model that learnt from a version."""
-        return _score_classes(self._y[tested], self._learner.predict(train, self._y[train], tested, version))
+        return _measure_macro_f1_and_accuracy(
+            self._y[tested], self._learner.train_and_predict(train, self._y[train], tested, version)
+        )
 
-    def score_ends(self, train: Any, tested: Any) -> Any:
+    def score_floor_and_ceiling(self, train: Any, tested: Any) -> Any:
         """Return the measures of floor and ceiling; zeros where there is none."""
         frequent = np.full(len(tested), find_most_frequent_class(self._y[train]))
-        return _score_classes(self._y[tested], frequent), (0, 0)
+        return _measure_macro_f1_and_accuracy(self._y[tested], frequent), (0, 0)
 
 
-class _Summaries:
+class _SummaryExperiment:
     """Summaries that a fine-tuned network writes, or of sentences of the text; methods as of a classification."""
 
     kind, classes = "summarise", 0
@@ -258,11 +270,11 @@ class _Summaries:
         self._texts, self._targets, self._model, self._training = texts, targets, model, training
 
     def open_model(self) -> None:
-        from allonym.evaluate.summarising import average_length, select_best_sentences, split_sentences
+        from allonym.evaluate.summarising import average_reference_length, make_sentence_text, select_best_sentences
 
-        self._length = average_length(self._targets[0])
+        self._length = average_reference_length(self._targets[0])
         versions = self._texts if self.has_ceiling else self._texts[:1]
-        self._sentences = [[split_sentences(text, model=self._model) for text in version] for version in versions]
+        self._sentences = [[make_sentence_text(text, model=self._model) for text in version] for version in versions]
         if self.has_ceiling:
             pairs = (zip(*version, strict=True) for version in zip(self._sentences, self._targets, strict=True))
             self._best = [[select_best_sentences(*pair, self._length) for pair in version] for version in pairs]
@@ -273,36 +285,41 @@ class _Summaries:
         count, order = min(self.size - 2, max(1, round(test * self.size))), rng.permutation(self.size)
         return np.sort(order[count:]).tolist(), np.sort(order[:count]).tolist()
 
-    def score(self, version: int, train: Any, tested: Any) -> Any:
+    def train_and_score(self, version: int, train: Any, tested: Any) -> Any:
         if self.has_ceiling:
             texts, best = self._sentences[version], self._best[version]
-            return self._rate(self._extract([texts[i] for i in train], [best[i] for i in train], tested), tested)
+            return self._score_rouge(
+                self._extract_summaries([texts[i] for i in train], [best[i] for i in train], tested), tested
+            )
         learnt = [self._texts[version][i] for i in train]
         references, judged = [self._targets[version][i] for i in train], [self._texts[0][i] for i in tested]
-        summaries = self._writer.write_summaries(learnt, references, judged, derive_seed(self.seed, train))
-        return self._rate(summaries, tested)
+        summaries = self._writer.train_and_summarise(learnt, references, judged, derive_split_seed(self.seed, train))
+        return self._score_rouge(summaries, tested)
 
-    def score_ends(self, train: Any, tested: Any) -> Any:
-        floor = self._rate(self._extract([], [], tested), tested)
+    def score_floor_and_ceiling(self, train: Any, tested: Any) -> Any:
+        floor = self._score_rouge(self._extract_summaries([], [], tested), tested)
         if not self.has_ceiling:
             return floor, (0, 0, 0)
         texts, best = self._sentences[0], self._best[0]
-        return floor, self._rate([" ".join(texts[i].sentences[k] for k in sorted(best[i])) for i in tested], tested)
+        return floor, self._score_rouge(
+            [" ".join(texts[i].sentences[k] for k in sorted(best[i])) for i in tested], tested
+        )
 
-    def _extract(self, learnt: list[Any], best: list[list[int]], tested: Sequence[int]) -> list[str]:
+    def _extract_summaries(self, learnt: list[Any], best: list[list[int]], tested: Sequence[int]) -> list[str]:
         """Return summaries of sentences by a model that learnt from texts and their best sentences."""
         from allonym.evaluate.summarising import Summariser
 
         model = Summariser(self._model, self.seed).fit(learnt, best, self._length)
         return [model.summarise(self._sentences[0][i]) for i in tested]
 
-    def _rate(self, summaries: Sequence[str], tested: Sequence[int]) -> Any:
+    def _score_rouge(self, summaries: Sequence[str], tested: Sequence[int]) -> Any:
+        """Return the means of ROUGE-1, -2 and -L against the references of the tested texts."""
         from allonym.evaluate.summarising import measure_rouge
 
         pairs = zip(summaries, tested, strict=True)
         return np.mean([measure_rouge(summary, self._targets[0][i]) for summary, i in pairs], axis=0)
 
 
-def _score_classes(truth: Any, predicted: Any) -> tuple[float, float]:
+def _measure_macro_f1_and_accuracy(truth: Any, predicted: Any) -> tuple[float, float]:
     """Return the mean F1 over the classes that occur, and the share that is right."""
     return measure_macro_f1(truth, predicted), float((truth == predicted).mean())

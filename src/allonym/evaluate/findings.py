@@ -13,7 +13,7 @@ from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.errors import DataError, PlanMismatch
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.evaluate.reading import read_pairs
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest, read_plan_rows
@@ -31,7 +31,7 @@ def found_by(
 ) -> list[list[Span]]:
     """Return what the detectors of a policy find in each text, as :func:`allonym.detect` does."""
     policy = Policy.load(policy)
-    return [list(detect(text, policy)) for text in report_progress(texts, advance, len(texts))]
+    return [list(detect(text, policy)) for text in iterate_with_progress(texts, advance, len(texts))]
 
 
 def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Span]]:
@@ -62,14 +62,14 @@ def found_between(
     """
     n = check_lengths(original, anonymised, least=0)
     pairs = zip(original, anonymised, strict=True)
-    return [_find_changes(before, after) for before, after in report_progress(pairs, advance, n)]
+    return [_find_changed_spans(before, after) for before, after in iterate_with_progress(pairs, advance, n)]
 
 
-def _find_changes(before: str, after: str) -> list[Span]:
+def _find_changed_spans(before: str, after: str) -> list[Span]:
     if before == after:
         return []
     spans_before = [m.span() for m in TOKEN.finditer(before)]
-    spans_after, labels = _split_tokens(after)
+    spans_after, labels = _locate_tokens_and_labels(after)
     words, signs = [before[a:b] for a, b in spans_before], [after[a:b] for a, b in spans_after]
     matcher = SequenceMatcher(None, words, signs, autojunk=len(spans_before) + len(spans_after) > 2 * ALL_SIGNS)
     out: list[Span] = []
@@ -85,7 +85,7 @@ def _find_changes(before: str, after: str) -> list[Span]:
     return out
 
 
-def _split_tokens(text: str) -> tuple[list[Interval], dict[int, str]]:
+def _locate_tokens_and_labels(text: str) -> tuple[list[Interval], dict[int, str]]:
     """Split a text into words, signs and placeholders; also return the labels of the placeholders by their index."""
     placeholders = find_placeholders(text)
     out: list[Interval] = []

@@ -62,7 +62,7 @@ class Training:
             raise UsageError(f"fine-tuning: lr must be above 0, got {self.lr:g}")
 
 
-def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where: str) -> None:
+def check_model_available(model: str, names: Sequence[str], prefixes: Sequence[str], where: str) -> None:
     """Check that a model is one of ``names`` or a prefix with a folder, and that what it needs is installed.
 
     Raises:
@@ -70,7 +70,7 @@ def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where
         UsageError: no such folder.
         MissingExtra: torch or transformers is not installed.
     """
-    prefix = _find_prefix(model)
+    prefix = _find_model_prefix(model)
     if prefix not in prefixes:
         if model not in names:
             raise UnknownNameError("model", model, (*names, *(f"{p}FOLDER" for p in prefixes)), where)
@@ -79,12 +79,12 @@ def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where
     folder = model.removeprefix(prefix)
     if not folder or not Path(folder).is_dir():
         raise UsageError(f"{where}: {model}: no such folder; one that holds {example} is required, nothing is fetched")
-    _import_libraries(what)
+    _import_torch_and_transformers(what)
 
 
 def describe_model(model: str, training: Training | None) -> str:
     """Return the name of a model for results, without the path of its folder."""
-    prefix = _find_prefix(model)
+    prefix = _find_model_prefix(model)
     if not prefix:
         return model
     how = training or Training()
@@ -92,7 +92,7 @@ def describe_model(model: str, training: Training | None) -> str:
     return f"{prefix}{name}, {how.epochs} epochs, learning rate {how.lr:g}, batch {how.batch}"
 
 
-def derive_seed(seed: int, train: Sequence[int] | Ints) -> int:
+def derive_split_seed(seed: int, train: Sequence[int] | Ints) -> int:
     """Return the seed of one split, the same for both versions of its texts."""
     return int(np.random.SeedSequence([seed, *map(int, train)]).generate_state(1)[0] >> 1)
 
@@ -104,7 +104,7 @@ class _Network:
         self._folder = Path(model.removeprefix(prefix))
         self._training = training or Training()
         with _use_seeded_torch(prefix, 0):
-            self._tokenizer, network = _open_network(self._folder, prefix, **settings)
+            self._tokenizer, network = _open_tokenizer_and_network(self._folder, prefix, **settings)
         self._room = _find_token_limit(self._tokenizer, network, self._training.tokens)
 
 
@@ -125,21 +125,21 @@ class Classifier(_Network):
     def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each text, cut to what the network takes."""
         with _use_seeded_torch(CLASSIFIER, 0):
-            return [_encode_text(self._tokenizer, text, self._room) for text in texts]
+            return [_tokenise_text(self._tokenizer, text, self._room) for text in texts]
 
-    def predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
+    def train_and_predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
         """Fine-tune on texts of at least two classes, then classify others.
 
         Args:
             learnt, judged: tokens of texts, see :meth:`tokenise`.
             y: class of each text that is learnt from.
-            seed: of this split, see :func:`derive_seed`.
+            seed: of this split, see :func:`derive_split_seed`.
         """
         classes, place = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             return np.full(len(judged), classes[0], np.int64)
         with _use_seeded_torch(CLASSIFIER, seed) as torch:
-            _, network = _open_network(
+            _, network = _open_tokenizer_and_network(
                 self._folder, CLASSIFIER, num_labels=len(classes), ignore_mismatched_sizes=True,
                 problem_type="single_label_classification",
             )  # fmt: skip
@@ -166,7 +166,7 @@ class Writer(_Network):
     def __init__(self, model: str, training: Training | None = None) -> None:
         super().__init__(WRITER, model, training)
 
-    def write_summaries(
+    def train_and_summarise(
         self, learnt: Sequence[str], references: Sequence[Sequence[str]], judged: Sequence[str], seed: int
     ) -> list[str]:
         """Fine-tune on texts with their references, one example for each, then summarise others.
@@ -177,17 +177,17 @@ class Writer(_Network):
         how, pieces = self._training, self._tokenizer
         most = min(self._room, how.written)
         with _use_seeded_torch(WRITER, seed) as torch:
-            _, network = _open_network(self._folder, WRITER)
+            _, network = _open_tokenizer_and_network(self._folder, WRITER)
             examples = [
                 (source, list(pieces(text_target=summary, truncation=True, max_length=most)["input_ids"]))
                 for source, summaries in zip(
-                    (_encode_text(pieces, t, self._room) for t in learnt), references, strict=True
+                    (_tokenise_text(pieces, t, self._room) for t in learnt), references, strict=True
                 )
                 for summary in summaries
             ]
             _fine_tune(pieces, network, examples, how, seed)
             out = [""] * len(judged)
-            ids = [_encode_text(pieces, text, self._room) for text in judged]
+            ids = [_tokenise_text(pieces, text, self._room) for text in judged]
             for chosen, inputs in _pad_batches(torch, ids, pieces.pad_token_id, how.batch):
                 with torch.inference_mode():
                     generated = network.generate(
@@ -199,11 +199,11 @@ class Writer(_Network):
         return out
 
 
-def _find_prefix(model: str) -> str:
+def _find_model_prefix(model: str) -> str:
     return next((prefix for prefix in _KINDS if model.startswith(prefix)), "")
 
 
-def _import_libraries(purpose: str) -> tuple[Any, Any]:
+def _import_torch_and_transformers(purpose: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():  # of their imports
         warnings.simplefilter("ignore")
         with require_extra(purpose, "transformers"):
@@ -215,7 +215,7 @@ def _import_libraries(purpose: str) -> tuple[Any, Any]:
 @contextmanager
 def _use_seeded_torch(prefix: str, seed: int) -> Iterator[Any]:
     """Yield torch with a seed; its state, warnings and the messages of transformers are restored afterwards."""
-    torch, hub = _import_libraries(_KINDS[prefix][1])
+    torch, hub = _import_torch_and_transformers(_KINDS[prefix][1])
     log = hub.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(log.CRITICAL)
@@ -231,7 +231,7 @@ def _use_seeded_torch(prefix: str, seed: int) -> Iterator[Any]:
             log.enable_progress_bar()
 
 
-def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
+def _open_tokenizer_and_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
     """Open the tokenizer and network of a folder; no code of the folder is run, and no hub is asked.
 
     Raises:
@@ -240,7 +240,7 @@ def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]
     from allonym.detect.adapters.offline import block_model_hubs
 
     kind, what, example = _KINDS[prefix]
-    hub = _import_libraries(what)[1]
+    hub = _import_torch_and_transformers(what)[1]
     try:
         with block_model_hubs(prefix, str(folder), floor="evaluate"):
             local = {"local_files_only": True, "trust_remote_code": False}
@@ -268,8 +268,8 @@ def _find_token_limit(tokenizer: Any, network: Any, most: int) -> int:
     return room
 
 
-def _encode_text(tokenizer: Any, text: str, room: int) -> list[int]:
-    return list(tokenizer(text, truncation=True, max_length=room)["input_ids"]) or [tokenizer.pad_token_id]
+def _tokenise_text(tokenizer: Any, text: str, token_limit: int) -> list[int]:
+    return list(tokenizer(text, truncation=True, max_length=token_limit)["input_ids"]) or [tokenizer.pad_token_id]
 
 
 def _fine_tune(
@@ -289,13 +289,13 @@ def _fine_tune(
 
 
 def _pad_batches(
-    torch: Any, rows: Sequence[list[int]], pad: int, batch: int
+    torch: Any, rows: Sequence[list[int]], pad_id: int, batch_size: int
 ) -> Iterator[tuple[list[int], dict[str, Any]]]:
     """Yield the indices of texts and their batch; texts of equal length are together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
         size = max(len(rows[i]) for i in chosen)
-        ids = torch.tensor([[*rows[i], *[pad] * (size - len(rows[i]))] for i in chosen])
+        ids = torch.tensor([[*rows[i], *[pad_id] * (size - len(rows[i]))] for i in chosen])
         attention = torch.tensor([[1] * len(rows[i]) + [0] * (size - len(rows[i])) for i in chosen])
         yield chosen, {"input_ids": ids, "attention_mask": attention}

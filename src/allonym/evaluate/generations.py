@@ -175,12 +175,12 @@ def generations(
     if not any(is_searched):
         raise DataError("there is no original to look for" + (" with these labels" if chosen else ""))
     measure_frequency = open_word_frequencies(language, "telling common words by their frequency", minimum=1e-9)
-    finder = _Finder(digests, is_searched, lru_cache(1 << 17)(measure_frequency), common)
-    counted, baseline_count = _Count(finder), _Count(finder)
+    finder = _OriginalFinder(digests, is_searched, lru_cache(1 << 17)(measure_frequency), common)
+    counted, baseline_count = _LeakCounter(finder), _LeakCounter(finder)
     places: list[Place] = []
     places_found = 0
     for number, (id, text) in enumerate(outputs, 1):
-        for start, end, match in counted.count_matches(text):
+        for start, end, match in counted.count_and_locate_matches(text):
             places_found += 1
             if len(places) < _MOST_PLACES:
                 places.append(Place(id or str(number), start, end, match.label, match.kind, match.common))
@@ -189,7 +189,7 @@ def generations(
     if not counted.texts:
         raise DataError("one output at least is required, got 0")
     for text in baseline or ():
-        baseline_count.count_matches(text)
+        baseline_count.count_and_locate_matches(text)
     if baseline is not None and not baseline_count.texts:
         raise DataError("one text at least is required in the baseline, got 0")
     had = Counter(label for label, keep in zip(digests.labels, is_searched, strict=True) if keep)
@@ -229,7 +229,7 @@ class _Match:
     size: int
 
 
-class _Finder:
+class _OriginalFinder:
     """Looks up runs of words of a text."""
 
     def __init__(
@@ -245,7 +245,7 @@ class _Finder:
 
     def find_originals(self, text: str, words: list[Word]) -> list[_Match]:
         """Return the matches in a text in order, without overlaps."""
-        matches = [match for first in range(len(words)) for match in self._match_words_from(text, words, first)]
+        matches = [match for first in range(len(words)) for match in self._list_matches_from(text, words, first)]
         disjoint: list[_Match] = []
         used: set[int] = set()
         # Of matches that overlap, that of more words counts, then the stronger kind.
@@ -255,7 +255,7 @@ class _Finder:
                 disjoint.append(match)
         return sorted(disjoint, key=lambda m: m.first)
 
-    def _match_words_from(self, text: str, words: list[Word], first: int) -> list[_Match]:
+    def _list_matches_from(self, text: str, words: list[Word], first: int) -> list[_Match]:
         out: list[_Match] = []
         numeric, expected, ordinary = True, 1.0, True
         for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1):
@@ -283,23 +283,23 @@ class _Finder:
                 and (numeric or last - first <= _EDITED_WORDS)
             ):
                 hits += [("edited", number) for number in self._edited(letters)]
-            out += self._select_strongest_matches(first, last, some, hits, expected)
+            out += self._list_strongest_match(first, last, some, hits, expected)
         return out
 
-    def _select_strongest_matches(
-        self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], expected: float
+    def _list_strongest_match(
+        self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], chance: float
     ) -> list[_Match]:
-        """Return the strongest matches of a run of words; of several labels, that of the first original."""
+        """List the match of a run of words, of the strongest kind and the first original's label; or none."""
         hits = [(kind, number) for kind, number in hits if self._kept[number]]
         if not hits:
             return []
         kind = min((kind for kind, _ in hits), key=_RANK.__getitem__)
         numbers = frozenset(number for hit_kind, number in hits if hit_kind == kind)
         label = self.digests.labels[min(numbers)]
-        common = expected >= (self._known if kind == "edited" else self._common)
+        common = chance >= (self._known if kind == "edited" else self._common)
         # A letter alone beside a name is no letter too many in it: "Ada's".
         size = len(words) - (kind == "edited" and 1 in (len(words[0]), len(words[-1])))
-        return [_Match(first, last, kind, label, numbers, common, expected, size)]
+        return [_Match(first, last, kind, label, numbers, common, chance, size)]
 
 
 def _are_initials(text: str, words: list[Word]) -> bool:
@@ -308,10 +308,10 @@ def _are_initials(text: str, words: list[Word]) -> bool:
     return all(s.isupper() for s in surfaces) and (len(surfaces) == 1 or all(len(s) == 1 for s in surfaces))
 
 
-class _Count:
+class _LeakCounter:
     """Counts over texts."""
 
-    def __init__(self, finder: _Finder) -> None:
+    def __init__(self, finder: _OriginalFinder) -> None:
         self._finder = finder
         self.texts = 0
         self.words = 0
@@ -322,7 +322,7 @@ class _Count:
         self._holding: Counter[frozenset[str]] = Counter()
         self._chance: dict[tuple[str, frozenset[int], float], float] = {}
 
-    def count_matches(self, text: str) -> list[tuple[int, int, _Match]]:
+    def count_and_locate_matches(self, text: str) -> list[tuple[int, int, _Match]]:
         """Count the matches of one text, and return their positions."""
         words = split_folded_words(text)
         self.texts += 1
@@ -349,26 +349,26 @@ class _Count:
         """Return the share of the texts that hold one of these labels."""
         return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
 
-    def summarise_labels(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
+    def summarise_labels(self, name: str, original_count: int, labels: set[str], baseline: _LeakCounter) -> LabelLeaks:
         """Return the counts of some labels."""
         labels_of = self._finder.digests.labels
         outputs = self.estimate_leaking_share(labels)
-        base = other.estimate_leaking_share(labels) if other.texts else none("no baseline")
+        base = baseline.estimate_leaking_share(labels) if baseline.texts else none("no baseline")
         return LabelLeaks(
             name,
-            originals,
-            share(sum(labels_of[number] in labels for number in self._leaked), originals),
+            original_count,
+            share(sum(labels_of[number] in labels for number in self._leaked), original_count),
             outputs,
             {k: n for k in KINDS if (n := sum(self._kinds[label, k] for label in labels))},
             sum(self._common[label] for label in labels),
             sum(self._initials[label] for label in labels),
             self.words * sum(p for (label, _, _), p in self._chance.items() if label in labels),
             base,
-            _estimate_excess(outputs, base),
+            _estimate_share_difference(outputs, base),
         )
 
 
-def _estimate_excess(rate: Estimate, base: Estimate) -> Estimate:
+def _estimate_share_difference(rate: Estimate, base: Estimate) -> Estimate:
     if not base.n:
         return none("no baseline")
     value = rate.value - base.value

@@ -99,7 +99,7 @@ def person_guesses(
         return people_study(truths, judgements, aliases=aliases, cut=cut, top=top, intruder=INTRUDER, seed=seed)
 
     versions = original if before else None, anonymised
-    return PersonGuesses(*_judge_versions(*versions, judge_version, _list_identification_flags, advance))
+    return PersonGuesses(*_judge_both_versions(*versions, judge_version, _list_identification_flags, advance))
 
 
 def attribute_guesses(
@@ -145,18 +145,18 @@ def attribute_guesses(
         return score_attribute_guesses(truths, answers, intruder=INTRUDER)
 
     versions = original if before else None, anonymised
-    return AttributeGuesses(*_judge_versions(*versions, judge_version, _list_first_guess_scores, advance))
+    return AttributeGuesses(*_judge_both_versions(*versions, judge_version, _list_first_guess_hits, advance))
 
 
 def _list_identification_flags(study: PeopleStudy) -> list[float]:
     return [float(row.identified) for row in study.results.rows]
 
 
-def _list_first_guess_scores(results: AttributeResults) -> list[float]:
+def _list_first_guess_hits(results: AttributeResults) -> list[float]:
     return [float(s[:1] == (1.0,)) for text_scores in results.scores for s in text_scores.values()]
 
 
-def _judge_versions(
+def _judge_both_versions(
     original: Sequence[str] | None,
     anonymised: Sequence[str],
     judge_version: Callable[[Sequence[str], Advance | None], T],

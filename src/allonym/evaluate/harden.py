@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.pairs import check_lengths, group_items, report_progress
+from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
 from allonym.evaluate.rewording import (
     GENERALISE,
     chain_plans,
-    list_replacements,
+    list_general_replacements,
+    list_words_and_placeholders,
     make_edits,
     soften_placeholders,
-    split_words,
 )
 from allonym.evaluate.surface import list_words, measure_similarities
 from allonym.intruder import Item, Target
@@ -114,8 +114,8 @@ class Hardening(Serialisable):
     """
 
     KEYS = (
-        *("rank", "texts=_count", "still_found", "released", "generalised", "suppressed"),
-        *("chosen", "groups=_curves", "levels"),
+        *("rank", "texts=_text_count", "still_found", "released", "generalised", "suppressed"),
+        *("chosen", "groups=_group_rows", "levels"),
     )
 
     rank: int
@@ -137,11 +137,11 @@ class Hardening(Serialisable):
         return sum(text.suppressed for text in self.texts)
 
     @property
-    def _count(self) -> int:
+    def _text_count(self) -> int:
         return len(self.texts)
 
     @property
-    def _curves(self) -> dict[str, object]:
+    def _group_rows(self) -> dict[str, object]:
         return {name: {"chosen": curve[-1], "levels": curve[:-1]} for name, curve in self.groups.items()}
 
 
@@ -200,18 +200,18 @@ def harden(
         raise UsageError(f"least_similar must be from -1 to 1, got {least_similar:g}")
     within = list(groups) if groups is not None else [""] * n
     readers = [Linkage("words"), Linkage("characters", characters=(6, 8))]
-    attackers = [train_intruders(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
-    judges = train_intruders(original, subjects, within, Linkage("both"), seed=seed + 1)
+    attackers = [train_text_judges(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
+    judges = train_text_judges(original, subjects, within, Linkage("both"), seed=seed + 1)
     ways: list[list[_Step]] = []
-    for i in report_progress(range(n), advance, n):
-        originals_at = _map_originals(plans[i]) if plans else {}
+    for i in iterate_with_progress(range(n), advance, n):
+        originals_at = _map_starts_to_originals(plans[i]) if plans else {}
         text = _TextHardening(original[i], anonymised[i], [a[i] for a in attackers], originals_at)
-        ways.append(text.take_steps(rank, min(*LEADS, lead), most_removed))
+        ways.append(text.harden_stepwise(rank, min(*LEADS, lead), most_removed))
     stops = [_find_step_index(way, lead) for way in ways]
     if least_similar is not None:
-        stops = _select_similar_steps(original, ways, stops, least_similar)
+        stops = _find_similar_step_indices(original, ways, stops, least_similar)
     steps = [way[s] for way, s in zip(ways, stops, strict=True)]
-    measures = _Measures(original, judges, rank)
+    measures = _LevelMeasures(original, judges, rank)
     states: list[tuple[float | None, list[_Step]]] = [
         (None, [_make_untouched_step(way[0], *texts) for way, *texts in zip(ways, original, anonymised, strict=True)]),
         *((lead, [way[_find_step_index(way, lead)] for way in ways]) for lead in LEADS),
@@ -237,7 +237,7 @@ def harden(
     )
 
 
-def _map_originals(plan: Plan) -> dict[int, str]:
+def _map_starts_to_originals(plan: Plan) -> dict[int, str]:
     """Map the start of each replacement, in the text that a plan makes, to its original."""
     return {start: edit.original for start, _, edit in locate_replacements(plan.edits) if edit.original is not None}
 
@@ -249,13 +249,13 @@ class _TextHardening:
         self._text = text
         self._total = len(list_words(original))
         self._judges = judges
-        self._words = split_words(text)
+        self._words = list_words_and_placeholders(text)
         self._new_words = soften_placeholders(self._words, originals_at)
         self._agreed = frozenset(i for i in self._new_words if self._words[i].label is None)
         self._hidden = self._new_words.keys() - self._agreed
-        self._choices = [list(list_replacements(self._words, i)) for i in range(len(self._words))]
+        self._choices = [list(list_general_replacements(self._words, i)) for i in range(len(self._words))]
 
-    def take_steps(self, rank: int, lead: float, most_removed: float | None) -> list[_Step]:
+    def harden_stepwise(self, rank: int, lead: float, most_removed: float | None) -> list[_Step]:
         """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
         out: list[_Step] = []
         subject = self._judges[0].subject
@@ -263,7 +263,7 @@ class _TextHardening:
             edits = self._make_edits()
             seen_edits = self._make_edits(self._hidden)
             shown = apply_edits(self._text, seen_edits)
-            scores = np.mean([j.score_text(shown) for j in self._judges], axis=0)
+            scores = np.mean([j.score_subjects(shown) for j in self._judges], axis=0)
             others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
             rivals = int((others > -np.inf).sum())  # rivals that the intruders know a text about
             rival = int(np.argsort(-others, kind="stable")[max(0, min(rank, rivals) - 1)])
@@ -288,8 +288,8 @@ class _TextHardening:
                     break
         return out
 
-    def _make_edits(self, hidden: Set[int] = frozenset()) -> list[Edit]:
-        new_words = {i: word for i, word in self._new_words.items() if i not in hidden}
+    def _make_edits(self, left_out: Set[int] = frozenset()) -> list[Edit]:
+        new_words = {i: word for i, word in self._new_words.items() if i not in left_out}
         return make_edits(self._text, self._words, new_words, self._agreed)
 
     def _estimate_gains(self, shown: str, edits: Sequence[Edit], rival: int) -> list[tuple[float, list[int]]]:
@@ -335,12 +335,12 @@ def _make_untouched_step(step: _Step, original: str, anonymised: str) -> _Step:
     return replace(step, text=anonymised, removed=removed, weighted=weighted)
 
 
-def _compute_removed_shares(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
+def _compute_removed_shares(word_count: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
     """Return the two shares of words gone; NaN for an original without words."""
-    if not total:
+    if not word_count:
         return float("nan"), float("nan")
-    removed = 1 - len(list_words(hardened)) / total
-    return removed, removed + _count_general_words(edits) / total / 2
+    removed = 1 - len(list_words(hardened)) / word_count
+    return removed, removed + _count_general_words(edits) / word_count / 2
 
 
 def _count_general_words(edits: Sequence[Edit]) -> int:
@@ -349,41 +349,41 @@ def _count_general_words(edits: Sequence[Edit]) -> int:
     return sum(min(len(list_words(e.replacement)), max(1, len(list_words(e.original or "")))) for e in generalised)
 
 
-def _find_step_index(way: Sequence[_Step], lead: float) -> int:
+def _find_step_index(steps: Sequence[_Step], lead: float) -> int:
     """Return the first step whose lead is at most this, else the one with the least."""
-    return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
+    return next((k for k, s in enumerate(steps) if s.lead <= lead), min(range(len(steps)), key=lambda k: steps[k].lead))
 
 
-def _select_similar_steps(
-    original: Sequence[str], ways: Sequence[Sequence[_Step]], stops: Sequence[int], least: float
+def _find_similar_step_indices(
+    original: Sequence[str], steps_by_text: Sequence[Sequence[_Step]], stops: Sequence[int], least_similarity: float
 ) -> list[int]:
     """Return for each text the last step up to its stop that is similar enough; the first one where none is."""
     out = list(stops)
     open_ = [i for i, k in enumerate(out) if k]
     while open_:
-        values, _ = measure_similarities([original[i] for i in open_], [ways[i][out[i]].text for i in open_])
-        open_ = [i for i, value in zip(open_, values, strict=True) if value < least]
+        values, _ = measure_similarities([original[i] for i in open_], [steps_by_text[i][out[i]].text for i in open_])
+        open_ = [i for i, value in zip(open_, values, strict=True) if value < least_similarity]
         for i in open_:
             out[i] -= 1
         open_ = [i for i in open_ if out[i]]
     return out
 
 
-def _build_hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
+def _build_hardened(original: str, anonymised: str, step: _Step, first_plan: Plan | None) -> Hardened:
     plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
-    plan = plan if first is None else chain_plans(original, first, plan)
+    plan = plan if first_plan is None else chain_plans(original, first_plan, plan)
     general = _count_general_words(step.edits)
     went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in step.edits)
     return Hardened(step.text, plan, step.rank, step.removed, step.weighted, general, went)
 
 
-class _Measures:
+class _LevelMeasures:
     """Measures the levels of one hardening."""
 
     def __init__(self, original: Sequence[str], judges: Sequence[TextJudge], rank: int) -> None:
         self._original = original
         self._rank = rank
-        self._rank_subject = cache(lambda i, text: judges[i].rank_subject(judges[i].score_text(text)))
+        self._rank_subject = cache(lambda i, text: judges[i].rank_subject(judges[i].score_subjects(text)))
         self._sample = range(0, len(original), max(1, -(-len(original) // _SAMPLE)))
         self._vectors: dict[str, Any] = {}
 
@@ -394,8 +394,8 @@ class _Measures:
             lead,
             self._estimate_identified_share([step.rank for step in steps]),
             self._estimate_identified_share([self._rank_subject(i, text) for i, text in texts]),
-            _average_known([step.removed for step in steps]),
-            _average_known([step.weighted for step in steps]),
+            _average_without_nan([step.removed for step in steps]),
+            _average_without_nan([step.weighted for step in steps]),
             self._average_similarity([(i, text) for i, text in texts if i in self._sample]),
         )
 
@@ -403,26 +403,26 @@ class _Measures:
         self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int
     ) -> Estimate:
         """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
-        judges = train_intruders(texts, subjects, within, Linkage("both", tags=True), seed=seed)
+        judges = train_text_judges(texts, subjects, within, Linkage("both", tags=True), seed=seed)
         return self._estimate_identified_share(rank_subjects(texts, judges))
 
-    def _estimate_identified_share(self, places: Sequence[int]) -> Estimate:
-        ranks = [p for p in places if p]
+    def _estimate_identified_share(self, subject_ranks: Sequence[int]) -> Estimate:
+        ranks = [p for p in subject_ranks if p]
         if not ranks:
             return none("no intruder knows another text about any of the subjects")
         return share(sum(p <= self._rank for p in ranks), len(ranks))
 
-    def _average_similarity(self, chosen: Sequence[tuple[int, str]]) -> Estimate:
+    def _average_similarity(self, texts: Sequence[tuple[int, str]]) -> Estimate:
         from allonym.models.encoder import encode
 
-        missing = dict.fromkeys(t for i, text in chosen for t in (self._original[i], text) if t not in self._vectors)
+        missing = dict.fromkeys(t for i, text in texts for t in (self._original[i], text) if t not in self._vectors)
         if missing:
             self._vectors.update(zip(missing, encode(list(missing)), strict=True))
-        pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in chosen]
-        return _average_known([float(a @ b) for a, b in pairs if a.any() and b.any()])
+        pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in texts]
+        return _average_without_nan([float(a @ b) for a, b in pairs if a.any() and b.any()])
 
 
-def _average_known(values: Sequence[float]) -> Estimate:
+def _average_without_nan(values: Sequence[float]) -> Estimate:
     """Return the mean of the values that are no NaN."""
     numbers = [value for value in values if value == value]
     return average(numbers) if numbers else none("no words in any text")
@@ -435,7 +435,7 @@ class TextJudge:
     judge: LinkageJudge
     subject: int
 
-    def score_text(self, text: str) -> NDArray[np.float64]:
+    def score_subjects(self, text: str) -> NDArray[np.float64]:
         """Return the score of each subject: float ``(C,)``; -inf for subjects without a text to learn from."""
         scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
         return scores
@@ -449,7 +449,7 @@ class TextJudge:
         return int((others >= scores[self.subject]).sum()) + 1
 
 
-def train_intruders(
+def train_text_judges(
     originals: Sequence[str],
     subjects: Sequence[str],
     groups: Sequence[str],
@@ -488,4 +488,4 @@ def train_intruders(
 
 def rank_subjects(texts: Sequence[str], judges: Sequence[TextJudge]) -> list[int]:
     """Return the rank of each text's subject, see :meth:`TextJudge.rank_subject`."""
-    return [judge.rank_subject(judge.score_text(text)) for text, judge in zip(texts, judges, strict=True)]
+    return [judge.rank_subject(judge.score_subjects(text)) for text, judge in zip(texts, judges, strict=True)]

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths, group_items, report_progress
+from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
 from allonym.intruder.study import assign_folds, list_top_term_shares
@@ -173,13 +173,13 @@ def reidentification(
     parts: list[tuple[list[int], list[int], Sequence[tuple[str, str]]]] = []
     for _, members in sorted(group_items((i for i in range(n) if subjects[i]), names.__getitem__).items()):
         if background is None:
-            parts += _split_group(members, original, subjects, folds, seed)
+            parts += _split_group_into_folds(members, original, subjects, folds, seed)
         else:
             # Within a group the choice is among its subjects; without groups, among all of the background.
             known_subjects = {subjects[i] for i in members}
             parts.append((members, [], [p for p in background if groups is None or p[1] in known_subjects]))
-    for part in report_progress(parts, advance, len(parts)):
-        run.judge_part(*part)
+    for part in iterate_with_progress(parts, advance, len(parts)):
+        run.judge_fold(*part)
     judged = sorted(run.verdicts)
     verdicts = [run.verdicts.get(i, _UNJUDGED) for i in range(n)]
     called = [str(i) for i in ids] if ids is not None else [str(i + 1) for i in range(n)]
@@ -251,7 +251,7 @@ class _LinkageRun:
             lambda: (Counter(), Counter())
         )
 
-    def judge_part(self, judged: Sequence[int], learnt: Sequence[int], background: Sequence[tuple[str, str]]) -> None:
+    def judge_fold(self, judged: Sequence[int], learnt: Sequence[int], background: Sequence[tuple[str, str]]) -> None:
         """Learn from some texts, or a background, and judge both versions of others."""
         hidden = {fold_surface(t[i], Level.CASE) for i in judged for t in (self._original, self._anonymised)}
         pairs = [*background, *((version[i], self._subjects[i]) for version in self._versions for i in learnt)]
@@ -299,15 +299,15 @@ class _LinkageRun:
             for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
         )
 
-    def summarise_group(self, name: str, which: Sequence[int]) -> Linked:
+    def summarise_group(self, name: str, members: Sequence[int]) -> Linked:
         """Return the result over some of the judged texts."""
-        if not which:
+        if not members:
             nothing = none("no text whose subject has another text, beside other subjects")
             both = BeforeAfter(nothing, nothing)
             return Linked(name, 0, 0, nothing, nothing, nothing, {}, both, nothing, (0, 0, 0, 0), None, ())
-        verdicts = [self.verdicts[i] for i in which]
+        verdicts = [self.verdicts[i] for i in members]
         before, after = [v.before for v in verdicts], [v.after for v in verdicts]
-        n, most = len(which), max(v.candidates for v in verdicts)
+        n, most = len(members), max(v.candidates for v in verdicts)
 
         def share_within(ranks: Sequence[int], k: int) -> Estimate:
             return share(sum(rank <= k for rank in ranks), n)
@@ -323,7 +323,7 @@ class _LinkageRun:
             difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
             {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
             BeforeAfter(*(_average_shares([1 / rank for rank in ranks]) for ranks in (before, after))),
-            Estimate.exact(self._compute_chance_accuracy(which), n),
+            Estimate.exact(self._compute_chance_accuracy(members), n),
             (a, b, c, d),
             mcnemar((a, b, c, d)),
             tuple(
@@ -332,15 +332,15 @@ class _LinkageRun:
             ),
         )
 
-    def _compute_chance_accuracy(self, which: Sequence[int]) -> float:
-        blind = [self.verdicts[i].blind for i in which]
+    def _compute_chance_accuracy(self, members: Sequence[int]) -> float:
+        blind = [self.verdicts[i].blind for i in members]
         if not math.isnan(blind[0]):
             return sum(blind) / len(blind)
-        texts_of = group_items(which, self._groups.__getitem__).values()
-        return sum(max(Counter(self._subjects[i] for i in texts).values()) for texts in texts_of) / len(which)
+        texts_of = group_items(members, self._groups.__getitem__).values()
+        return sum(max(Counter(self._subjects[i] for i in texts).values()) for texts in texts_of) / len(members)
 
 
-def _split_group(
+def _split_group_into_folds(
     members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
 ) -> Iterator[tuple[list[int], list[int], tuple[()]]]:
     """Yield the parts of a group, and the texts that each may learn from; texts that nobody can link are in none."""

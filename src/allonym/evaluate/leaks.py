@@ -60,36 +60,37 @@ class Leaks(Serialisable):
 
 
 def count_leaks(
-    text: str, gold: Sequence[Mention], findings: Sequence[Finding], number: Mapping[str, int], after: str | None
+    text: str, gold: Sequence[Mention], findings: Sequence[Finding], row_of: Mapping[str, int], anonymised: str | None
 ) -> Any:
     """Count one text, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that are left."""
-    table = np.zeros((len(number), _WIDTH), np.int64)
+    table = np.zeros((len(row_of), _WIDTH), np.int64)
     cover = merge_intervals((f.start, f.end) for f in findings)
     surfaces: dict[tuple[str, str], tuple[str, ...]] = {}
     for mention in gold:
-        row, place = number[mention.name], (mention.start, mention.end)
+        row, place = row_of[mention.name], (mention.start, mention.end)
         leaks = has_uncovered_characters(text, [place], cover)
         nothing = leaks and not clip_intervals(cover, *place)
         table[row, :3] += (1, leaks, nothing)
         if any(c.isalnum() for c in text[slice(*place)]):
             spellings = _list_folded_spellings(text[slice(*place)])
             surfaces[mention.name, spellings[0]] = spellings
-    if after is not None:
-        texts = _list_folded_spellings(after)
+    if anonymised is not None:
+        texts = _list_folded_spellings(anonymised)
         for (name, _), spellings in surfaces.items():
-            folded_text = any(contains_surface(surface, rest) for surface in spellings for rest in texts)
-            table[number[name], 3:] += (1, folded_text)
+            folded_text = any(contains_folded_surface(surface, rest) for surface in spellings for rest in texts)
+            table[row_of[name], 3:] += (1, folded_text)
     return table
 
 
 def _list_folded_spellings(text: str) -> tuple[str, ...]:
+    """List the folded text, and its folded spelled-out form where that differs, with single blanks."""
     return tuple(" ".join(spelling.split()) for spelling in fold_spellings(text))
 
 
-def contains_surface(surface: str, text: str) -> bool:
+def contains_folded_surface(surface: str, text: str) -> bool:
     """Whether a surface occurs in a text as whole words; both are folded.
 
-    >>> contains_surface("ann", "anna met ann."), contains_surface("ann", "anna")
+    >>> contains_folded_surface("ann", "anna met ann."), contains_folded_surface("ann", "anna")
     (True, False)
     """
     if surface not in text:
@@ -103,23 +104,23 @@ def estimate_leaks(table: Any, draws: Draws, names: Sequence[str], *, after: boo
 
     def estimate_leak(part: Any) -> Leak:
         return Leak(
-            _estimate_rate(draws, part, 1, 0, "no mention"),
-            _estimate_rate(draws, part, 2, 0, "no mention"),
-            _estimate_rate(draws, part, 4, 3, "no mention" if after else "no anonymised text"),
+            _average_class_rates(draws, part, 1, 0, "no mention"),
+            _average_class_rates(draws, part, 2, 0, "no mention"),
+            _average_class_rates(draws, part, 4, 3, "no mention" if after else "no anonymised text"),
         )
 
     types = {name: estimate_leak(sums[:, i : i + 1]) for i, name in enumerate(names)}
     return Leaks(types, estimate_leak(sums), estimate_leak(sums.sum(axis=1, keepdims=True)))
 
 
-def _estimate_rate(draws: Draws, part: Any, hits: int, total: int, reason: str) -> Estimate:
+def _average_class_rates(draws: Draws, counts: Any, hit_column: int, total_column: int, reason: str) -> Estimate:
     """Estimate the mean of the rates of the types that have any."""
-    n = int(part[0, :, total].sum())
+    n = int(counts[0, :, total_column].sum())
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = part[:, :, hits] / part[:, :, total]
+        each = counts[:, :, hit_column] / counts[:, :, total_column]
         there = ~np.isnan(each)
         values = np.where(there, each, 0).sum(axis=1) / there.sum(axis=1)
-    return draws.estimate(values, n, reason, share=part.shape[1] == 1)
+    return draws.estimate(values, n, reason, share=counts.shape[1] == 1)
 
 
 Weights = Callable[[str, Sequence[Interval]], Sequence[float]]
@@ -195,9 +196,9 @@ def is_masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
     return not any(True for gap in gaps for _ in subtract_intervals(gap, free))
 
 
-def count_masked(
+def count_masked_identifiers(
     text: str,
-    annotators: Sequence[Sequence[Mention]],
+    mentions_by_annotator: Sequence[Sequence[Mention]],
     findings: Iterable[Interval],
     weights: Weights,
 ) -> Any:
@@ -209,7 +210,7 @@ def count_masked(
     cover = merge_intervals(findings)
     table = np.zeros((3, 3, 2))
     marked: list[list[Interval]] = []
-    for mentions in annotators:
+    for mentions in mentions_by_annotator:
         marked.append([(m.start, m.end) for m in mentions if m.kind != "none"])
         for same in group_referents(text, mentions).values():
             kinds = {m.kind for m in same}
@@ -232,14 +233,14 @@ def count_masked(
     for spans in marked:
         reach = Reach(spans)
         right += [reach.contains(*place) for place in places]
-    several = float(len(annotators))
+    several = float(len(mentions_by_annotator))
     return np.array(
         [*table.ravel(), right.sum(), several * len(places), float(right @ heavy), several * float(heavy.sum())]
     )
 
 
 def estimate_tab_scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:
-    """Return the benchmark's scores from :func:`count_masked` of all texts, ``(n, 22)``."""
+    """Return the benchmark's scores from :func:`count_masked_identifiers` of all texts, ``(n, 22)``."""
     sums = draws.sums(table)
     cells = sums[:, :18].reshape(-1, 3, 3, 2)
 

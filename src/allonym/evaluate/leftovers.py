@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordfreq import zipf_frequency
 
 from allonym.document import Span
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.intruder.features import FeatureReader, TfidfWeights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
@@ -74,7 +74,7 @@ def leftovers(
     reader = FeatureReader((1, 1))
     spans_by_text = entities
     if spans_by_text is None:
-        spans_by_text = list(report_progress(detect_many(anonymised, policy), advance, n))
+        spans_by_text = list(iterate_with_progress(detect_many(anonymised, policy), advance, n))
     placeholders = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
     spans_left = [_drop_overlapping(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
     words_left = [[text[a:b].lower() for a, b in reader.find_word_spans(text)] for text in anonymised]
@@ -85,7 +85,7 @@ def leftovers(
     documents = Counter(e for in_text in entities_left for e in in_text)
     word_documents = Counter(w for words in words_left for w in set(words))
     unique = _measure_uniqueness(entities_left, population or 100 * max(1, n))
-    near = _measure_nearest_similarity(reader, anonymised)
+    near = _measure_nearest_similarity_and_lead(reader, anonymised)
     table = np.zeros((n, len(TRAITS)))
     for i, (words, in_text) in enumerate(zip(words_left, entities_left, strict=True)):
         zipf = [zipf_frequency(w, language) for w in words if not w.isdigit()]
@@ -132,7 +132,7 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
     return out
 
 
-def _measure_nearest_similarity(reader: FeatureReader, texts: Sequence[str]) -> Any:
+def _measure_nearest_similarity_and_lead(reader: FeatureReader, texts: Sequence[str]) -> Any:
     """Return the similarity of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
     counts = reader.count_features(texts, "words")
     rows = TfidfWeights(counts).weigh_counts(counts)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.pairs import name_source
+from allonym.evaluate.pairs import prefix_data_errors
 from allonym.evaluate.reading import Fields, read_pairs
 from allonym.labels import TAXONOMY, from_scheme, to_scheme
 
@@ -62,7 +62,7 @@ class Mark:
     @property
     def tag(self) -> str:
         """Its tag without ``MISSED_``, such as ``PERSON_NAME_PARTIAL``."""
-        return name_tag(self.label, partial=self.partial)
+        return make_missed_tag(self.label, partial=self.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -85,13 +85,13 @@ class Marked:
         return f"Marked({len(self.text)} characters, {len(self.marks)} marks)"
 
 
-def name_tag(label: str, *, partial: bool = False) -> str:
+def make_missed_tag(label: str, *, partial: bool = False) -> str:
     """Return the tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own
     label.
 
     A given name or a family name alone is a part of a name (P2, 4.2).
 
-    >>> name_tag("PERSON_LASTNAME"), name_tag("US_STATE"), name_tag("CITY")
+    >>> make_missed_tag("PERSON_LASTNAME"), make_missed_tag("US_STATE"), make_missed_tag("CITY")
     ('PERSON_NAME_PARTIAL', 'US_STATE', 'CITY')
     """
     if label in _PARTS_OF_PERSON:
@@ -101,10 +101,10 @@ def name_tag(label: str, *, partial: bool = False) -> str:
     return name + PARTIAL if partial else name
 
 
-def parse_tag(tag: str) -> tuple[str, bool]:
+def parse_missed_tag(tag: str) -> tuple[str, bool]:
     """Return the label of a tag without ``MISSED_``, and whether the tag ends in ``_PARTIAL``.
 
-    >>> parse_tag("ORGANIZATION_NAME_SPEAKER"), parse_tag("EMAIL_PARTIAL")
+    >>> parse_missed_tag("ORGANIZATION_NAME_SPEAKER"), parse_missed_tag("EMAIL_PARTIAL")
     (('ORGANIZATION_SPEAKER', False), ('EMAIL_ADDRESS', True))
 
     Raises:
@@ -138,7 +138,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
     marks: list[Mark] = []
     pieces: list[str] = []
     length = position = 0
-    with name_source(where):
+    with prefix_data_errors(where):
         for tag in _TAG.finditer(text):
             begin = _find_opening_bracket(text, tag.start(), position)
             label, partial = _parse_written_tag(tag[1] or tag[2] or tag[3], _describe_place(text, tag.start()))
@@ -167,7 +167,7 @@ def write_marks(marked: Marked) -> str:
     """
     text, position = marked.text, 0
     pieces: list[str] = []
-    with name_source(marked.id):
+    with prefix_data_errors(marked.id):
         if (match := _TAGLIKE.search(text)) is not None:
             raise DataError(f"{_describe_place(text, match.start())}: the text holds a MISSED_ tag already")
         for mark in sorted(mark for mark in marked.marks if mark.confirmed is not False):
@@ -191,7 +191,7 @@ def parse_mark_rows(rows: object, text: str, where: str = "") -> tuple[Mark, ...
     Raises:
         DataError: something else, offsets outside of the text, overlapping marks, a type that is not known.
     """
-    with name_source(where):
+    with prefix_data_errors(where):
         if not isinstance(rows, (list, tuple)):
             raise DataError(f"marks must be a list, got {type(rows).__name__}")
         out = sorted(_read_mark(row, f"marks[{number}]", len(text)) for number, row in enumerate(rows))
@@ -203,27 +203,27 @@ def parse_mark_rows(rows: object, text: str, where: str = "") -> tuple[Mark, ...
     return tuple(out)
 
 
-def _read_mark(row: object, place: str, length: int) -> Mark:
-    """Read the mark of a row at ``place`` in a text of this length."""
+def _read_mark(row: object, where: str, text_length: int) -> Mark:
+    """Read the mark of a row at ``where`` in a text of this length."""
     if not isinstance(row, Mapping):
-        raise DataError(f"{place} must be an object, got {type(row).__name__}")
+        raise DataError(f"{where} must be an object, got {type(row).__name__}")
     start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
     if type(start) is not int or type(end) is not int or not isinstance(name, str):
-        raise DataError(f"{place}: start and end as numbers and tag as a string are required")
-    if not 0 <= start < end <= length:
-        raise DataError(f"{place}: 0 <= start < end <= {length} is required, got {start} and {end}")
+        raise DataError(f"{where}: start and end as numbers and tag as a string are required")
+    if not 0 <= start < end <= text_length:
+        raise DataError(f"{where}: 0 <= start < end <= {text_length} is required, got {start} and {end}")
     confirmed, score = row.get("confirmed", True), row.get("score", 1.0)
     if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
-        raise DataError(f"{place}: confirmed must be true, false or null, and score a number")
-    label, partial = _parse_written_tag(name.removeprefix(_PREFIX), place)
+        raise DataError(f"{where}: confirmed must be true, false or null, and score a number")
+    label, partial = _parse_written_tag(name.removeprefix(_PREFIX), where)
     item, source = (str(row.get(key) or "") for key in ("item", "source"))
     return Mark(start, end, label, partial, item, confirmed, float(score), source)
 
 
 def _parse_written_tag(name: str, place: str) -> tuple[str, bool]:
-    """Return label and part of a tag as :func:`parse_tag`; a name in small letters may be text, and is not shown."""
+    """Return label and part of a tag as :func:`parse_missed_tag`; one in small letters may be text: it is not shown."""
     try:
-        return parse_tag(name)
+        return parse_missed_tag(name)
     except UnknownNameError as error:
         shown = re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name)
         reason = error if shown else "unknown type of missed text; see: allonym labels --scheme p2"
@@ -241,10 +241,10 @@ def list_mark_rows(marks: Sequence[Mark]) -> list[dict[str, object]]:
     return out
 
 
-def _find_opening_bracket(text: str, end: int, least: int) -> int:
-    """Return the offset of the bracket that closes right before the tag at ``end``, not before ``least``, where the
-    last mark ends."""
-    if text[max(least, end - 1) : end] != ")":
+def _find_opening_bracket(text: str, end: int, last_mark_end: int) -> int:
+    """Return the offset of the bracket that closes right before the tag at ``end``, not before
+    ``last_mark_end``."""
+    if text[max(last_mark_end, end - 1) : end] != ")":
         raise DataError(
             f"{_describe_place(text, end)}: a tag stands behind (text) in brackets; there is none before it"
         )
@@ -252,7 +252,7 @@ def _find_opening_bracket(text: str, end: int, least: int) -> int:
     for index in range(end - 1, -1, -1):
         depth += (text[index] == ")") - (text[index] == "(")
         if not depth:
-            if index < least:
+            if index < last_mark_end:
                 raise DataError(f"{_describe_place(text, index)}: a mark must not hold another mark")
             return index
     raise DataError(f"{_describe_place(text, end - 1)}: a bracket is closed that was not opened")
@@ -313,12 +313,12 @@ def read_annotated(
     return tuple(out)
 
 
-def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) -> list[str]:
+def list_annotated_lines(conversations: Iterable[Marked], *, in_text: bool = False) -> list[str]:
     """Write a JSON object for each conversation: id, text, metadata, and its marks.
 
     Args:
         conversations: with their marks.
-        notation: P2's notation in the text, for people who edit text; else a list ``marks`` beside it, in which each
+        in_text: P2's notation in the text, for people who edit text; else a list ``marks`` beside it, in which each
             mark says its ``text`` and whether it is ``confirmed``: null until a person makes it true or false.
 
     Raises:
@@ -328,7 +328,7 @@ def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = F
     for conversation in conversations:
         plain = {k: v for k, v in conversation.meta.items() if k not in _APART and isinstance(v, (str, int, float))}
         row: dict[str, object] = {"id": conversation.id}
-        if notation:
+        if in_text:
             row["text"] = write_marks(conversation)
         else:
             row["text"] = conversation.text
@@ -338,7 +338,7 @@ def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = F
     return out
 
 
-def list_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
+def list_missed_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
     """List the surfaces of what was missed: each form once, in reading order.
 
     Args:
@@ -358,6 +358,6 @@ def check_marks_in_text(marked: Marked, marks: Iterable[Mark]) -> None:
     Raises:
         DataError: one does not.
     """
-    with name_source(marked.id):
+    with prefix_data_errors(marked.id):
         if any(mark.end > len(marked.text) for mark in marks):
             raise DataError("a mark lies outside of the text")

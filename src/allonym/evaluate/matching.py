@@ -56,7 +56,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ClassNames:
     """The classes as numbers: those of the gold, then those that only findings have; the last row is for any type."""
 
     gold: tuple[str, ...]
@@ -68,7 +68,7 @@ class Names:
         return {name: i for i, name in enumerate((*self.gold, *self.beyond))}
 
     @property
-    def any_row(self) -> int:
+    def any_class_row(self) -> int:
         """The number of the row for any type, and of no span in the confusion matrix."""
         return len(self.gold) + len(self.beyond)
 
@@ -78,23 +78,23 @@ def list_word_spans(text: str) -> list[Interval]:
     return [(a, b) for a, b in split_words(text) if text[a].isalnum()]
 
 
-def find_covering_spans(places: Sequence[Interval], spans: Sequence[Mention | Finding]) -> list[int]:
+def find_covering_indices(words: Sequence[Interval], spans: Sequence[Mention | Finding]) -> list[int]:
     """Return for each word the index of the first span that shares a character with it; -1 for none.
 
     Args:
-        places: words, in order.
+        words: words, in order.
         spans: sorted and disjoint.
     """
     out = []
     index = 0
-    for start, end in places:
+    for start, end in words:
         while index < len(spans) and spans[index].end <= start:
             index += 1
         out.append(index if index < len(spans) and spans[index].start < end else -1)
     return out
 
 
-def list_overlaps(gold: Sequence[Mention], findings: Sequence[Finding]) -> list[tuple[int, int, int]]:
+def list_overlapping_pairs(gold: Sequence[Mention], findings: Sequence[Finding]) -> list[tuple[int, int, int]]:
     """List (mention, finding, shared characters) of all that share any; both are sorted and disjoint."""
     out = []
     first = 0
@@ -108,7 +108,7 @@ def list_overlaps(gold: Sequence[Mention], findings: Sequence[Finding]) -> list[
     return out
 
 
-def classify_findings(
+def map_findings_to_classes(
     text: str, findings: Iterable[Span], gold: Sequence[Mention], classes: Classes, source: str = ""
 ) -> list[Finding]:
     """Return findings in the classes of the gold.
@@ -118,9 +118,9 @@ def classify_findings(
     """
     spans = select_outermost_spans(findings)
     plain = [Finding(s.start, s.end, "") for s in spans]
-    fits = [classes.map_finding(s.label, source) if s.label else () for s in spans]
+    fits = [classes.map_found_label(s.label, source) if s.label else () for s in spans]
     best: dict[int, tuple[int, str]] = {}
-    for i, k, size in list_overlaps(gold, plain):
+    for i, k, size in list_overlapping_pairs(gold, plain):
         if (not spans[k].label or gold[i].name in fits[k]) and size > best.get(k, (0, ""))[0]:
             best[k] = size, gold[i].name
     out: list[Finding] = []
@@ -142,7 +142,7 @@ def classify_findings(
     return out
 
 
-def select_disjoint(mentions: Iterable[Mention]) -> list[Mention]:
+def select_disjoint_mentions(mentions: Iterable[Mention]) -> list[Mention]:
     """Select the longest of mentions that overlap, then the first."""
     selected: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
@@ -168,9 +168,9 @@ class Tally:
     confusion: dict[str, Any]
 
     @classmethod
-    def empty(cls, names: Names) -> Tally:
+    def empty(cls, names: ClassNames) -> Tally:
         """Return a tally without counts."""
-        size = names.any_row + 1
+        size = names.any_class_row + 1
         return cls(
             {level: np.zeros((size, 4), np.int64) for level in LEVELS},
             {unit: np.zeros((size, size), np.int64) for unit in ("token", "span")},
@@ -184,24 +184,30 @@ class _Sides:
         rows: of the mentions; columns: of the findings, None where their type is not known.
         touched: findings that share a character with a mention.
         counted: whether each finding counts for any type.
-        overlaps: see :func:`list_overlaps`.
+        overlaps: see :func:`list_overlapping_pairs`.
         top: the row for any type.
     """
 
     def __init__(
-        self, text: str, gold: Sequence[Mention], findings: Sequence[Finding], names: Names, count_beyond: bool
+        self, text: str, gold: Sequence[Mention], findings: Sequence[Finding], names: ClassNames, count_beyond: bool
     ) -> None:
         self.text, self.gold, self.findings = text, gold, findings
-        self.number, self.top = names.class_numbers, names.any_row
+        self.number, self.top = names.class_numbers, names.any_class_row
         self.rows = [self.number[m.name] for m in gold]
         self.columns = [self.number.get(f.name) for f in findings]
-        self.overlaps = list_overlaps(gold, findings)
+        self.overlaps = list_overlapping_pairs(gold, findings)
         self.touched = {k for _, k, _ in self.overlaps}
         self.counted = [count_beyond or not f.beyond or k in self.touched for k, f in enumerate(findings)]
 
 
 def add_counts(
-    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Finding], names: Names, *, count_beyond: bool
+    into: Tally,
+    text: str,
+    gold: Sequence[Mention],
+    findings: Sequence[Finding],
+    names: ClassNames,
+    *,
+    count_beyond: bool,
 ) -> None:
     """Add the counts of one text as one annotator sees it.
 
@@ -217,23 +223,24 @@ def add_counts(
             into.levels[level][row, GOLD] += 1
         for column in sides.columns:
             _increase_cells(into.levels[level], column, FOUND)
-    _count_tokens(sides, into.levels["token"], into.confusion["token"])
-    _count_strict(sides, into.levels["strict"])
-    _count_overlaps(sides, into.levels["overlap"], into.confusion["span"])
-    _count_entities(sides, into.levels["entity"])
+    _add_word_counts(sides, into.levels["token"], into.confusion["token"])
+    _add_strict_counts(sides, into.levels["strict"])
+    _add_overlap_counts(sides, into.levels["overlap"], into.confusion["span"])
+    _add_entity_counts(sides, into.levels["entity"])
 
 
 def _increase_cells(table: Any, row: int | None, columns: int | tuple[int, ...], n: int = 1) -> None:
+    """Add ``n`` to cells of a row; nothing where the row is None, of a class that the gold has not."""
     if row is not None:
         table[row, columns] += n
 
 
-def _count_tokens(sides: _Sides, table: Any, matrix: Any) -> None:
+def _add_word_counts(sides: _Sides, table: Any, confusion: Any) -> None:
     places = list_word_spans(sides.text)
-    covers = (find_covering_spans(places, spans) for spans in (sides.gold, sides.findings))
+    covers = (find_covering_indices(places, spans) for spans in (sides.gold, sides.findings))
     for (i, k), n in Counter(zip(*covers, strict=True)).items():
         row, column = sides.rows[i] if i >= 0 else None, sides.columns[k] if k >= 0 else None
-        matrix[sides.top if row is None else row, sides.top if column is None else column] += n
+        confusion[sides.top if row is None else row, sides.top if column is None else column] += n
         _increase_cells(table, row, GOLD, n)
         _increase_cells(table, column, FOUND, n)
         if row == column:
@@ -242,7 +249,7 @@ def _count_tokens(sides: _Sides, table: Any, matrix: Any) -> None:
         table[sides.top] += (n * both, n * (i >= 0), n * both, n * (both or (k >= 0 and sides.counted[k])))
 
 
-def _count_strict(sides: _Sides, table: Any) -> None:
+def _add_strict_counts(sides: _Sides, table: Any) -> None:
     row_at = {(m.start, m.end): row for m, row in zip(sides.gold, sides.rows, strict=True)}
     table[sides.top, (GOLD, FOUND)] += (len(sides.gold), sum(sides.counted))
     for finding, column in zip(sides.findings, sides.columns, strict=True):
@@ -252,17 +259,17 @@ def _count_strict(sides: _Sides, table: Any) -> None:
                 table[row, (GOLD_HIT, FOUND_HIT)] += 1
 
 
-def _count_overlaps(sides: _Sides, table: Any, matrix: Any) -> None:
+def _add_overlap_counts(sides: _Sides, table: Any, confusion: Any) -> None:
     right = [(i, k) for i, k, _ in sides.overlaps if sides.rows[i] == sides.columns[k]]
     best: dict[int, tuple[int, bool, int]] = {}
     for i, k, size in sides.overlaps:
         best[i] = max(best.get(i, (0, False, 0)), (size, sides.rows[i] == sides.columns[k], -k))
     for i, row in enumerate(sides.rows):
         column = sides.columns[-best[i][2]] if i in best else None
-        matrix[row, sides.top if column is None else column] += 1
+        confusion[row, sides.top if column is None else column] += 1
     for k, column in enumerate(sides.columns):
         if k not in sides.touched:
-            matrix[sides.top, sides.top if column is None else column] += 1
+            confusion[sides.top, sides.top if column is None else column] += 1
     for i in {i for i, _ in right}:
         table[sides.rows[i], GOLD_HIT] += 1
     for k in {k for _, k in right}:
@@ -270,7 +277,7 @@ def _count_overlaps(sides: _Sides, table: Any, matrix: Any) -> None:
     table[sides.top] += (len(best), len(sides.gold), len(sides.touched), sum(sides.counted))
 
 
-def _count_entities(sides: _Sides, table: Any) -> None:
+def _add_entity_counts(sides: _Sides, table: Any) -> None:
     text, number = sides.text, sides.number
     gold_by_name, found_by_name = _merge_intervals_by_class(sides.gold), _merge_intervals_by_class(sides.findings)
     everything = merge_intervals((m.start, m.end) for m in sides.gold)

@@ -100,13 +100,13 @@ def _measure_linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Ma
         return None if advance is None else lambda count, total: advance(half * total + count, 2 * total)
 
     if inputs.background:
-        return _run_intruder(inputs, advance).to_dict(texts)
-    values = _run_intruder(inputs, report_half(0)).to_dict(texts)
+        return _run_intruder_once(inputs, advance).to_dict(texts)
+    values = _run_intruder_once(inputs, report_half(0)).to_dict(texts)
     # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
-    return {**values, "released": _run_intruder(inputs, report_half(1), "anonymised").to_dict()}
+    return {**values, "released": _run_intruder_once(inputs, report_half(1), "anonymised").to_dict()}
 
 
-def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
+def _run_intruder_once(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
     """Return the result of the intruder, which is taken once."""
     name = f"linkage {knows}"
     if name not in inputs.done:
@@ -119,7 +119,7 @@ def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows = "origi
 
 def _measure_document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     options = {"groups": inputs.groups, "background": inputs.background or None, "review_above": inputs.review_above}
-    intruder = _run_intruder(inputs, None) if inputs.subjects else None
+    intruder = _run_intruder_once(inputs, None) if inputs.subjects else None
     result = _run_measure("document_risk", inputs, inputs.subjects, intruder=intruder, advance=advance, **options)
     return cast(Mapping[str, Any], result.to_dict())
 
@@ -170,7 +170,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 """Every measure by name, in the order in which a report shows them."""
 
 
-def match_gold(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
+def match_gold_records(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
     """Return the record of each original, matched by the text itself.
 
     Raises:

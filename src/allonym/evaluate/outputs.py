@@ -16,7 +16,7 @@ import numpy as np
 
 from allonym.document import Span
 from allonym.evaluate.findings import found_in_plans
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan
 from allonym.policy import Policy
@@ -91,17 +91,17 @@ def output_leaks(
     n = check_lengths(outputs, original, plans, entities)
     placed = found_in_plans(original, plans) if plans is not None else None
     per: list[dict[Named, tuple[str, ...]]] = []
-    for i, text in enumerate(report_progress(original, advance, n)):
+    for i, text in enumerate(iterate_with_progress(original, advance, n)):
         listed = entities[i] if entities is not None else None
-        per.append(_find_direct_identifiers(text, placed[i] if placed else None, listed, policy))
+        per.append(_map_direct_identifiers_to_forms(text, placed[i] if placed else None, listed, policy))
     pooled = {named: forms for identifiers in per for named, forms in identifiers.items()} if across else {}
     leaks: list[Shown] = []
     shown: list[Counter[str]] = []
     leaky = 0
     for i, output in enumerate(outputs):
-        there = [Shown(i, *named) for named, forms in per[i].items() if _contains_form(forms, output)]
+        there = [Shown(i, *named) for named, forms in per[i].items() if _contains_any_form(forms, output)]
         others = ((named, forms) for named, forms in pooled.items() if named not in per[i])
-        more = [Shown(i, *named) for named, forms in others if _contains_form(forms, output)]
+        more = [Shown(i, *named) for named, forms in others if _contains_any_form(forms, output)]
         leaky += bool(there or more)
         leaks += (*there, *more)
         shown.append(Counter(leak.label for leak in there))
@@ -110,13 +110,13 @@ def output_leaks(
     cells = np.array([[(had[i][name], shown[i][name]) for name in names] for i in range(n)]).reshape(n, len(names), 2)
     return OutputLeaks(
         share(leaky, n),
-        _estimate_rate(cells.sum(axis=1), seed),
-        {name: _estimate_rate(cells[:, k], seed) for k, name in enumerate(names)},
+        _estimate_leaked_share(cells.sum(axis=1), seed),
+        {name: _estimate_leaked_share(cells[:, k], seed) for k, name in enumerate(names)},
         tuple(leaks),
     )
 
 
-def _find_direct_identifiers(
+def _map_direct_identifiers_to_forms(
     text: str, placed: Sequence[Span] | None, names: Sequence[Named] | None, policy: str | Policy
 ) -> dict[Named, tuple[str, ...]]:
     """Map the direct identifiers of a text to the forms of each."""
@@ -149,21 +149,22 @@ def _find_direct_identifiers(
     return out
 
 
-def _contains_form(forms: Sequence[str], output: str) -> bool:
+def _contains_any_form(forms: Sequence[str], output: str) -> bool:
+    """Whether one of the forms occurs in an output as whole words, in the same case."""
     return any(form in output and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", output) for form in forms)
 
 
-def _estimate_rate(cells: Any, seed: int) -> Estimate:
+def _estimate_leaked_share(counts: Any, seed: int) -> Estimate:
     """Estimate the share of identifiers that occur, from (texts, 2): their number, and the number that occur."""
-    if not cells.size or not cells[:, 0].sum():
+    if not counts.size or not counts[:, 0].sum():
         return none("no direct identifier")
 
     def compute_share(units: Any) -> float:
-        had, shown = cells[units].sum(axis=0)
+        had, shown = counts[units].sum(axis=0)
         return float(shown / had) if had else float("nan")
 
-    had = int(cells[:, 0].sum())
-    estimate = bootstrap(compute_share, len(cells), seed=seed)
+    had = int(counts[:, 0].sum())
+    estimate = bootstrap(compute_share, len(counts), seed=seed)
     if estimate.value in (0.0, 1.0) and estimate.low == estimate.high:  # no draw can differ
-        return share(int(cells[:, 1].sum()), had)
+        return share(int(counts[:, 1].sum()), had)
     return Estimate(estimate.value, estimate.low, estimate.high, had, estimate.method)

@@ -39,7 +39,7 @@ def check_lengths(
     return n
 
 
-def report_progress(items: Iterable[T], advance: Advance | None, total: int) -> Iterator[T]:
+def iterate_with_progress(items: Iterable[T], advance: Advance | None, total: int) -> Iterator[T]:
     """Yield the items, and call ``advance`` with the number of those that are done and with the total after each."""
     for number, item in enumerate(items, 1):
         yield item
@@ -61,7 +61,7 @@ def group_items(items: Iterable[T], get_key: Callable[[T], K]) -> dict[K, list[T
 
 
 @contextmanager
-def name_source(where: str) -> Iterator[None]:
+def prefix_data_errors(where: str) -> Iterator[None]:
     """A context in which the message of every :class:`DataError` begins with ``where``; empty: as it is."""
     try:
         yield

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError
-from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences
+from allonym.evaluate.agreement import compute_cohen_kappa, compute_krippendorff_alpha, count_coincidences
 from allonym.evaluate.pairs import group_items
 from allonym.evaluate.sheets import COLLECT, JUDGE, Sheets, StudyAnswer, has_claimed_identification
 from allonym.intruder.persons import Answer
@@ -177,7 +177,7 @@ def people_study(
     place: dict[str, int] = {}
     for j, is_right in zip(judgements, right, strict=True):
         tables[place.setdefault(j.judge, len(place)), int(j.answer.claimed), int(is_right)] += 1
-    agreement, corrected = _measure_claim_accuracy(tables, seed)
+    agreement, corrected = _measure_claim_agreement(tables, seed)
     units = [[reading.first_likeness >= cut for reading in read] for read in by_text.values()]
     return PeopleStudy(
         tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
@@ -218,7 +218,7 @@ class _Reading(NamedTuple):
         return (*self.likenesses, 0.0)[0]
 
 
-def read_judgements(sheets: Sheets, answers: Sequence[StudyAnswer]) -> tuple[list[Truth], list[Judgement]]:
+def list_truths_and_judgements(sheets: Sheets, answers: Sequence[StudyAnswer]) -> tuple[list[Truth], list[Judgement]]:
     """Return the truths of a judging study, and its answers as judgements.
 
     Raises:
@@ -262,7 +262,7 @@ def read_descriptions(sheets: Sheets, answers: Sequence[StudyAnswer], *, least: 
     return out
 
 
-def _measure_claim_accuracy(tables: NDArray[np.float64], seed: int) -> tuple[Estimate, Estimate]:
+def _measure_claim_agreement(tables: NDArray[np.float64], seed: int) -> tuple[Estimate, Estimate]:
     """Return agreement and kappa of claim and truth, from counts ``(judges, 2, 2)``."""
     judges, judgements = len(tables), int(tables.sum())
     if not judges:
@@ -275,7 +275,7 @@ def _measure_claim_accuracy(tables: NDArray[np.float64], seed: int) -> tuple[Est
         return float(np.trace(table) / table.sum())
 
     def correct_for_chance(units: Any) -> float:
-        return float(compute_kappa(tables[units].sum(axis=0)))
+        return float(compute_cohen_kappa(tables[units].sum(axis=0)))
 
     return bootstrap(share_agreeing, judges, seed=seed), bootstrap(correct_for_chance, judges, seed=seed)
 
@@ -293,14 +293,14 @@ def _estimate_chance(
     return average([len(find_similar(r.first_guess) - {r.subject}) / (len(names) - 1) for r in readings])
 
 
-def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Estimate:
-    several = [u for u in units if len(u) > 1]
+def _measure_judges_agreement(claims_by_text: Sequence[Sequence[bool]], seed: int) -> Estimate:
+    several = [u for u in claims_by_text if len(u) > 1]
     if not several:
-        return none("no text has two judgements", len(units))
+        return none("no text has two judgements", len(claims_by_text))
     if len({v for u in several for v in u}) < 2:
         return none("all judgements are the same", len(several))
     tables = np.stack([count_coincidences([[int(v) for v in u]], 2) for u in several])
-    return bootstrap(lambda drawn: float(compute_alpha(tables[drawn].sum(axis=0))), len(several), seed=seed)
+    return bootstrap(lambda rows: float(compute_krippendorff_alpha(tables[rows].sum(axis=0))), len(several), seed=seed)
 
 
 def _select_terms_by_subject(reasons: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
@@ -329,7 +329,7 @@ Terms = tuple[tuple[str, int], ...]
 """N-gram, its words joined by ``_``, and how often it occurs."""
 
 
-def list_words(text: str) -> list[str]:
+def list_reason_words(text: str) -> list[str]:
     """List the words of a reason in small letters, without apostrophes and stop words."""
     flat = text.casefold().replace("'", "").replace("’", "")
     return [w for w in _WORD.findall(flat) if w not in STOP_WORDS]
@@ -344,7 +344,7 @@ def select_top_terms(texts: Iterable[str], top: int = 10) -> Terms:
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        words = list_words(text)
+        words = list_reason_words(text)
         for n in range(1, LONGEST + 1):
             counts.update("_".join(words[i : i + n]) for i in range(len(words) - n + 1))
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].count("_"), pair[0]))[:top])

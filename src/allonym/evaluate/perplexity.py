@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UsageError, require_extra
-from allonym.evaluate.pairs import Advance, check_lengths, report_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.evaluate.surface import Change
 from allonym.text.placeholders import find_placeholders
 
@@ -107,17 +107,17 @@ def measure_perplexities(
     """
     n = check_lengths(original, anonymised)
     if model is not None:
-        return _measure_with_causal_model(Path(model), original, anonymised, advance)
+        return _measure_causal_perplexities(Path(model), original, anonymised, advance)
     if folds < 2:
         raise UsageError(f"perplexity: two folds at least are required, got {folds}")
     if n < 2:
         return [NAN] * n, [NAN] * n
     import numpy as np
 
-    before, after = [_tokenise(t) for t in original], [_tokenise(t) for t in anonymised]
+    before, after = [_tokenise_with_breaks(t) for t in original], [_tokenise_with_breaks(t) for t in anonymised]
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
-    for fold in report_progress(range(min(folds, n)), advance, min(folds, n)):
+    for fold in iterate_with_progress(range(min(folds, n)), advance, min(folds, n)):
         lm = KneserNey(_thin_out_texts([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
@@ -142,7 +142,7 @@ def perplexity(
     return Change.measure(before, after, "no text has words, or there is only one text")
 
 
-def _tokenise(text: str) -> list[str]:
+def _tokenise_with_breaks(text: str) -> list[str]:
     """Split a text into words and marks in small letters; a placeholder is a break."""
     from allonym.models.words import split_words
 
@@ -174,7 +174,7 @@ def _thin_out_texts(texts: list[list[str]]) -> list[list[str]]:
     return texts[::step]
 
 
-def _measure_with_causal_model(
+def _measure_causal_perplexities(
     folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Advance | None
 ) -> tuple[list[float], list[float]]:
     """Measure by a causal language model, which reads the text as it is in windows of its length."""
@@ -192,7 +192,7 @@ def _measure_with_causal_model(
     limit = int(getattr(network.config, "max_position_embeddings", 0) or 1024)
     first = tokenizer.bos_token_id
     values: list[float] = []
-    for text in report_progress([*original, *anonymised], advance, 2 * len(original)):
+    for text in iterate_with_progress([*original, *anonymised], advance, 2 * len(original)):
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         total, count = 0.0, 0
         for start in range(0, len(ids), limit - 1):

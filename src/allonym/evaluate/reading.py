@@ -100,9 +100,9 @@ def read_pairs(
         raise UsageError(f"{folder} is a folder and {file} a file; two files or two folders are required")
     names = _normalise_fields(field) or ((_TEXT,) if anonymised is None else ())
     before = _read_documents(original, names, format)
-    beside = None if anonymised is not None else _read_second_field(before, _normalise_fields(anonymised_field))
+    beside = None if anonymised is not None else _read_texts_from_field(before, _normalise_fields(anonymised_field))
     after = beside or _read_documents(second, _normalise_fields(anonymised_field) or names, format)
-    keys, partners = list(before), _find_partners(before, after, str(original), str(second))
+    keys, partners = list(before), _order_partner_documents(before, after, str(original), str(second))
     metas = [d.meta for d in before.values()]
     if metadata is not None:
         metas = [{**meta, **row} for meta, row in zip(metas, match_metadata_rows(metadata, keys), strict=True)]
@@ -172,7 +172,7 @@ def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: st
     yield from zip(ids, documents, strict=True)
 
 
-def _read_second_field(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
+def _read_texts_from_field(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
     """Return the same records with the text of another field, if that is one plain field that all of them have."""
     texts = [d.meta.get(fields[0]) for d in documents.values()] if len(fields) == 1 else []
     strings = [text for text in texts if isinstance(text, str)]
@@ -185,7 +185,7 @@ def _replace_text(document: Document, text: str) -> Document:
     return Document(document.id, text, document.meta)
 
 
-def _find_partners(
+def _order_partner_documents(
     first: Mapping[str, Document], second: Mapping[str, Document], first_name: str, second_name: str
 ) -> list[Document]:
     """Return the second documents in the order of the first.

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import Marked, name_tag, parse_tag
-from allonym.evaluate.pairs import group_items, name_source
+from allonym.evaluate.marking import Marked, make_missed_tag, parse_missed_tag
+from allonym.evaluate.pairs import group_items, prefix_data_errors
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -165,7 +165,7 @@ def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = 
     sizes = {name: len(members_of[name]) for name in sorted(members_of)}
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
-    for name, count in _allocate_sample(sizes, min(n, len(conversations))).items():
+    for name, count in _allocate_to_strata(sizes, min(n, len(conversations))).items():
         chosen += sorted(members_of[name][j] for j in rng.permutation(sizes[name])[:count])
     order = [chosen[j] for j in rng.permutation(len(chosen))]
     return tuple(
@@ -220,7 +220,7 @@ def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, .
     """
     if kind not in FORMS:
         raise UnknownNameError("kind of forms", kind, FORMS)
-    with name_source(where):
+    with prefix_data_errors(where):
         rows = {"md": _read_markdown_rows, "jsonl": _read_json_rows, "csv": _read_csv_rows}[kind](data)
         if not rows:
             raise DataError("there is no form in it")
@@ -272,7 +272,7 @@ def _summarise_stratum(name: str, conversations: Sequence[Sequence[Finding]]) ->
     return Stratum(name, n, share(n - residual, n), share(residual, n), share(identified, n))
 
 
-def _allocate_sample(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+def _allocate_to_strata(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     """Allocate ``n`` to the strata in proportion, by largest remainder, with at least one each where possible."""
     total = sum(sizes.values())
     exact = {name: n * size / total for name, size in sizes.items()}
@@ -290,10 +290,10 @@ def _read_finding(row: Mapping[str, Any]) -> Finding:
     id = str(row.get("id") or "")
     if not id:
         raise DataError("a form without the id of its conversation")
-    with name_source(f"conversation {id}"):
+    with prefix_data_errors(f"conversation {id}"):
         residual, identified = (_parse_yes_no(row.get(name), name) for name in ("residual", "identified"))
         names = re.split(r"[,;\s]+", str(row.get("types") or ""))
-        types = tuple(dict.fromkeys(_normalise_type_name(name) for name in names if name))
+        types = tuple(dict.fromkeys(_normalise_missed_tag(name) for name in names if name))
         if residual is None and (types or identified):
             residual = True
         if residual is False and (types or identified):
@@ -316,12 +316,12 @@ def _parse_yes_no(value: object, name: str) -> bool | None:
     return word in _YES if word else None
 
 
-def _normalise_type_name(name: str) -> str:
+def _normalise_missed_tag(name: str) -> str:
     try:
-        label, partial = parse_tag(name.strip("()[]").upper().removeprefix("MISSED_"))
+        label, partial = parse_missed_tag(name.strip("()[]").upper().removeprefix("MISSED_"))
     except UnknownNameError:
         raise DataError("types: one of them is not known; see: allonym labels --scheme p2") from None
-    return name_tag(label, partial=partial)
+    return make_missed_tag(label, partial=partial)
 
 
 def _read_json_rows(data: str) -> list[Mapping[str, Any]]:

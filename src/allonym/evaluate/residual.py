@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked
-from allonym.evaluate.pairs import group_items, report_progress
+from allonym.evaluate.pairs import group_items, iterate_with_progress
 from allonym.evaluate.reading import get_metadata_value
 from allonym.evaluate.scoring import EMAIL_PARTIAL, Scored, Scoring, score_conversation
 from allonym.serial import Serialisable
@@ -107,8 +107,8 @@ class ResidualRisk(Serialisable):
     """
 
     KEYS = (
-        *("limit", "by", "total", "groups", "types", "histogram", "queue=_queue", "scores=_scores"),
-        *("scoring", "proposals", "unconfirmed", "rejected", "other=_other"),
+        *("limit", "by", "total", "groups", "types", "histogram", "queue=_queue_rows", "scores=_score_rows"),
+        *("scoring", "proposals", "unconfirmed", "rejected", "other=_other_email_row"),
     )
 
     limit: float
@@ -144,15 +144,15 @@ class ResidualRisk(Serialisable):
         return sum(scored.rejected for scored, _ in self.conversations)
 
     @property
-    def _queue(self) -> list[dict[str, Any]]:
+    def _queue_rows(self) -> list[dict[str, Any]]:
         return [{**scored.to_dict(), "group": group} for scored, group in self.queue]
 
     @property
-    def _scores(self) -> list[dict[str, Any]]:
+    def _score_rows(self) -> list[dict[str, Any]]:
         return [{"id": s.id, "group": group, "score": s.score, "direct": s.direct} for s, group in self.conversations]
 
     @property
-    def _other(self) -> dict[str, Any] | None:
+    def _other_email_row(self) -> dict[str, Any] | None:
         return None if self.other is None else {"email_partial": self.other[0], "bound": self.other[1]}
 
 
@@ -186,14 +186,14 @@ def residual_risk(
         raise DataError("one conversation at least is required, got 0")
     scoring = scoring or Scoring()
     names = read_groups(conversations, by)
-    steps = report_progress(conversations, advance, len(conversations))
+    steps = iterate_with_progress(conversations, advance, len(conversations))
     scored = [score_conversation(marked, scoring, proposals=proposals) for marked in steps]
     pairs = tuple(zip(scored, names, strict=True))
     groups = sorted(group_items(pairs, lambda pair: pair[1]).items()) if by else ()
-    rows = tuple(_make_row(name, [s for s, _ in members], limit, seed) for name, members in groups)
-    total = _make_row("Total", scored, limit, seed)
-    other = _estimate_other_email_scoring(conversations, scored, scoring, proposals, seed)
-    return ResidualRisk(limit, by, pairs, rows, total, _count_missed_types(scored), scoring, proposals, other)
+    rows = tuple(_make_risk_row(name, [s for s, _ in members], limit, seed) for name, members in groups)
+    total = _make_risk_row("Total", scored, limit, seed)
+    other = _estimate_bound_by_other_email_score(conversations, scored, scoring, proposals, seed)
+    return ResidualRisk(limit, by, pairs, rows, total, _tabulate_missed_types(scored), scoring, proposals, other)
 
 
 def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
@@ -211,7 +211,7 @@ def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
     return [v or NO_VALUE for v in values]
 
 
-def _make_row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> Row:
+def _make_risk_row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> Row:
     x = np.array([s.score for s in scored], float)
     n = len(x)
 
@@ -261,7 +261,7 @@ def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normalit
     )
 
 
-def _count_missed_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
+def _tabulate_missed_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     holding = Counter(tag for conversation in scored for tag in {item.tag for item in conversation.items})
     items_of = group_items((item for conversation in scored for item in conversation.items), lambda item: item.tag)
     rows = [
@@ -271,7 +271,7 @@ def _count_missed_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.risk, -row.items, row.tag)))
 
 
-def _estimate_other_email_scoring(
+def _estimate_bound_by_other_email_score(
     conversations: Sequence[Marked], scored: Sequence[Scored], scoring: Scoring, proposals: str, seed: int
 ) -> tuple[str, Estimate] | None:
     """Return the criterion by the other reading of a partly missed e-mail address, if any score changes by it."""

@@ -63,13 +63,13 @@ def soften_placeholders(words: Sequence[Word], originals_at: Mapping[int, str] =
         if (plain := _choose_general_word(words, i, original)) is not None:
             out[i] = plain
         if word.label == "PRONOUN":
-            form = _FORMS.get(original) or _choose_pronoun(words, i)
+            form = _FORMS.get(original) or _choose_form_of_they(words, i)
             out[i] = form.capitalize() if _starts_sentence(words, i) else form
             if form == "they":
                 subject = True
-                _make_verb_agree(words, i + 1, out)
+                _make_verb_plural(words, i + 1, out)
         elif subject and word.part == "CCONJ":
-            _make_verb_agree(words, i + 1, out, joined=True)
+            _make_verb_plural(words, i + 1, out, joined=True)
         elif word.part in ("PRON", "SCONJ") or (
             word.label and word.part == "PROPN" and _get_word(words, i + 1).part == "AUX"
         ):
@@ -100,7 +100,7 @@ def _choose_general_word(words: Sequence[Word], i: int, original: str) -> str | 
     return None
 
 
-def _choose_pronoun(words: Sequence[Word], i: int) -> str:
+def _choose_form_of_they(words: Sequence[Word], i: int) -> str:
     before, after = _get_word(words, i - 1), _get_word(words, i + 1)
     if after.text in ("'", "’"):
         return "they"
@@ -118,7 +118,7 @@ def _choose_pronoun(words: Sequence[Word], i: int) -> str:
     return "them" if follows else "they"
 
 
-def _make_verb_agree(words: Sequence[Word], index: int, out: dict[int, str], *, joined: bool = False) -> None:
+def _make_verb_plural(words: Sequence[Word], index: int, new_words: dict[int, str], *, joined: bool = False) -> None:
     """Put the verb at ``index``, or behind adverbs there, into the plural."""
     while index < len(words) and (words[index].part == "ADV" or words[index].lower_text in _BESIDE):
         index += 1
@@ -128,14 +128,14 @@ def _make_verb_agree(words: Sequence[Word], index: int, out: dict[int, str], *, 
         return
     if low in ("'", "’") and _get_word(words, index + 1).lower_text == "s" and not joined:
         then = _get_word(words, index + 2).lower_text
-        out[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
+        new_words[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
     elif low in _PLURAL:
-        out[index] = _PLURAL[low]
+        new_words[index] = _PLURAL[low]
     elif word.part == "VERB" and low.endswith("s") and not low.endswith("ss") and len(low) > 3:
-        out[index] = _find_base_form(low)
+        new_words[index] = _strip_verb_ending(low)
 
 
-def _find_base_form(verb: str) -> str:
+def _strip_verb_ending(verb: str) -> str:
     if verb.endswith("ies") and len(verb) > 4:
         return verb[:-3] + "y"
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "oes", "zzes")) else verb[:-1]
@@ -153,7 +153,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
     Args:
         text: what the words stand in.
-        words: all of it, see :func:`allonym.evaluate.rewording.split_words`.
+        words: all of it, see :func:`allonym.evaluate.rewording.list_words_and_placeholders`.
         new_words: number of a word to what stands for it.
         agreed: those that only follow another word's change.
 
@@ -177,7 +177,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
             label = words[run[0]].label
             operator = GENERALISE if label is not None else AGREE
             if label is not None:
-                edits += _fit_article(text, start, position, new_words[run[0]])
+                edits += _edit_article_to_fit(text, start, position, new_words[run[0]])
             edits.append(Edit(start, end, new_words[run[0]], label or LABEL, 0, operator, text[start:end]))
             position, last = end, ""
             continue
@@ -194,16 +194,16 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
             new = new[:1].upper() + new[1:]
         first = words[run[0]].start
         if follows := new or text[end:].lstrip()[:40]:
-            edits += _fit_article(text, first, position, follows)
+            edits += _edit_article_to_fit(text, first, position, follows)
         operator = GENERALISE if last else SUPPRESS
         edits.append(Edit(start, end, new, LABEL, 0, operator, text[start:end]))
         position = end
     return edits
 
 
-def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
+def _edit_article_to_fit(text: str, start: int, low: int, next_text: str) -> list[Edit]:
     """Return the edit that makes an indefinite article before ``start`` fit; none if it fits."""
-    change = find_article_change(text, start, low, new)
+    change = find_article_change(text, start, low, next_text)
     return [] if change is None else [Edit(*change, LABEL, 0, AGREE, text[change[0] : change[1]])]
 
 
@@ -272,7 +272,7 @@ class Word:
 _NO_WORD = Word(-1, -1, "", "")
 
 
-def split_words(text: str) -> tuple[Word, ...]:
+def list_words_and_placeholders(text: str) -> tuple[Word, ...]:
     """Return the words and punctuation marks of a text in reading order; each placeholder is one word."""
     placeholders = find_placeholders(text)
     out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in placeholders]
@@ -285,7 +285,7 @@ def split_words(text: str) -> tuple[Word, ...]:
     return tuple(sorted(out, key=lambda w: w.start))
 
 
-def list_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
+def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
     """List what may replace word ``i``, the closest first; an empty string removes it. Without a choice it stays."""
     word = words[i]
     if (
@@ -299,22 +299,22 @@ def list_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
     if word.part in _NOMINAL:
         if after.part in _NOMINAL and after.start - word.end <= 1:
             return ("",)
-        return _generalise_noun(word, _get_word(words, i - 1))
+        return _list_general_nouns(word, _get_word(words, i - 1))
     if word.part == "VERB":
-        verb = _generalise_verb(words, i)
+        verb = _choose_general_verb(words, i)
         return (verb,) if verb and verb != word.lower_text else ()
     if word.part == "ADJ":
         if after.part in _INSIDE or after.text == "-":
             return ("",)
         return ("special",) if word.lower_text != "special" else ()
-    if word.part == "NUM" or word.lower_text in _read_words("numbers", "words"):
+    if word.part == "NUM" or word.lower_text in _read_word_list("numbers", "words"):
         return ("several",) if after.part in ("NOUN", "ADJ") and after.lower_text.endswith("s") else ("",)
     return ("",)
 
 
-def _generalise_noun(word: Word, before: Word) -> tuple[str, ...]:
+def _list_general_nouns(word: Word, before: Word) -> tuple[str, ...]:
     stem, many = _to_singular(word.lower_text)
-    kind = _map_words_to_nouns().get(word.lower_text) or _map_words_to_nouns().get(stem)
+    kind = _map_words_to_general_nouns().get(word.lower_text) or _map_words_to_general_nouns().get(stem)
     if kind is None:
         if word.part == "PROPN":
             return ("somewhere",) if before.lower_text in ("in", "at", "from", "near", "to") else ("something",)
@@ -347,18 +347,18 @@ def _to_plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
 
 
-def _generalise_verb(words: Sequence[Word], i: int) -> str:
+def _choose_general_verb(words: Sequence[Word], i: int) -> str:
     """Return a form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
     word = words[i].lower_text
-    if word in _read_words("verbs", "light"):
+    if word in _read_word_list("verbs", "light"):
         return ""
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, after = before.lower_text, _get_word(words, i + 1)
     carries = after.label is not None or after.part in _INSIDE or after.part in ("DET", "PRON")
     if word.endswith("ing") and len(word) > 4:
         return "having" if carries else "doing"
-    is_past = word.endswith("ed") or word in _read_words("verbs", "past")
-    is_participle = is_past or word in _read_words("verbs", "participle")
+    is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
+    is_participle = is_past or word in _read_word_list("verbs", "participle")
     if is_participle and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
         return "involved"
     if is_participle and lead in ("has", "have", "had", "having", "ve"):
@@ -381,12 +381,12 @@ def _read_generalisations() -> Mapping[str, Any]:
 
 
 @cache
-def _read_words(group: str, name: str) -> frozenset[str]:
+def _read_word_list(group: str, name: str) -> frozenset[str]:
     return frozenset(_read_generalisations()[group][name].split())
 
 
 @cache
-def _map_words_to_nouns() -> Mapping[str, str]:
+def _map_words_to_general_nouns() -> Mapping[str, str]:
     """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
     out: dict[str, str] = {}
     for kind, listed in _read_generalisations()["classes"].items():

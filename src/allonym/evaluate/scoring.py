@@ -21,7 +21,7 @@ from typing import Any
 from allonym.detect.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, name_tag, parse_tag
+from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, make_missed_tag, parse_missed_tag
 from allonym.evaluate.pairs import group_items
 from allonym.labels import TAXONOMY
 from allonym.link import link
@@ -66,8 +66,8 @@ class Scoring(Serialisable):
         for name, score in self.own.items():
             if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= _MOST:
                 raise UsageError(f"score of {name}: an integer from 0 to {_MOST} is required, got {score!r}")
-            label, partial = parse_tag(name.removeprefix("MISSED_"))
-            canonical[name_tag(label, partial=partial)] = score
+            label, partial = parse_missed_tag(name.removeprefix("MISSED_"))
+            canonical[make_missed_tag(label, partial=partial)] = score
         object.__setattr__(self, "own", MappingProxyType(dict(sorted(canonical.items()))))
 
     def of(self, tag: str) -> int:
@@ -78,7 +78,7 @@ class Scoring(Serialisable):
         """
         if tag in self.own:
             return self.own[tag]
-        label, partial = parse_tag(tag)
+        label, partial = parse_missed_tag(tag)
         base = tag.removesuffix(PARTIAL)
         full = self.own.get(base, TAXONOMY.get(label).risk)
         if not partial:
@@ -112,7 +112,7 @@ class Scored(Serialisable):
         rejected: proposals that a person has turned down; unconfirmed: those that count though nobody looked at them.
     """
 
-    KEYS = ("id", "score", "direct", "mentions", "unconfirmed", "rejected", "items=_counts")
+    KEYS = ("id", "score", "direct", "mentions", "unconfirmed", "rejected", "items=_item_rows")
 
     id: str
     items: tuple[Item, ...]
@@ -135,7 +135,7 @@ class Scored(Serialisable):
         return sum(len(item.marks) for item in self.items)
 
     @property
-    def _counts(self) -> list[dict[str, Any]]:
+    def _item_rows(self) -> list[dict[str, Any]]:
         return [{"tag": item.tag, "score": item.score, "mentions": len(item.marks)} for item in self.items]
 
 
@@ -196,10 +196,10 @@ def _group_marks_by_item(marked: Marked, marks: Sequence[Mark]) -> list[list[Mar
                 continue
             spelled.append((family, form, group))
         out.append(group)
-    return _regroup_by_item(out)
+    return _apply_annotated_items(out)
 
 
-def _regroup_by_item(groups: list[list[Mark]]) -> list[list[Mark]]:
+def _apply_annotated_items(groups: list[list[Mark]]) -> list[list[Mark]]:
     """Apply the items that annotators gave: marks with the same item belong together, those with different items do
     not."""
     named: defaultdict[str, list[Mark]] = defaultdict(list)

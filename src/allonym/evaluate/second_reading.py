@@ -22,7 +22,7 @@ from allonym.detect.words import read_word_list
 from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, list_mark_rows
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
@@ -69,7 +69,7 @@ class SecondReading(Serialisable, repr=False):
 
     KEYS = (
         *("point", "in_placeholders", "elsewhere", "with_original", "proposals", "detectors"),
-        "conversations=_marks",
+        "conversations=_mark_rows",
     )
 
     conversations: tuple[Marked, ...] = field(repr=False)
@@ -92,7 +92,7 @@ class SecondReading(Serialisable, repr=False):
         return residual_risk(self.conversations, by=by, limit=limit, scoring=scoring, proposals="count", seed=seed)
 
     @property
-    def _marks(self) -> list[dict[str, object]]:
+    def _mark_rows(self) -> list[dict[str, object]]:
         return [
             {"id": conversation.id, "marks": list_mark_rows(conversation.marks)} for conversation in self.conversations
         ]
@@ -114,7 +114,7 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
     if not 0 < point < 1:
         raise UsageError(f"point: a number between 0 and 1 is required, got {point!r}")
     base = Policy.load("default")
-    labels = tuple(label.name for label in base.taxonomy if wide or _is_in_table_6(label))
+    labels = tuple(label.name for label in base.taxonomy if wide or _is_sought_label(label))
     return base.with_threshold(min(_THRESHOLD, base.threshold), float(point)).with_(
         name="second-reading",
         labels=labels,
@@ -125,7 +125,7 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
     )
 
 
-def _is_in_table_6(label: Label) -> bool:
+def _is_sought_label(label: Label) -> bool:
     names = (TAXONOMY.get(name).names.get("p2") for name in TAXONOMY.lineage(label.name))
     return label.kind == "direct" or label.name == "SPELLED_WORD" or any(names)
 
@@ -161,17 +161,17 @@ def second_reading(
     chosen = Policy.load(policy) if policy is not None else reading_policy(point, wide=wide)
     out = []
     inside = elsewhere = 0
-    for i, text in enumerate(report_progress(anonymised, advance, len(anonymised))):
+    for i, text in enumerate(iterate_with_progress(anonymised, advance, len(anonymised))):
         name = ids[i] if ids else str(i + 1)
         placeholders = find_placeholders(text)
         marks = []
         for span in _find_candidates(text, name, chosen, placeholders, capitals):
-            intervals = _cut_placeholders(text, span, placeholders)
+            intervals = _list_parts_outside_placeholders(text, span, placeholders)
             inside += not intervals
             marks += [_build_mark(text, *part, span, placeholders) for part in intervals]
         if original is not None:
-            words_of_original = _fold_words(original[i])
-            real = [m for m in marks if _fold_words(text[m.start : m.end]) in words_of_original]
+            words_of_original = _make_padded_words(original[i])
+            real = [m for m in marks if _make_padded_words(text[m.start : m.end]) in words_of_original]
             elsewhere += len(marks) - len(real)
             marks = real
         out.append(Marked(name, text, tuple(sorted(marks)), meta[i] if meta else MappingProxyType({})))
@@ -182,23 +182,23 @@ def second_reading(
 
 
 def _find_candidates(
-    text: str, name: str, policy: Policy, placeholders: Sequence[Placeholder], capitals: bool
+    text: str, text_id: str, policy: Policy, placeholders: Sequence[Placeholder], capitals: bool
 ) -> Iterator[Span]:
     """Yield disjoint findings of the detectors, and of the reader of capitals where the detectors have none."""
     try:
-        findings = [s for s in pipeline.detect(Document(name, text), policy) if s.label != "DATE_TIME"]
+        findings = [s for s in pipeline.detect(Document(text_id, text), policy) if s.label != "DATE_TIME"]
     except DataError as error:
-        raise DataError(f"{name}: {error}") from None
+        raise DataError(f"{text_id}: {error}") from None
     yield from findings
     covered = merge_intervals((s.start, s.end) for s in findings)
     starts = [a for a, _ in covered]
-    for start, end in _find_capitals(text, placeholders) if capitals else ():
+    for start, end in _find_capitalised_names(text, placeholders) if capitals else ():
         index = bisect_left(starts, end)
         if index == 0 or covered[index - 1][1] <= start:
             yield Span(start, end, _OTHER, _CAPITALS_SCORE, CAPITALS)
 
 
-def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
+def _find_capitalised_names(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
     """Find words that look like names: not at the start of a sentence, and no ordinary capitalised words."""
     bare = list(text)
     for placeholder in placeholders:
@@ -220,7 +220,7 @@ def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[I
         yield phrase
 
 
-def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]) -> list[Interval]:
+def _list_parts_outside_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]) -> list[Interval]:
     """Return the parts of a finding outside of placeholders with two letters or digits, and not only small words."""
     out = []
     for start, end in subtract_intervals((span.start, span.end), [(p.start, p.end) for p in placeholders]):
@@ -235,7 +235,7 @@ def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]
 def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Sequence[Placeholder]) -> Mark:
     """Build a proposal: partial where it is cut, touches a placeholder of its kind, or is one word of a name."""
     label = span.label
-    beside = next((p for p in placeholders if _is_adjacent(text, start, end, p)), None)
+    beside = next((p for p in placeholders if _is_next_to_placeholder(text, start, end, p)), None)
     if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
         label = "PERSON"
     related = beside is not None and bool(beside.label) and TAXONOMY.are_related(beside.label, label)
@@ -246,7 +246,7 @@ def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Seque
     return Mark(start, end, label, part, "", None, span.score, span.source)
 
 
-def _is_adjacent(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
+def _is_next_to_placeholder(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
     """Whether only a blank or a sign or two separate a span from a placeholder."""
     (_, first), (second, _) = sorted([(start, end), (placeholder.start, placeholder.end)])
     return 0 <= second - first <= 3 and _TOUCHING.match(text, first, second) is not None
@@ -262,6 +262,6 @@ def _is_organization_of_speaker(text: str, start: int, end: int, placeholders: S
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 
 
-def _fold_words(text: str) -> str:
+def _make_padded_words(text: str) -> str:
     """Return the words of a text in plain form, with a blank around each."""
     return " " + " ".join(find_words(normalize_surface(text))) + " "

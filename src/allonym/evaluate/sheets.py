@@ -70,7 +70,7 @@ class Sheets:
     entries: Mapping[str, Entry] = field(repr=False)
     pages: tuple[tuple[str, ...], ...]
 
-    def to_key(self) -> str:
+    def to_key_json(self) -> str:
         """Return the key as JSON: everything but the texts. It reveals the truth: keep it from judges."""
         entries = [
             {"token": e.token, "id": e.id, "subject": e.subject, "group": e.group, "facts": dict(e.facts)}
@@ -188,7 +188,7 @@ def read_key(path: Path) -> Sheets:
         DataError: it is no key.
     """
     try:
-        key = json.loads(_read_content(path))
+        key = json.loads(_read_utf8_file(path))
         if key["form"] != f"{FORM}, key" or key["task"] not in FIELDS:
             raise ValueError
         entries = {
@@ -218,9 +218,9 @@ def read_answers(paths: Iterable[Path], sheets: Sheets) -> list[StudyAnswer]:
     out: list[StudyAnswer] = []
     answered: dict[tuple[int, str, str], str] = {}
     for path in paths:
-        for number, row in enumerate(_read_rows(path), 1):
+        for number, row in enumerate(_read_answer_rows(path), 1):
             where = f"{path.name}, answer {number}"
-            if (answer := _read_answer(row, sheets, where)) is None:
+            if (answer := _parse_study_answer(row, sheets, where)) is None:
                 continue
             key = (answer.page, answer.participant, answer.token)
             if key in answered:
@@ -235,7 +235,7 @@ def has_claimed_identification(answer: StudyAnswer) -> bool:
     return _SAID.get(answer.fields.get("identified", ""), False)
 
 
-def _read_answer(row: Mapping[str, object], sheets: Sheets, where: str) -> StudyAnswer | None:
+def _parse_study_answer(row: Mapping[str, object], sheets: Sheets, where: str) -> StudyAnswer | None:
     names = ("study", "task", "page", "participant", "item", *FIELDS[sheets.task])
     values = {name: str(row.get(name) or "").strip() for name in names}
     if values["task"] != sheets.task:
@@ -252,8 +252,8 @@ def _read_answer(row: Mapping[str, object], sheets: Sheets, where: str) -> Study
     return None if empty else StudyAnswer(values["item"], page, values["participant"], fields)
 
 
-def _read_rows(path: Path) -> list[Mapping[str, Any]]:
-    content = _read_content(path)
+def _read_answer_rows(path: Path) -> list[Mapping[str, Any]]:
+    content = _read_utf8_file(path)
     try:
         if content.lstrip().startswith("{"):
             objects = json.loads(content)
@@ -270,7 +270,7 @@ def _read_rows(path: Path) -> list[Mapping[str, Any]]:
         raise DataError(f"{path.name}: answers as a page saves them, JSON or CSV, are required") from None
 
 
-def _read_content(path: Path) -> str:
+def _read_utf8_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -294,6 +294,7 @@ def _check_columns(ids: Sequence[str], texts: Sequence[str], subjects: Sequence[
 
 
 def _make_item_id(*parts: object) -> str:
+    """Hash what tells an item from others; nothing of it shows."""
     return sha256(json.dumps(parts).encode()).hexdigest()[:10]
 
 
@@ -393,18 +394,18 @@ def read_subjects(path: Path) -> list[Subject]:
     return out
 
 
-def deal_hands(items: int, sizes: Sequence[int], rng: Random) -> list[list[int]]:
+def deal_hands(item_count: int, hand_sizes: Sequence[int], rng: Random) -> list[list[int]]:
     """Deal hands of different items, so that no item is dealt more than once more often than any other.
 
     Args:
-        items: how many there are.
-        sizes: how many items each hand gets, each 0 to ``items``.
+        item_count: how many there are.
+        hand_sizes: how many items each hand gets, each 0 to ``item_count``.
         rng: decides between items dealt equally often, and the order within a hand.
     """
-    count = [0] * items
+    count = [0] * item_count
     out = []
-    for size in sizes:
-        order = sorted(range(items), key=lambda i: (count[i], rng.random()))
+    for size in hand_sizes:
+        order = sorted(range(item_count), key=lambda i: (count[i], rng.random()))
         hand = order[:size]
         rng.shuffle(hand)
         for i in hand:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, list_headlines, match_gold
+from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, list_headlines, match_gold_records
 from allonym.evaluate.pairs import check_lengths
 from allonym.evaluate.reading import Pairs, get_metadata_value
 from allonym.files.state import State, digest_values
@@ -37,7 +37,7 @@ class Evaluation(Serialisable):
         seconds: that each measure took, where it was not taken from a folder of finished ones.
     """
 
-    KEYS = ("texts", "headlines", "measures", "skipped=_reasons", "settings", "seconds")
+    KEYS = ("texts", "headlines", "measures", "skipped=_skipped_rows", "settings", "seconds")
 
     texts: int
     measures: Mapping[str, Mapping[str, Any]] = field(repr=False)
@@ -51,7 +51,7 @@ class Evaluation(Serialisable):
         return list_headlines(self.measures)
 
     @property
-    def _reasons(self) -> list[dict[str, str]]:
+    def _skipped_rows(self) -> list[dict[str, str]]:
         return [
             {"measure": name, "title": MEASURES[name].title, "reason": reason} for name, reason in self.skipped.items()
         ]
@@ -107,10 +107,10 @@ def evaluate(
     names = _select_measures(measures)
     inputs = Inputs(
         pairs,
-        gold=None if gold is None else match_gold(pairs, gold),
-        labels=_read_column(pairs, labels, "labels"),
-        subjects=_read_column(pairs, subjects, "subjects", partly=True),
-        groups=_read_column(pairs, groups, "groups"),
+        gold=None if gold is None else match_gold_records(pairs, gold),
+        labels=_read_metadata_column(pairs, labels, "labels"),
+        subjects=_read_metadata_column(pairs, subjects, "subjects", partly=True),
+        groups=_read_metadata_column(pairs, groups, "groups"),
         background=tuple((text, subject) for text, subject in background),
         review_above=review_above,
         seed=seed,
@@ -196,7 +196,7 @@ def _select_measures(measures: Sequence[str] | None) -> list[str]:
     return [name for name in MEASURES if measures is None or name in measures]
 
 
-def _read_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = False) -> tuple[str, ...] | None:
+def _read_metadata_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = False) -> tuple[str, ...] | None:
     if key is None:
         return None
     if isinstance(key, str):

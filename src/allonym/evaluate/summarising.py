@@ -59,10 +59,10 @@ class SentenceText:
         return f"SentenceText({len(self.sentences)} sentences)"
 
 
-def split_sentences(text: str, *, model: str = "linear") -> SentenceText:
+def make_sentence_text(text: str, *, model: str = "linear") -> SentenceText:
     """Split a text into sentences, and at line ends, since a turn of a conversation is a sentence.
 
-    >>> split_sentences("Ann will write to the board. No. Then we shall all meet again.")
+    >>> make_sentence_text("Ann will write to the board. No. Then we shall all meet again.")
     SentenceText(2 sentences)
     """
     cut: list[str] = []
@@ -145,7 +145,7 @@ class Summariser:
             scores = -np.arange(n, dtype=float)
         else:
             scores = self._fitted.decision_function(self._make_features([text], [range(n)]))
-        return " ".join(text.sentences[i] for i in sorted(_select_highest_scores(text, scores, self.length)))
+        return " ".join(text.sentences[i] for i in sorted(_select_sentences_by_score(text, scores, self.length)))
 
     def _make_features(
         self, texts: Sequence[SentenceText], chosen: Sequence[Sequence[int]], *, learn: bool = False
@@ -170,7 +170,7 @@ def select_best_sentences(text: SentenceText, references: Sequence[str], length:
     best: list[int] = []
     most = 0.0
     for reference in reference_grams:  # the best reference is the one that a summary can come nearest to
-        selected, score = _select_greedily(grams, reference, length)
+        selected, score = _select_sentences_greedily(grams, reference, length)
         if score > most:
             best, most = selected, score
     return best
@@ -180,7 +180,7 @@ def _count_grams(words: Sequence[str]) -> tuple[_Counts, _Counts]:
     return Counter(words), Counter(pairwise(words))
 
 
-def _select_greedily(
+def _select_sentences_greedily(
     grams: Sequence[tuple[_Counts, _Counts]], reference: tuple[_Counts, _Counts], length: int
 ) -> tuple[list[int], float]:
     """Return the selected indices, and the sum of the two F1."""
@@ -217,7 +217,7 @@ def _select_greedily(
     return selected, score
 
 
-def _select_highest_scores(text: SentenceText, scores: Any, length: int) -> list[int]:
+def _select_sentences_by_score(text: SentenceText, scores: Any, length: int) -> list[int]:
     """Return the indices of the best sentences, none of them similar to another."""
     selected: list[int] = []
     word_sets: list[set[str]] = []
@@ -234,20 +234,20 @@ def _select_highest_scores(text: SentenceText, scores: Any, length: int) -> list
     return selected
 
 
-def average_length(references: Sequence[Sequence[str]]) -> int:
+def average_reference_length(references: Sequence[Sequence[str]]) -> int:
     """Return the length of a summary: the mean number of words of the first references."""
     return max(1, round(average([len(IDENTIFIER.findall(r[0])) for r in references if r] or [1]).value))
 
 
 def measure_rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:
     """Return ROUGE-1, ROUGE-2 and ROUGE-L (F1, 0 to 1, with stems), each the best over the references."""
-    scored = [_load_scorer().score(reference, summary) for reference in references]
+    scored = [_load_rouge_scorer().score(reference, summary) for reference in references]
     rouge_1, rouge_2, rouge_l = (max((s[name].fmeasure for s in scored), default=0.0) for name in ROUGE)
     return rouge_1, rouge_2, rouge_l
 
 
 @cache
-def _load_scorer() -> Any:
+def _load_rouge_scorer() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(list(ROUGE), use_stemmer=True)

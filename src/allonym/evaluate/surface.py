@@ -108,7 +108,7 @@ def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[st
         DataError: the file cannot be read, or has no words.
     """
     if path is None:
-        return _rank_by_wordfreq(language)
+        return _rank_words_by_frequency(language)
     try:
         lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -123,7 +123,7 @@ def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[st
 
 
 @cache
-def _rank_by_wordfreq(language: str) -> Mapping[str, int]:
+def _rank_words_by_frequency(language: str) -> Mapping[str, int]:
     from wordfreq import top_n_list
 
     return {word: i for i, word in enumerate(top_n_list(language, TOP), start=1)}
@@ -150,7 +150,7 @@ def open_word_frequencies(language: str, purpose: str, minimum: float = 0.0) -> 
 
 def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:
     """Per text the mean rank of its words that have one (P3 4.1.3.2): higher means rarer. NaN where none has."""
-    return [_average_values(_list_ranks(list_words(t), ranks)) for t in texts]
+    return [_average_values(_list_word_ranks(list_words(t), ranks)) for t in texts]
 
 
 def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mapping[str, int] | None = None) -> Surface:
@@ -177,8 +177,8 @@ def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mappin
         n,
         average(shares) if shares else none("no text has words", n),
         Estimate.exact(overall, total) if total else none("no text has words", n),
-        measure_change(lambda r: _average_values(_list_ranks(r.words, ranks)), "no word has a rank"),
-        measure_change(lambda r: len(_list_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
+        measure_change(lambda r: _average_values(_list_word_ranks(r.words, ranks)), "no word has a rank"),
+        measure_change(lambda r: len(_list_word_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
         measure_change(lambda r: r.reading_ease),
         measure_change(lambda r: r.reading_grade),
     )
@@ -218,8 +218,8 @@ class _WordCounts:
         return 0.39 * self.per_sentence + 11.8 * self.syllables - 15.59
 
 
-def _list_ranks(listed: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
-    return [ranks[w] for w in (f.lower().replace("’", "'") for f in listed) if w in ranks]
+def _list_word_ranks(words: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
+    return [ranks[w] for w in (f.lower().replace("’", "'") for f in words) if w in ranks]
 
 
 def _average_values(values: Sequence[float]) -> float:
@@ -308,9 +308,9 @@ def similarity(
 
 def summarise_similarities(similar: Sequence[float], unrelated: Sequence[float]) -> Similarity:
     """Return the means of :func:`measure_similarities`."""
-    own, unrelated = ([v for v in values if v == v] for values in (similar, unrelated))
+    similar_known, unrelated = ([v for v in values if v == v] for values in (similar, unrelated))
     return Similarity(
-        average(own) if own else none("no text has words", len(similar)),
+        average(similar_known) if similar_known else none("no text has words", len(similar)),
         average(unrelated) if unrelated else none("no other text", len(similar)),
     )
 

@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from allonym.document import splice_text
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths, report_progress
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
@@ -67,7 +67,7 @@ class Syntheticity(Serialisable):
 
     KEYS = (
         *("precision", "recall", "f1", "accuracy", "told_apart", "chance", "pairs", "unchanged", "folds"),
-        "kinds=_shares",
+        "kinds=_kind_shares",
     )
     TEXT_KEYS = ("signs",)
 
@@ -88,7 +88,7 @@ class Syntheticity(Serialisable):
         return {"accuracy": 0.5, "f1": 0.5, "f1_always": ALWAYS}
 
     @property
-    def _shares(self) -> dict[str, float]:
+    def _kind_shares(self) -> dict[str, float]:
         return dict(self.kinds)
 
 
@@ -121,18 +121,18 @@ def syntheticity(
     changed = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
     old, new = [original[i] for i in changed], [anonymised[i] for i in changed]
     unchanged = len(original) - len(changed)
-    groups = _number_groups_of_pairs(old, new)
+    groups = _group_pairs_by_shared_version(old, new)
     parts = min(folds, max(groups, default=-1) + 1)
     if parts < 2:
         nothing = none("two different texts that have changed are required", len(changed))
         return Syntheticity(nothing, nothing, nothing, nothing, nothing, len(changed), unchanged, 0, ())
-    fold = _assign_folds(groups, parts, seed)
+    fold = _assign_pairs_to_folds(groups, parts, seed)
     counted, terms, in_tags = _count_features(old, new)
     margins = np.zeros((2, len(changed)))
     sums: dict[int, float] = {}
     pairs_by_column: dict[int, int] = {}
-    for part in report_progress(range(parts), advance, parts):
-        margins[:, fold == part] = _judge_fold(
+    for part in iterate_with_progress(range(parts), advance, parts):
+        margins[:, fold == part] = _train_and_judge_fold(
             counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, pairs_by_column
         )
     features = [
@@ -142,7 +142,7 @@ def syntheticity(
     return _summarise_syntheticity(margins, groups, features, unchanged, parts, seed)
 
 
-def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
+def _count_features(original: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
     """Count words and runs of characters; return the counts, the names of all columns, and the columns of tags.
 
     A feature belongs to tags if it occurs in no original, and in no pseudonymised text whose placeholders are cut out.
@@ -157,17 +157,17 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
     in_tags: list[int] = []
     for view in views:
         try:
-            counts.append(view.fit_transform([*old, *new]))
+            counts.append(view.fit_transform([*original, *new]))
         except ValueError:  # nothing is in two texts
-            counts.append(csr_matrix((len(old) + len(new), 0)))
+            counts.append(csr_matrix((len(original) + len(new), 0)))
             continue
-        outside = counts[-1][: len(old)].getnnz(axis=0) + view.transform(cut).getnnz(axis=0)
+        outside = counts[-1][: len(original)].getnnz(axis=0) + view.transform(cut).getnnz(axis=0)
         in_tags += (np.flatnonzero(outside == 0) + len(terms)).tolist()
         terms += [repr(name) if view.analyzer == "char" else name for name in view.get_feature_names_out().tolist()]
     return counts, terms, frozenset(in_tags)
 
 
-def _judge_fold(
+def _train_and_judge_fold(
     counted: list[Any], train: Any, test: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
 ) -> Any:
     """Return margins (2, test) of originals and pseudonymised texts; contributions of features are added to ``sums``.
@@ -213,7 +213,7 @@ def _summarise_syntheticity(
     members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
     # Per group: called rightly, called wrongly, all, and judged rightly with both versions at hand.
     table = np.array(
-        [(called[1, m].sum(), called[0, m].sum(), len(m), _score_margins(margins[:, m]).sum()) for m in members],
+        [(called[1, m].sum(), called[0, m].sum(), len(m), _score_told_apart(margins[:, m]).sum()) for m in members],
         float,
     )
 
@@ -247,33 +247,33 @@ def _summarise_syntheticity(
     )
 
 
-def _score_margins(margins: Any) -> Any:
+def _score_told_apart(margins: Any) -> Any:
     """Return 1 where the pseudonymised version has the higher margin, and a half for a draw."""
     return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
 
 
-def _find_feature_kind(name: str) -> str:
+def _find_feature_kind(feature: str) -> str:
     """The kind of a feature (:data:`KINDS`) that is not a tag's."""
-    if any(c.isdigit() for c in name):
+    if any(c.isdigit() for c in feature):
         return "number"
-    if any(c.isupper() for c in name):
+    if any(c.isupper() for c in feature):
         return "name or capitalised word"
-    return "lower-case word" if any(c.isalpha() for c in name) else "punctuation"
+    return "lower-case word" if any(c.isalpha() for c in feature) else "punctuation"
 
 
-def _number_groups_of_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
+def _group_pairs_by_shared_version(original: Sequence[str], pseudonymised: Sequence[str]) -> list[int]:
     """Number groups of pairs from 0, in order of appearance; pairs that share a version are in one group."""
-    n = len(old)
-    number = {text: n + k for k, text in enumerate(dict.fromkeys((*old, *new)))}
-    ends = [number[text] for text in (*old, *new)]
+    n = len(original)
+    number = {text: n + k for k, text in enumerate(dict.fromkeys((*original, *pseudonymised)))}
+    ends = [number[text] for text in (*original, *pseudonymised)]
     graph = csr_matrix((np.ones(2 * n), ([*range(n), *range(n)], ends)), (n + len(number),) * 2)
     groups: list[int] = connected_components(graph, directed=False)[1][:n].tolist()
     return groups
 
 
-def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:
+def _assign_pairs_to_folds(group_of_pair: list[int], folds: int, seed: int) -> Any:
     """Assign pairs to folds: groups are shuffled and dealt out in turn."""
-    order = np.random.default_rng(seed).permutation(max(groups) + 1)
+    order = np.random.default_rng(seed).permutation(max(group_of_pair) + 1)
     place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) % parts
-    return place[np.array(groups)]
+    place[order] = np.arange(len(order)) % folds
+    return place[np.array(group_of_pair)]

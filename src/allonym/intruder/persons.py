@@ -79,7 +79,7 @@ def open_client(settings: Mapping[str, object] | None, key: bytes | None = None)
 def ask_about_texts(
     client: Client,
     texts: Sequence[str],
-    system_prompt: str,
+    instructions: str,
     schema: Mapping[str, object],
     schema_name: str,
     guesses: int,
@@ -96,9 +96,7 @@ def ask_about_texts(
     again = fill_slots(read_prompts("intruder", "persons")["again"], {})
     answers: list[Mapping[str, object] | None] = []
     for start in range(0, len(texts), _BATCH):
-        prompts = (
-            (("system", system_prompt), ("user", make_utf8_safe(text))) for text in texts[start : start + _BATCH]
-        )
+        prompts = ((("system", instructions), ("user", make_utf8_safe(text))) for text in texts[start : start + _BATCH])
         requests = [Request(prompt, schema, schema_name) for prompt in prompts]
         answers += ask_and_read_with_retry(client, requests, again, lambda reply: reply.answer)
         if advance is not None:

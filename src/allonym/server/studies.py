@@ -53,7 +53,7 @@ class Studies:
         columns = ([getattr(text, name) for text in body.texts] for name in ("id", "text", "subject", "group"))
         dealt = sheets.make_judging_sheets(*columns, **body.model_dump(include={"judgements", "per_page", "seed"}))
         content = {
-            "key": json.loads(dealt.to_key()),
+            "key": json.loads(dealt.to_key_json()),
             "texts": {token: entry.text for token, entry in dealt.entries.items()},
             **body.model_dump(include={"guesses", "consent", "aliases"}),
         }

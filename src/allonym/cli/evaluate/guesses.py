@@ -186,7 +186,7 @@ def analyse(key: Path, answers: tuple[Path, ...], aliases: Path | None, output: 
 
     output.check_writable(key, *answers)
     sheets = read_key(key)
-    truths, judgements = people.read_judgements(sheets, read_answers(_list_answer_files(answers), sheets))
+    truths, judgements = people.list_truths_and_judgements(sheets, read_answers(_list_answer_files(answers), sheets))
     result = people.people_study(truths, judgements, aliases=_read_aliases(aliases), **settings)
     output.write_measure("people", result.to_dict(texts=output.with_text))
     _print_people_study(result)
@@ -253,7 +253,7 @@ def _write_pages(
         entries = [sheets.entries[token] for token in tokens]
         items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]
         write_files({path: study_page(sheets.task, sheets.study, i, items, **more)}, private=True)
-    write_files({folder / _KEY: sheets.to_key()}, private=True)
+    write_files({folder / _KEY: sheets.to_key_json()}, private=True)
     print_note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
     print_note(f"{folder / _KEY} lists whom each text is about: do not share it with the pages")
 

@@ -81,11 +81,11 @@ def information(
     output.check_writable(*source.paths, ranks, settings["language_model"])
     from allonym.evaluate.classification import MODELS
     from allonym.evaluate.construct import open_tagger
-    from allonym.evaluate.finetuned import CLASSIFIER, check_model
+    from allonym.evaluate.finetuned import CLASSIFIER, check_model_available
     from allonym.evaluate.information import MEASURES, information_loss
     from allonym.evaluate.surface import ranks_of
 
-    check_model(settings["model"], MODELS, (CLASSIFIER,), "--model")
+    check_model_available(settings["model"], MODELS, (CLASSIFIER,), "--model")
     if not measures or "construct" in measures:
         open_tagger(settings["tagger"])
     pairs = source.read_pairs()

@@ -98,7 +98,7 @@ def residual(
       allonym evaluate residual annotated.jsonl --queue review.jsonl --report risk.html
       allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
     """
-    from allonym.evaluate.marking import list_surfaces
+    from allonym.evaluate.marking import list_missed_surfaces
     from allonym.evaluate.residual import residual_risk
     from allonym.evaluate.scoring import Scoring
 
@@ -111,7 +111,7 @@ def residual(
     if output.with_text:
         conversation_of = {c.id: c for c in marked}
         for row in data["queue"]:
-            row["missed"] = list_surfaces(conversation_of[row["id"]])
+            row["missed"] = list_missed_surfaces(conversation_of[row["id"]])
     _print_residual_risk(result)
     output.write_measure("residual", data, beside={} if queue is None else {queue: _format_queue(result, queue)})
 
@@ -204,7 +204,7 @@ def second_reading(
       allonym evaluate second-reading safe.jsonl --original calls.jsonl -o marked.jsonl
       allonym evaluate residual marked.jsonl --proposals count
     """
-    from allonym.evaluate.marking import write_annotated_lines
+    from allonym.evaluate.marking import list_annotated_lines
     from allonym.evaluate.reading import read_pairs
     from allonym.evaluate.second_reading import second_reading as read_again
 
@@ -216,7 +216,7 @@ def second_reading(
     originals = pairs.anonymised if original else None
     with show_stage_bar("reading", enabled=not quiet) as advance:
         result = read_again(originals, pairs.original, ids=pairs.ids, meta=pairs.meta, advance=advance, **settings)
-    lines = write_annotated_lines(result.conversations, notation=notation)
+    lines = list_annotated_lines(result.conversations, in_text=notation)
     write_files({output: "".join(line + "\n" for line in lines)}, private=True)
     marks = Counter(m.tag for c in result.conversations for m in c.marks)
     conversations = Counter(t for c in result.conversations for t in {m.tag for m in c.marks})

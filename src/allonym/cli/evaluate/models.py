@@ -79,9 +79,9 @@ def downstream(
     output.check_writable(*source.paths, outputs)
     from allonym.evaluate.classification import MODELS
     from allonym.evaluate.downstream import downstream as measure
-    from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model
+    from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model_available
 
-    check_model(settings["model"], MODELS, (CLASSIFIER, WRITER), "--model")
+    check_model_available(settings["model"], MODELS, (CLASSIFIER, WRITER), "--model")
     pairs = source.read_pairs()
     values: dict[str, Any] = {}
     result = leaks = None
