@@ -283,11 +283,11 @@ class Upload:
     def received(self, seconds: float) -> tuple[str, bytes, str | None]:
         from starlette.requests import Request
 
-        from allonym.server.routes.files import _receive_form
+        from allonym.server.routes.files import _receive_upload
 
         headers = [(b"content-type", b"multipart/form-data; boundary=b")]
         request = Request({"type": "http", "method": "POST", "headers": headers}, self)
-        return asyncio.run(_receive_form(request, seconds))
+        return asyncio.run(_receive_upload(request, seconds))
 
 
 def test_a_file_is_refused_as_soon_as_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

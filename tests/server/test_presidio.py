@@ -156,7 +156,7 @@ def test_no_overlap_shows_more_of_a_mask(found: list[operators.Finding], conflic
 @given(FINDINGS)
 def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.Finding]) -> None:
     out: list[operators.Finding] = []
-    for one in sorted(operators._merge_findings(found), key=lambda f: (-(f.score or 0.0), f.start)):
+    for one in sorted(operators._merge_and_drop_contained(found), key=lambda f: (-(f.score or 0.0), f.start)):
         taken = merge_intervals((o.start, o.end) for o in out)
         out += [one._replace(start=a, end=b) for a, b in subtract_intervals((one.start, one.end), taken)]
     assert operators._cut_overlaps(found) == sorted(out, key=lambda f: f.start)
@@ -242,8 +242,8 @@ def test_patterns_are_too_much_for_a_long_text() -> None:
 
 @given(st.text())
 def test_plain_keeps_the_length(text: str) -> None:
-    assert len(adhoc.to_ascii(text)) == len(text)
-    assert adhoc.to_ascii(text) == text or not text.isascii()
+    assert len(adhoc.approximate_in_ascii(text)) == len(text)
+    assert adhoc.approximate_in_ascii(text) == text or not text.isascii()
 
 
 def test_only_who_may(site: Any, anybody: Any, annotator: Any) -> None:

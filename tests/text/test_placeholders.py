@@ -23,7 +23,7 @@ from allonym.policy import Rule, presets
 from allonym.replace import make_plan
 from allonym.replace.mention import get_operator_traits, get_traits_by_name, list_policy_grammars
 from allonym.replace.operators import FORMS
-from allonym.server.gateway.protect import _find_placeholder
+from allonym.server.gateway.protect import _find_example_placeholder
 from allonym.text.placeholders import SURROGATES, find_placeholders, is_placeholder, remove_placeholders
 
 KEY = b"a key only for the tests, 32 byte"
@@ -134,7 +134,7 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
     escaped = result.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     assert len(find_placeholders(escaped)) == len(find_placeholders(result.text))
     first = result.text[spans[0][0] : spans[0][1]] if spans and not get_traits_by_name(operator).lossy else ""
-    assert _find_placeholder(result.plan.edits, policy) == first
+    assert _find_example_placeholder(result.plan.edits, policy) == first
 
 
 CUSTOM = [

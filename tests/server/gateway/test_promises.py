@@ -15,12 +15,12 @@ from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restore import Restorer
 from allonym.server.gateway import Settings, reading, shapes
-from allonym.server.gateway.answering import EventParser, format_event, parse_object
+from allonym.server.gateway.answering import EventParser, format_event, parse_json_object
 from allonym.server.gateway.asking import ENDPOINTS, Preparer
 from allonym.server.gateway.protect import Protected, Protector
 from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
-from allonym.server.gateway.restoring import Restoring
+from allonym.server.gateway.restoring import AnswerRestorer
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer
 
 
@@ -167,7 +167,7 @@ def strings_of(value):
 
 def sent_of(asking, endpoint, body):
     """All that is sent of a request."""
-    made = asking.prepare_request(endpoint, json.dumps(body).encode(), next(iter(asking.policies.values())), "")
+    made = asking.protect_request(endpoint, json.dumps(body).encode(), next(iter(asking.policies.values())), "")
     assert not [one for one in MARKERS if one in repr(made)]
     return list(strings_of(json.loads(made.body)))
 
@@ -192,7 +192,7 @@ def test_a_request_means_the_same_after_an_echo(asking, body):
     """What the upstream repeats of the messages comes back as it was."""
     for message in body["messages"]:
         message.pop("name", None)  # of several ways to name somebody the fullest comes back
-    made = asking.prepare_request(ENDPOINTS[0], json.dumps(body).encode(), next(iter(asking.policies.values())), "")
+    made = asking.protect_request(ENDPOINTS[0], json.dumps(body).encode(), next(iter(asking.policies.values())), "")
     sent = json.loads(made.body)["messages"][-len(body["messages"]) :]
     for before, after in zip(body["messages"], sent, strict=True):
         if before["role"] in ("system", "developer") or not isinstance(before["content"], str):
@@ -255,7 +255,7 @@ def restoring(*, json=False):
         edits.append(Edit(at, at + len(original), tag, "PERSON", n, "tag@1", original))
         at += len(original) + 1
     plan = Plan(digest("".join(f"{o} " for o in ORIGINALS.values())), tuple(edits), (), digest(made))
-    return Restoring(Restorer.from_plan(plan), json=json)
+    return AnswerRestorer(Restorer.from_plan(plan), json=json)
 
 
 @st.composite
@@ -287,8 +287,8 @@ def test_a_streamed_chat_is_the_whole_one(first, second, sizes, end):
     reader, answer = EventParser(), ChatAnswer(restoring())
     got = {"0content": "", "1content": "", "0reasoning": ""}
     for piece in split(data, sizes):
-        for event in reader.feed(piece):
-            for _, made in answer.restore_event(event.name, parse_object(event.data) or {}):
+        for event in reader.parse_next_bytes(piece):
+            for _, made in answer.restore_event(event.name, parse_json_object(event.data) or {}):
                 for choice in made.get("choices", ()):
                     for name, value in choice["delta"].items():
                         got[f"{choice['index']}{name}"] += value
@@ -303,8 +303,8 @@ def test_a_whole_text_is_what_restore_makes_of_it(given_):
     text, pieces = given_
     whole = restoring()
     assert whole.restore_text(text) == whole.restorer.restore(text).text
-    stream = whole.start_text()
-    assert "".join(map(stream.feed, pieces)) + stream.end() == whole.restore_text(text)
+    stream = whole.start_stream()
+    assert "".join(map(stream.restore_piece, pieces)) + stream.flush_text() == whole.restore_text(text)
 
 
 told = st.recursive(
@@ -315,9 +315,9 @@ told = st.recursive(
 @given(told, st.booleans(), st.data())
 def test_restored_json_is_json(value, plain, data):
     text, pieces = data.draw(cut(st.just(json.dumps(value, ensure_ascii=plain))))
-    stream = restoring().start_text(json=True)
-    streamed = "".join(map(stream.feed, pieces)) + stream.end()
-    assert streamed == restoring().restore_text(text, json=True)
+    stream = restoring().start_stream(is_json=True)
+    streamed = "".join(map(stream.restore_piece, pieces)) + stream.flush_text()
+    assert streamed == restoring().restore_text(text, is_json=True)
 
     def expected(one):
         if isinstance(one, str):
@@ -342,15 +342,17 @@ def listed(value):
 def test_what_is_no_json_comes_through(given_):
     """Broken JSON is no reason to fail, and it is the same in any pieces."""
     text, pieces = given_
-    stream = restoring().start_text(json=True)
-    assert "".join(map(stream.feed, pieces)) + stream.end() == restoring().restore_text(text, json=True)
+    stream = restoring().start_stream(is_json=True)
+    assert "".join(map(stream.restore_piece, pieces)) + stream.flush_text() == restoring().restore_text(
+        text, is_json=True
+    )
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
 def test_any_bytes_are_read_as_events_or_nothing(pieces):
     together, apart = EventParser(), EventParser()
-    whole = together.feed(b"".join(pieces))
-    assert [e for piece in pieces for e in apart.feed(piece)] == whole
+    whole = together.parse_next_bytes(b"".join(pieces))
+    assert [e for piece in pieces for e in apart.parse_next_bytes(piece)] == whole
 
 
 def test_events_of_a_response_that_were_not_heard_of_are_restored():
@@ -367,14 +369,14 @@ def passages(*said):
     reading = RequestText(Settings(upstream="http://127.0.0.1:1"), b"secret")
     holder = list(said)
     for i, text in enumerate(said):
-        reading.add_text(text, lambda new, i=i: holder.__setitem__(i, new))
+        reading.add_text_passage(text, lambda new, i=i: holder.__setitem__(i, new))
     return reading.passages, holder
 
 
 def test_a_name_found_in_one_message_is_covered_in_all():
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules", "speakers"))
     said, out = passages("Brook wants it, says Brook.", "My name is Ada Brook.", "OK Brook")
-    protector.protect_passages(said, policy)
+    protector.protect_passages_in_place(said, policy)
     assert out == ["<PERSON 1> wants it, says <PERSON 1>.", "My name is <PERSON 1>.", "OK <PERSON 1>"]
 
 
@@ -390,17 +392,19 @@ def test_only_what_is_new_is_looked_at(monkeypatch):
     made: list[Protected] = []
     for n in range(1, 5):
         said, out = passages(*(f"Mail marker{i}@example.com" for i in range(n)))
-        made.append(protector.protect_passages(said, policy))
+        made.append(protector.protect_passages_in_place(said, policy))
         assert out[0] == "Mail <EMAIL 1>" and out[-1] == f"Mail <EMAIL {n}>"
     assert len(looked) == 4
-    protector.protect_passages(passages("Mail marker0@example.com")[0], policy.with_(exclude=("EMAIL_ADDRESS",)))
+    protector.protect_passages_in_place(
+        passages("Mail marker0@example.com")[0], policy.with_(exclude=("EMAIL_ADDRESS",))
+    )
     assert len(looked) == 5
 
 
 def test_how_much_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr("allonym.server.gateway.protect._REMEMBERED", 3)
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules",))
-    protector.protect_passages(passages(*(f"Mail marker{i}@example.com" for i in range(9)))[0], policy)
+    protector.protect_passages_in_place(passages(*(f"Mail marker{i}@example.com" for i in range(9)))[0], policy)
     assert len(protector._findings) == 3
     assert "marker" not in repr(protector._findings)
 

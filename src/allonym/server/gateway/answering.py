@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from allonym.server.gateway.asking import Prepared
-from allonym.server.gateway.refusal import LogLine, Unanswered, describe_error, describe_lost_request
+from allonym.server.gateway.asking import ProtectedRequest
+from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer, restore_response
 
 LARGEST = 16 << 20
@@ -38,7 +38,7 @@ class EventParser:
         self._size = 0
         self._started = False
 
-    def feed(self, data: bytes) -> list[Event]:
+    def parse_next_bytes(self, data: bytes) -> list[Event]:
         """Return the events that end in the next bytes.
 
         Raises:
@@ -73,7 +73,7 @@ class EventParser:
             yield Event()
 
 
-def parse_object(data: str | bytes) -> dict[str, Any] | None:
+def parse_json_object(data: str | bytes) -> dict[str, Any] | None:
     """Return a JSON object; None where the data are none."""
     try:
         value = json.loads(data)
@@ -99,33 +99,33 @@ def format_event(data: object, name: str = "") -> bytes:
 _DONE = "[DONE]"
 
 
-def restore_answer(request: Prepared, data: bytes, status: int) -> bytes:
+def restore_answer(request: ProtectedRequest, data: bytes, status: int) -> bytes:
     """Return a complete answer with its originals.
 
     Raises:
         Unanswered: it is no JSON object, and no error either.
     """
-    answer = parse_answer(data, status)
+    answer = parse_answer_or_make_error(data, status)
     return dump_json(restore_response(answer, request.original, request.restoring.restore_json))
 
 
-def parse_answer(data: bytes, status: int) -> dict[str, Any]:
+def parse_answer_or_make_error(data: bytes, status: int) -> dict[str, Any]:
     """Return the JSON object of an answer; an error of ours if the upstream's error is none.
 
     Raises:
         Unanswered: it is none, and the status is that of a good answer.
     """
-    value = parse_object(data)
+    value = parse_json_object(data)
     if value is not None:
         return value
     failure = Unanswered(f"the upstream answered HTTP {status}, and not with a JSON object")
     if status < 400:
         raise failure
-    return describe_error(failure)
+    return make_error_body(failure)
 
 
 async def restore_events(
-    request: Prepared,
+    request: ProtectedRequest,
     blocks: AsyncIterator[bytes],
     describe_failure: Callable[[Exception], Unanswered],
     line: LogLine,
@@ -148,38 +148,38 @@ async def restore_events(
     events: list[bytes] = []
     try:
         async for data in blocks:
-            for event in parser.feed(data):
+            for event in parser.parse_next_bytes(data):
                 is_over = is_over or event.data == _DONE
-                events += _restore_event(answer, event)
+                events += _format_restored_event(answer, event)
             if events:
                 yield b"".join(events)
                 events = []
     except httpx.HTTPError as error:
         failure = describe_failure(error)
     except Exception as error:  # whatever it is, the client gets to know
-        failure = describe_lost_request(error)
+        failure = make_lost_request_error(error)
     if failure is None and not is_over and not answer.is_complete:
         failure = Unanswered("the upstream broke the answer off", "upstream_broke_off")
     events += _format_remaining_events(answer)
     if failure is not None:
-        body = describe_error(failure)
+        body = make_error_body(failure)
         events.append(format_event(body) if is_chat else format_event({"type": "error", **body}, "error"))
     if events:
         yield b"".join(events)
     line.error = failure
 
 
-def _restore_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -> list[bytes]:
+def _format_restored_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -> list[bytes]:
     """Return what is sent for one event of the upstream."""
     if not event.data:
         return [b":\n\n"]
     if event.data == _DONE:
         return [*_format_remaining_events(answer), format_event(_DONE, event.name)]
-    value = parse_object(event.data)
+    value = parse_json_object(event.data)
     if value is None:
         raise Unanswered("the upstream sent an event that is no JSON")
     return [format_event(data, name) for name, data in answer.restore_event(event.name, value)]
 
 
 def _format_remaining_events(answer: ChatAnswer | ResponsesAnswer) -> list[bytes]:
-    return [format_event(data, name) for name, data in answer.end()]
+    return [format_event(data, name) for name, data in answer.flush_text()]

@@ -20,19 +20,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from allonym.server.gateway.answering import dump_json, parse_answer, restore_answer, restore_events
-from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Prepared, Preparer
+from allonym.server.gateway.answering import dump_json, parse_answer_or_make_error, restore_answer, restore_events
+from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Preparer, ProtectedRequest
 from allonym.server.gateway.reading import MODEL
 from allonym.server.gateway.refusal import (
     LogLine,
     Refusal,
     Unanswered,
-    describe_lost_request,
-    get_status,
+    get_error_status,
     make_error_response,
+    make_lost_request_error,
 )
 from allonym.server.gateway.settings import Client, Settings, digest_client_key
-from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers, join_blocks
+from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, join_blocks, select_client_headers
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -57,13 +57,13 @@ def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | s
     gateway = Gateway(settings, vault, key)
     app = Starlette(
         routes=[
-            Route("/healthz", _check_health, methods=["GET"]),
+            Route("/healthz", _answer_health_check, methods=["GET"]),
             Route("/v1/models", partial(gateway.answer_request, None), methods=["GET"]),
             Route("/v1/models/{name:path}", partial(gateway.answer_request, None), methods=["GET"]),
             *(Route(f"/v1/{e.path}", partial(gateway.answer_request, e), methods=["POST"]) for e in ENDPOINTS),
         ],
         lifespan=gateway.manage_lifespan,
-        exception_handlers={HTTPException: _refuse_path},
+        exception_handlers={HTTPException: _answer_unknown_path},
     )
     app.router.redirect_slashes = False
     return app
@@ -103,16 +103,16 @@ class Gateway:
             if self._settings.loopback and request.url.hostname not in self._hosts:
                 # a page from elsewhere could reach the gateway under another name
                 raise Refusal("this host name is not served; the setting 'hosts' can add it", "", "unknown_host", 421)
-            client = self._find_client(request)
+            client = self._authenticate_client(request)
             line.client = client.name if client is not None else ""
             if endpoint is None:
-                return await self._list_models(request, client, line)
+                return await self._answer_models_request(request, client, line)
             return await self._answer_text_request(endpoint, request, client, line)
         except Exception as error:  # such as a mistake of ours
-            line.write(get_status(error), error)
+            line.write(get_error_status(error), error)
             return make_error_response(error)
 
-    async def _list_models(self, request: Request, client: Client | None, line: LogLine) -> Response:
+    async def _answer_models_request(self, request: Request, client: Client | None, line: LogLine) -> Response:
         """Answer with the upstream's models, or one of them."""
         name = request.path_params.get("name", "")
         if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
@@ -120,47 +120,49 @@ class Gateway:
         headers = self._upstream.make_headers(request.headers, client, stream=False)
         path = f"models/{name}" if name else "models"
         answer = await self._upstream.send("GET", path, None, headers, _read_api_version(request))
-        status, data = answer.status_code, await self._upstream.read_body(answer)
+        status, data = answer.status_code, await self._upstream.read_body_and_close(answer)
         line.write(status)
-        content = dump_json(parse_answer(data, status))
-        return Response(content, status, get_returned_headers(answer), "application/json")
+        content = dump_json(parse_answer_or_make_error(data, status))
+        return Response(content, status, select_client_headers(answer), "application/json")
 
     async def _answer_text_request(
         self, endpoint: Endpoint, request: Request, client: Client | None, line: LogLine
     ) -> Response:
-        policy = self._preparer.policies[self._choose_policy(request, client)]
+        policy = self._preparer.policies[self._choose_policy_name(request, client)]
         line.policy = policy.name
-        version, scope = _read_api_version(request), self._get_scope(request, client)
+        version, scope = _read_api_version(request), self._make_vault_scope(request, client)
         raw = await self._read_body(request)
-        prepared = await self._run_in_pool(self._preparer.prepare_request, endpoint, raw, policy, scope)
+        prepared = await self._run_in_pool(self._preparer.protect_request, endpoint, raw, policy, scope)
         line.set_protected_counts(prepared.protected.labels, prepared.milliseconds)
         headers = self._upstream.make_headers(request.headers, client, stream=prepared.stream)
         answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
         try:
-            return await self._make_client_response(answer, prepared, scope, line)
+            return await self._restore_and_log_answer(answer, prepared, scope, line)
         except Exception as error:  # an answer must not say that nothing was sent
-            raise describe_lost_request(error) from None
+            raise make_lost_request_error(error) from None
 
-    async def _make_client_response(
-        self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
+    async def _restore_and_log_answer(
+        self, answer: httpx.Response, prepared: ProtectedRequest, scope: str, line: LogLine
     ) -> Response:
         """Return the client's answer for the upstream's."""
         has_events = get_media_type(answer.headers) == "text/event-stream"
         if has_events and prepared.stream and answer.status_code == 200:
-            sent = {**get_returned_headers(answer), "Cache-Control": "no-store"}
-            return StreamingResponse(self._stream_events(answer, prepared, scope, line), 200, sent, "text/event-stream")
+            sent = {**select_client_headers(answer), "Cache-Control": "no-store"}
+            return StreamingResponse(
+                self._restore_events(answer, prepared, scope, line), 200, sent, "text/event-stream"
+            )
         if has_events:
             await answer.aclose()
             raise Unanswered("the upstream answered in events, which were not asked for")
-        data = await self._upstream.read_body(answer)
+        data = await self._upstream.read_body_and_close(answer)
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
-        await self._record_restore(prepared, scope, line)
+        await self._record_restore_in_vault(prepared, scope, line)
         line.set_restored_counts(prepared.restoring)
         line.write(answer.status_code)
-        return Response(content, answer.status_code, get_returned_headers(answer), "application/json")
+        return Response(content, answer.status_code, select_client_headers(answer), "application/json")
 
-    async def _stream_events(
-        self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
+    async def _restore_events(
+        self, answer: httpx.Response, prepared: ProtectedRequest, scope: str, line: LogLine
     ) -> AsyncIterator[bytes]:
         line.error = ClientDisconnect()  # until the answer has ended
         try:
@@ -170,13 +172,13 @@ class Gateway:
             with CancelScope(shield=True):  # also where the client has gone away
                 await answer.aclose()
                 try:
-                    await self._record_restore(prepared, scope, line)
+                    await self._record_restore_in_vault(prepared, scope, line)
                 except Exception as failure:  # the answer has been sent: only the log can show it
                     line.error = failure
             line.set_restored_counts(prepared.restoring)
             line.write(200, line.error)
 
-    async def _record_restore(self, prepared: Prepared, scope: str, line: LogLine) -> None:
+    async def _record_restore_in_vault(self, prepared: ProtectedRequest, scope: str, line: LogLine) -> None:
         """Write into the vault's audit log that originals were restored."""
         vault, actor = self._vault, line.client or "gateway"
         if scope and vault is not None:
@@ -202,7 +204,7 @@ class Gateway:
         except ClientDisconnect:
             raise Refusal("the client went away", "", "gone") from None
 
-    def _find_client(self, request: Request) -> Client | None:
+    def _authenticate_client(self, request: Request) -> Client | None:
         """Return the client whose key the request has; None where the settings have no clients."""
         if not self._clients:
             return None
@@ -216,7 +218,7 @@ class Gateway:
                 return client
         raise Refusal("a key of this gateway is required: Authorization: Bearer KEY", "", "invalid_api_key", 401)
 
-    def _choose_policy(self, request: Request, client: Client | None) -> str:
+    def _choose_policy_name(self, request: Request, client: Client | None) -> str:
         default = (client.policy if client is not None else "") or self._settings.policy
         allowed = (client.policies if client is not None else ()) or self._settings.policies
         name = request.headers.get("x-allonym-policy", "")
@@ -226,7 +228,7 @@ class Gateway:
             raise Refusal(f"this policy may not be chosen; allowed are: {shown}", "X-Allonym-Policy", "unknown_policy")
         return by_name[name] if name else default
 
-    def _get_scope(self, request: Request, client: Client | None) -> str:
+    def _make_vault_scope(self, request: Request, client: Client | None) -> str:
         """Return the vault's scope for the request's conversation, which nobody with another key can reach."""
         name, where = request.headers.get("x-allonym-conversation", ""), "X-Allonym-Conversation"
         if not name:
@@ -241,11 +243,11 @@ class Gateway:
         return f"gateway/{hmac.digest(self._preparer.secret, credentials.encode(), 'sha256').hex()[:16]}/{name}"
 
 
-async def _check_health(request: Request) -> Response:
+async def _answer_health_check(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def _refuse_path(request: Request, error: Exception) -> Response:
+async def _answer_unknown_path(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     offered = ", ".join(f"POST /v1/{endpoint.path}" for endpoint in ENDPOINTS)
     message = f"the gateway does not offer this; nothing was sent. It offers {offered}, GET /v1/models"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.policy import Policy
 from allonym.server.gateway.protect import Protected, Protector
-from allonym.server.gateway.reading import RequestText, Table
+from allonym.server.gateway.reading import FieldReaders, RequestText
 from allonym.server.gateway.refusal import Refusal
-from allonym.server.gateway.restoring import Restoring
+from allonym.server.gateway.restoring import AnswerRestorer
 from allonym.server.gateway.settings import Settings
-from allonym.server.gateway.shapes import CHAT, EMBEDDINGS, RESPONSES, read_request
+from allonym.server.gateway.shapes import CHAT, EMBEDDINGS, RESPONSES, collect_request_texts
 
 NOTE = (
     "Names and other details were replaced by placeholders such as {tag}. Each stands for one real thing, the same "
@@ -27,7 +27,7 @@ NOTE = (
 _INSTRUCTING = ("system", "developer")
 
 
-def add_note_to_messages(body: dict[str, Any], tag: str) -> None:
+def add_placeholder_note_to_messages(body: dict[str, Any], tag: str) -> None:
     """Add the note to the first message, if that instructs the model, else in a message before it."""
     note = NOTE.format(tag=tag)
     messages = body.setdefault("messages", [])
@@ -41,7 +41,7 @@ def add_note_to_messages(body: dict[str, Any], tag: str) -> None:
         content.append({"type": "text", "text": note})
 
 
-def add_note_to_instructions(body: dict[str, Any], tag: str) -> None:
+def add_placeholder_note_to_instructions(body: dict[str, Any], tag: str) -> None:
     """Add the note to the instructions."""
     note = NOTE.format(tag=tag)
     instructions = body.get("instructions")
@@ -67,24 +67,24 @@ class Endpoint:
 
     Attributes:
         path: below ``/v1/``.
-        table: the fields of its requests.
+        readers: of the fields of its requests.
         explain: adds the note on placeholders for the model; None: no model reads it.
     """
 
     path: str
-    table: Table = field(repr=False)
+    readers: FieldReaders = field(repr=False)
     explain: Callable[[dict[str, Any], str], None] | None = None
 
 
 ENDPOINTS = (
-    Endpoint("chat/completions", CHAT, add_note_to_messages),
-    Endpoint("responses", RESPONSES, add_note_to_instructions),
+    Endpoint("chat/completions", CHAT, add_placeholder_note_to_messages),
+    Endpoint("responses", RESPONSES, add_placeholder_note_to_instructions),
     Endpoint("embeddings", EMBEDDINGS),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ProtectedRequest:
     """A request that may be sent.
 
     Attributes:
@@ -100,7 +100,7 @@ class Prepared:
     original: dict[str, Any] = field(repr=False)
     stream: bool
     protected: Protected
-    restoring: Restoring = field(repr=False)
+    restoring: AnswerRestorer = field(repr=False)
     milliseconds: float
 
 
@@ -128,18 +128,18 @@ class Preparer:
         names = [settings.policy, *settings.policies]
         for client in settings.clients:
             names += [client.policy, *client.policies]
-        self.policies = {name: _set_policy_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
+        self.policies = {name: _add_tagger_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
         for policy in self.policies.values():  # check that each works, and load what it needs
             text = RequestText(settings, self.secret)
-            text.add_text(_WARMING, lambda result: None)
-            self._protector.protect_passages(text.passages, policy)
+            text.add_text_passage(_WARMING, lambda result: None)
+            self._protector.protect_passages_in_place(text.passages, policy)
 
-    def prepare_request(self, endpoint: Endpoint, raw: bytes, policy: Policy, scope: str) -> Prepared:
+    def protect_request(self, endpoint: Endpoint, raw_body: bytes, policy: Policy, scope: str) -> ProtectedRequest:
         """Return the request that is sent in place of the client's.
 
         Args:
             endpoint: that it came to.
-            raw: its body.
+            raw_body: its body.
             policy: what to find, and how to replace it.
             scope: of its conversation in the vault; empty: it belongs to none.
 
@@ -148,10 +148,10 @@ class Preparer:
             AllonymError: it cannot be protected.
         """
         start = perf_counter()
-        original = _parse_request(raw)
+        original = _parse_json_body(raw_body)
         body = copy.deepcopy(original)
         text = RequestText(self._settings, self.secret)
-        read_request(text, body, endpoint.table)
+        collect_request_texts(text, body, endpoint.readers)
         if text.stateful and not scope:
             raise Refusal(
                 "what the upstream keeps of earlier requests holds placeholders of theirs: name the conversation in "
@@ -163,17 +163,17 @@ class Preparer:
         most = self._settings.max_characters
         if size > most:
             raise Refusal(f"has {size:,} characters of text; {most:,} are allowed", "request", "too_large", 413)
-        protected = self._protector.protect_passages(text.passages, policy, scope)
-        text.write_back_json()
+        protected = self._protector.protect_passages_in_place(text.passages, policy, scope)
+        text.write_back_json_texts()
         if self._settings.explain and protected.tag and endpoint.explain is not None:
             endpoint.explain(body, protected.tag)
-        restoring = Restoring(protected.restorer, json=wants_json(original))
+        restoring = AnswerRestorer(protected.restorer, json=wants_json(original))
         content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
         elapsed = (perf_counter() - start) * 1000
-        return Prepared(content, original, original.get("stream") is True, protected, restoring, elapsed)
+        return ProtectedRequest(content, original, original.get("stream") is True, protected, restoring, elapsed)
 
 
-def _parse_request(raw: bytes) -> dict[str, Any]:
+def _parse_json_body(raw: bytes) -> dict[str, Any]:
     def refuse_constant(name: str) -> float:
         raise ValueError(name)
 
@@ -189,7 +189,7 @@ def _parse_request(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _set_policy_threads(policy: Policy, threads: int) -> Policy:
+def _add_tagger_threads(policy: Policy, threads: int) -> Policy:
     """Return the policy with several windows of a text computed at once, unless it sets that. No result changes."""
     tagger = policy.tables.get("tagger", {})
     if "tagger" not in policy.detectors or "threads" in tagger:

@@ -66,7 +66,7 @@ class Protector:
         self._findings: OrderedDict[bytes, tuple[Span, ...]] = OrderedDict()
         self._lock = Lock()
 
-    def protect_passages(self, passages: Sequence[Passage], policy: Policy, scope: str = "") -> Protected:
+    def protect_passages_in_place(self, passages: Sequence[Passage], policy: Policy, scope: str = "") -> Protected:
         """Replace what identifies in all passages, and put the results into their places.
 
         Args:
@@ -77,19 +77,19 @@ class Protector:
         Raises:
             AllonymError: the text cannot be protected; then nothing was put into any place.
         """
-        document, pieces, spans = self._find_spans(passages, policy, scope)
+        document, pieces, spans = self._merge_passages_and_find_spans(passages, policy, scope)
         vault = self._vault if scope else None
         with nullcontext() if vault is None else vault.book(scope, subject_of(document, policy)) as book:
             result = replace_found(document, spans, policy, key=self._key, scope=scope, book=book)
         restorer = Restorer.from_plan(result.plan, vault, scope)
         for piece, text in zip(pieces, result.parts, strict=False):  # without pieces the empty text is the only part
-            assert piece.put is not None
+            assert piece.set_text is not None
             if text != piece.text:
-                piece.put(text)
-        tag = _find_placeholder(result.plan.edits, policy)
+                piece.set_text(text)
+        tag = _find_example_placeholder(result.plan.edits, policy)
         return Protected(restorer, MappingProxyType(dict(result.report.labels)), tag)
 
-    def _find_spans(
+    def _merge_passages_and_find_spans(
         self, passages: Sequence[Passage], policy: Policy, scope: str
     ) -> tuple[Document, list[Piece], list[Span]]:
         """Return the passages as one document, the pieces that are its parts, and the spans to replace in these."""
@@ -101,22 +101,22 @@ class Protector:
         position = 0
         for passage in passages:
             text = "".join([piece.text + piece.after for piece in passage])
-            for span in self._find_candidates(text, policy, fingerprint):
+            for span in self._find_or_recall_candidates(text, policy, fingerprint):
                 candidates.append(replace(span, start=span.start + position, end=span.end + position))
             texts.append(text)
             for piece in passage:
                 end = position + len(piece.text)
-                if piece.put is not None:
+                if piece.set_text is not None:
                     pieces.append(piece)
                     parts.append((position, end))
-                    if piece.person and policy.looks_for("PERSON"):
+                    if piece.is_person and policy.looks_for("PERSON"):
                         candidates.append(Span(position, end, "PERSON", 1.0, _NAME_SOURCE))
                 position = end + len(piece.after)
         document = Document(scope, "".join(texts), parts=tuple(parts))
         return document, pieces, _clip_spans(resolve_candidates(document, policy, candidates), parts)
 
-    def _find_candidates(self, text: str, policy: Policy, fingerprint: bytes) -> tuple[Span, ...]:
-        digest = hmac.digest(self._secret, fingerprint + text.encode("utf-8", "surrogatepass"), "sha256")
+    def _find_or_recall_candidates(self, text: str, policy: Policy, policy_fingerprint: bytes) -> tuple[Span, ...]:
+        digest = hmac.digest(self._secret, policy_fingerprint + text.encode("utf-8", "surrogatepass"), "sha256")
         with self._lock:
             remembered = self._findings.get(digest)
             if remembered is not None:
@@ -142,7 +142,7 @@ def _clip_spans(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
     ]
 
 
-def _find_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
+def _find_example_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
     """Return the first placeholder whose original can be restored, as an example of what the model must keep."""
     for edit in edits:
         traits = get_traits_by_name(edit.operator)

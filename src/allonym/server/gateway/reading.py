@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from allonym.detect.words import read_word_list
-from allonym.server.gateway.pieces import NAME, JsonSource, Passage, Piece, Put, is_json
+from allonym.server.gateway.pieces import NAME, JsonSource, Passage, Piece, TextSetter, is_json_container
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.settings import Settings
 
@@ -84,25 +84,25 @@ class RequestText:
         self._secret = secret
         self._json: list[JsonSource] = []
 
-    def add_text(self, text: str, put: Put, *, person: bool = False) -> None:
+    def add_text_passage(self, text: str, set_text: TextSetter, *, is_person: bool = False) -> None:
         """Add a passage of one piece."""
         if text and not text.isspace():
-            self.passages.append([Piece(text, put, person=person)])
+            self.passages.append([Piece(text, set_text, is_person=is_person)])
 
-    def add_json(self, text: str, put: Put, *, names: bool) -> None:
+    def add_json_passage(self, text: str, set_text: TextSetter, *, keep_keys: bool) -> None:
         """Add the strings and numbers of a JSON text as one passage."""
-        source = JsonSource(text, put, names=names)
-        pieces = list(source.read_pieces())
-        if any(piece.put for piece in pieces):
+        source = JsonSource(text, set_text, keep_keys=keep_keys)
+        pieces = list(source.iterate_pieces())
+        if any(piece.set_text for piece in pieces):
             self.passages.append(pieces)
             self._json.append(source)
 
-    def write_back_json(self) -> None:
-        """Put the JSON texts together, after all pieces are in their places."""
+    def write_back_json_texts(self) -> None:
+        """TextSetter the JSON texts together, after all pieces are in their places."""
         for source in self._json:
             source.write_back()
 
-    def digest(self, value: str) -> str:
+    def digest_identifier(self, value: str) -> str:
         """Return a keyed digest that stands for an identifier, the same in every request."""
         return hmac.digest(self._secret, value.encode("utf-8", "surrogatepass"), "sha256").hex()[:24]
 
@@ -128,8 +128,8 @@ class Field:
         """The value, as it is now."""
         return self.holder[self.key]
 
-    def put(self, value: str) -> None:
-        """Put another value into the place."""
+    def replace_value(self, value: str) -> None:
+        """TextSetter another value into the place."""
         self.holder[self.key] = value
 
     def get_string(self) -> str:
@@ -138,7 +138,7 @@ class Field:
             raise self.make_type_refusal("a string")
         return self.value
 
-    def get_type(self) -> str | None:
+    def get_type_member(self) -> str | None:
         """Return what the value says of its type; None where it is no object, or does not say it in a string."""
         kind = self.value.get("type") if isinstance(self.value, dict) else None
         return kind if isinstance(kind, str) else None
@@ -166,68 +166,69 @@ class Field:
                 raise self.make_refusal("has a key that is no name of a field", "not_protected")
             yield self.get_member(name)
 
-    def check_form(self, pattern: re.Pattern[str], form: str) -> None:
+    def check_string_pattern(self, pattern: re.Pattern[str], description: str) -> None:
         """Check that the value is a string of a form, which the message names."""
         if not pattern.fullmatch(self.get_string()):
-            raise self.make_refusal(f"must be {form}")
+            raise self.make_refusal(f"must be {description}")
 
     def make_refusal(self, message: str, code: str = "invalid_value") -> Refusal:
         """Return the refusal of the value."""
         return Refusal(message, self.path, code)
 
-    def make_type_refusal(self, required: str) -> Refusal:
+    def make_type_refusal(self, required_type: str) -> Refusal:
         """Return the refusal of a value of the wrong type; the value is not shown."""
-        return self.make_refusal(f"must be {required}, got {type(self.value).__name__}")
+        return self.make_refusal(f"must be {required_type}, got {type(self.value).__name__}")
 
 
-Kind = Callable[[Field], object]
-"""Reads a field; raises :class:`Refusal` where it may not be sent."""
+FieldReader = Callable[[Field], object]
+"""Checks a field and collects its text; raises :class:`Refusal` where it may not be sent."""
 
-Table = Mapping[str, Kind]
+FieldReaders = Mapping[str, FieldReader]
+"""The readers of an object's fields, by the fields' names."""
 
 
-def read_fields(field: Field, table: Table) -> None:
-    """Read each field of an object as its table says; a field that the table does not know is refused. None passes."""
+def apply_field_readers(field: Field, readers: FieldReaders) -> None:
+    """Read each field of an object with its reader; a field that has none is refused. None passes."""
     if not isinstance(field.value, dict):
         raise field.make_type_refusal("an object")
     for key in list(field.value):
         if field.value[key] is None or (not field.path and key in field.request.settings.parameters):
             continue
-        if key not in table:
+        if key not in readers:
             is_name = bool(NAME.fullmatch(key))
             message = f"a field {key!r}" if is_name else "a field of this name"
             message += " is not known, so that its text could not be protected; leave it out"
             if not field.path:
                 message += ", or name it in the gateway's setting 'parameters' if it holds none"
             raise Refusal(message, field.path or (key if is_name else ""), "unknown_parameter")
-        table[key](field.get_member(key))
+        readers[key](field.get_member(key))
 
 
 # Values without text
 
 
-def read_number(field: Field) -> None:
-    """Read a number or a truth value."""
+def check_number(field: Field) -> None:
+    """Check that the value is a number or a truth value."""
     value = field.value
     if not isinstance(value, (bool, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
         raise field.make_type_refusal("a number, true or false")
 
 
-def read_word(field: Field) -> None:
-    """Read one of the words of the API."""
+def check_word(field: Field) -> None:
+    """Check that the value is one of the words of the API."""
     words = WORDS.union(field.request.settings.words)
     value = field.get_string()
     if value not in words and not words.issuperset(re.split(r"[.\-]", value)):
         raise field.make_refusal("is no word that the gateway knows; its setting 'words' can add it", "unknown_value")
 
 
-def read_role(field: Field) -> None:
-    """Read the role of a message's author."""
+def check_role(field: Field) -> None:
+    """Check the role of a message's author."""
     if field.get_string() not in ROLES:
         raise field.make_refusal(f"must be one of {', '.join(ROLES)}")
 
 
-def make_list_reader(read_item: Kind) -> Kind:
+def make_list_reader(read_item: FieldReader) -> FieldReader:
     """Make a reader of a list."""
 
     def read_list(field: Field) -> None:
@@ -237,53 +238,53 @@ def make_list_reader(read_item: Kind) -> Kind:
     return read_list
 
 
-read_words = make_list_reader(read_word)
-read_model = partial(Field.check_form, pattern=MODEL, form="the name of a model")
-read_name = partial(
-    Field.check_form,
+check_words = make_list_reader(check_word)
+check_model = partial(Field.check_string_pattern, pattern=MODEL, description="the name of a model")
+check_name = partial(
+    Field.check_string_pattern,
     pattern=_FUNCTION,
-    form="a name of letters, digits, '_', '-' and '.' that begins with a letter",
+    description="a name of letters, digits, '_', '-' and '.' that begins with a letter",
 )
-read_sealed = partial(Field.check_form, pattern=_SEALED, form="base64")
-read_count = partial(Field.check_form, pattern=_COUNT, form="a number of up to four digits")
+check_base64 = partial(Field.check_string_pattern, pattern=_SEALED, description="base64")
+check_count = partial(Field.check_string_pattern, pattern=_COUNT, description="a number of up to four digits")
 
 
-def read_number_map(field: Field) -> None:
-    """Read numbers by numbers, as in logit_bias."""
+def check_number_map(field: Field) -> None:
+    """Check numbers by numbers, as in logit_bias."""
     if not isinstance(field.value, dict) or not all(re.fullmatch(r"[0-9]{1,9}", key) for key in field.value):
         raise field.make_type_refusal("numbers by numbers")
     for key in field.value:
-        read_number(field.get_member(key))
+        check_number(field.get_member(key))
 
 
-def read_identifier(field: Field) -> None:
-    """Read the id of a call or an item. One that does not look machine-made becomes a digest of its form."""
+def digest_human_id(field: Field) -> None:
+    """Keep the id of a call or an item if it looks machine-made; put a digest of its form in the place of any other."""
     value = field.get_string()
     if MACHINE.fullmatch(value):
         return
-    digest = field.request.digest(value)
+    digest = field.request.digest_identifier(value)
     if re.fullmatch(r"[A-Za-z0-9]{9}", value):  # some endpoints take no other length
-        field.put(digest[:9])
+        field.replace_value(digest[:9])
     else:
         prefix = value.partition("_")[0]
-        field.put(f"{prefix if prefix in _ID_PREFIXES else 'call'}_{digest}")
+        field.replace_value(f"{prefix if prefix in _ID_PREFIXES else 'call'}_{digest}")
 
 
-def read_upstream_id(field: Field) -> None:
-    """Read the id of something that the upstream keeps: it must look machine-made."""
+def check_upstream_id(field: Field) -> None:
+    """Check that the id of something that the upstream keeps looks machine-made; the request is stateful then."""
     field.request.stateful = True
     if isinstance(field.value, dict):
-        read_fields(field, {"id": read_upstream_id})
+        apply_field_readers(field, {"id": check_upstream_id})
     elif not MACHINE.fullmatch(field.get_string()):
         raise field.make_refusal("must be an id that the upstream gave")
 
 
-def read_user(field: Field) -> None:
-    """Read the name of an end user, for the upstream: a keyed digest is sent in its place."""
-    field.put(field.request.digest(field.get_string()))
+def digest_user(field: Field) -> None:
+    """Put a keyed digest in the place of the name of an end user."""
+    field.replace_value(field.request.digest_identifier(field.get_string()))
 
 
-def make_refusing_reader(reason: str) -> Kind:
+def make_refusing_reader(reason: str) -> FieldReader:
     """Make a reader of a field that cannot be protected; only false passes."""
 
     def refuse_field(field: Field) -> None:
@@ -293,135 +294,135 @@ def make_refusing_reader(reason: str) -> Kind:
     return refuse_field
 
 
-def make_object_reader(table: Table) -> Kind:
+def make_object_reader(readers: FieldReaders) -> FieldReader:
     """Make a reader of an object with these fields."""
-    return partial(read_fields, table=table)
+    return partial(apply_field_readers, readers=readers)
 
 
-def read_names(field: Field) -> None:
-    """Read names alone, in any objects and lists, as in tool_choice."""
+def check_nested_names(field: Field) -> None:
+    """Check that any objects and lists hold names alone, as in tool_choice."""
     if isinstance(field.value, dict):
         for name in field.value:
             if not _FUNCTION.fullmatch(name):
                 raise field.make_refusal("must be a name")
-            read_names(field.get_member(name))
+            check_nested_names(field.get_member(name))
     elif isinstance(field.value, list):
         for item in field.list_items():
-            read_names(item)
+            check_nested_names(item)
     elif field.value is not None and not isinstance(field.value, bool):
-        read_name(field)
+        check_name(field)
 
 
 # Text
 
 
-def read_text(field: Field, *, names: bool = False) -> None:
-    """Read a text, or JSON as a text, whose keys are kept where ``names`` says that they may be names of fields."""
+def collect_text(field: Field, *, keep_keys: bool = False) -> None:
+    """Collect a text, or JSON as a text, whose keys are kept under ``keep_keys`` if they may be names of fields."""
     value = field.get_string()
-    if is_json(value):
-        field.request.add_json(value, field.put, names=names)
-    elif names or value.strip() not in ("null", "true", "false"):  # as tools answer
-        field.request.add_text(value, field.put)
+    if is_json_container(value):
+        field.request.add_json_passage(value, field.replace_value, keep_keys=keep_keys)
+    elif keep_keys or value.strip() not in ("null", "true", "false"):  # as tools answer
+        field.request.add_text_passage(value, field.replace_value)
 
 
-read_arguments = partial(read_text, names=True)
+collect_arguments = partial(collect_text, keep_keys=True)
 
 
-def read_texts(field: Field) -> None:
-    """Read a text, or a list of texts, each by itself."""
+def collect_texts(field: Field) -> None:
+    """Collect a text, or a list of texts, each by itself."""
     for item in field.list_items() if isinstance(field.value, list) else [field]:
-        read_text(item)
+        collect_text(item)
 
 
-def read_json(field: Field, depth: int = 0) -> None:
-    """Read any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
+def collect_json(field: Field, depth: int = 0) -> None:
+    """Collect any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
     if depth > DEEPEST:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(field.value, str):
-        read_text(field)
+        collect_text(field)
     elif field.is_number():
-        read_number(field)
-        field.request.add_text(str(field.value), field.put)
+        check_number(field)
+        field.request.add_text_passage(str(field.value), field.replace_value)
     for child in field.iterate_children():
-        read_json(child, depth + 1)
+        collect_json(child, depth + 1)
 
 
-def read_metadata(field: Field) -> None:
-    """Read names of fields with a text each."""
+def collect_metadata(field: Field) -> None:
+    """Collect texts, each after the name of its field."""
     if not isinstance(field.value, dict):
         raise field.make_type_refusal("an object")
     for member in field.iterate_children():
         text = member.get_string()
         if text:
-            field.request.passages.append([Piece(member.key, None, ": "), Piece(text, member.put)])
+            field.request.passages.append([Piece(member.key, None, ": "), Piece(text, member.replace_value)])
 
 
-def read_schema(field: Field, depth: int = 0) -> None:
-    """Read a JSON Schema: descriptions, examples and values are protected, unless the setting ``tools`` keeps them."""
+def collect_schema(field: Field, depth: int = 0) -> None:
+    """Collect descriptions, examples and values of a JSON Schema, unless the setting ``tools`` keeps them."""
     if field.request.settings.tools != "protect":
         return
     if depth > DEEPEST:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(field.value, str):
-        read_text(field)
+        collect_text(field)
     elif field.is_number() and not (field.key in _BOUNDS and abs(field.value) <= _LARGEST_BOUND):
-        read_json(field, depth)
+        collect_json(field, depth)
     for child in field.iterate_children():
         if child.key in _VALUE_KEYWORDS:
-            read_json(child, depth + 1)
+            collect_json(child, depth + 1)
         elif child.key in _KEYWORDS:
-            _check_schema_keyword(child, _KEYWORDS[child.key])
+            _check_nested_strings(child, _KEYWORDS[child.key])
         elif child.key in _NAMING_KEYWORDS and isinstance(child.value, dict):
             for schema in child.iterate_children():
-                read_schema(schema, depth + 1)
+                collect_schema(schema, depth + 1)
         else:
-            read_schema(child, depth + 1)
+            collect_schema(child, depth + 1)
 
 
-def _check_schema_keyword(field: Field, pattern: re.Pattern[str]) -> None:
+def _check_nested_strings(field: Field, pattern: re.Pattern[str]) -> None:
     """Check that some JSON holds nothing but strings of a form, true, false and null."""
     if field.is_number():
         raise field.make_type_refusal("a string")
     if isinstance(field.value, str):
-        field.check_form(pattern, "what this keyword of JSON Schema knows")
+        field.check_string_pattern(pattern, "what this keyword of JSON Schema knows")
     for child in field.iterate_children():
-        _check_schema_keyword(replace(child, path=field.path), pattern)
+        _check_nested_strings(replace(child, path=field.path), pattern)
 
 
-def read_description(field: Field) -> None:
-    """Read what a developer wrote about a tool; it is protected, unless the setting ``tools`` keeps it."""
+def collect_description(field: Field) -> None:
+    """Collect what a developer wrote about a tool; it is protected, unless the setting ``tools`` keeps it."""
     if field.request.settings.tools == "protect":
-        read_text(field)
+        collect_text(field)
 
 
-def read_speaker(field: Field) -> None:
-    """Read the name of a message's author. Roles are kept; any other name is a person's."""
+def collect_speaker(field: Field) -> None:
+    """Collect the name of a message's author. Roles are kept; any other name is a person's."""
     words = re.sub(r"[_\-.]", " ", field.get_string())
     if all(w.lower() in _ROLE_WORDS or w.lower() == "example" or re.fullmatch("[0-9]{1,2}", w) for w in words.split()):
         return
 
     def put_name(text: str) -> None:
-        field.put(re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:64] or "someone")
+        field.replace_value(re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:64] or "someone")
 
-    field.request.add_text(words, put_name, person=True)
+    field.request.add_text_passage(words, put_name, is_person=True)
 
 
 # Parts of messages
 
 
-def read_content(field: Field) -> None:
-    """Read a text, or parts of which each has its type. The texts of neighbouring parts are read as one."""
+def collect_content(field: Field) -> None:
+    """Collect a text, or parts of which each has its type. The texts of neighbouring parts are read as one."""
     if isinstance(field.value, str):
-        read_text(field)
+        collect_text(field)
         return
     passage: Passage = []
     for part in field.list_items():
         if isinstance(part.value, str):
-            passage.append(Piece(part.value, part.put))
+            passage.append(Piece(part.value, part.replace_value))
             continue
         if not isinstance(part.value, dict):
             raise part.make_type_refusal("an object")
-        kind = part.get_type()
+        kind = part.get_type_member()
         if kind in _MEDIA:
             if _MEDIA[kind] not in field.request.settings.media:
                 message = (
@@ -433,26 +434,26 @@ def read_content(field: Field) -> None:
             message = "is a part of a type that is not known, so it could not be protected"
             raise part.make_refusal(message, "unknown_part")
         part.value.pop("logprobs", None)  # they spell the text
-        read_fields(part, PARTS[kind])
+        apply_field_readers(part, PARTS[kind])
         for name in ("text", "refusal"):
             text = part.value.get(name) or ""
             member = part.get_member(name)
-            if is_json(text):
-                read_text(member)
+            if is_json_container(text):
+                collect_text(member)
             elif text:
-                passage.append(Piece(text, member.put))
+                passage.append(Piece(text, member.replace_value))
     if passage:
         field.request.passages.append(passage)
 
 
-_TEXT: Table = {
-    "type": read_word,
-    "text": Field.get_string,  # read_content reads it together with its neighbours
-    "annotations": read_json,
-    "cache_control": make_object_reader({"type": read_word, "ttl": read_word}),
+_TEXT: FieldReaders = {
+    "type": check_word,
+    "text": Field.get_string,  # collect_content reads it together with its neighbours
+    "annotations": collect_json,
+    "cache_control": make_object_reader({"type": check_word, "ttl": check_word}),
 }
-PARTS: Mapping[str, Table] = {
+PARTS: Mapping[str, FieldReaders] = {
     **dict.fromkeys(("text", "input_text", "output_text", "summary_text", "reasoning_text"), _TEXT),
-    "refusal": {"type": read_word, "refusal": Field.get_string},
+    "refusal": {"type": check_word, "refusal": Field.get_string},
 }
 """What parts of messages may hold, by their type."""

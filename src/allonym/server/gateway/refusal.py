@@ -10,7 +10,7 @@ from time import perf_counter
 from starlette.responses import Response
 
 from allonym.errors import AllonymError, EndpointError, UsageError
-from allonym.server.gateway.restoring import Restoring
+from allonym.server.gateway.restoring import AnswerRestorer
 
 
 class Refusal(UsageError):
@@ -45,7 +45,7 @@ class Unanswered(EndpointError):
         self.status = status
 
 
-def describe_lost_request(error: Exception) -> Unanswered:
+def make_lost_request_error(error: Exception) -> Unanswered:
     """Return the error for a request that was sent but not answered; an unexpected one shows its type only."""
     if isinstance(error, Unanswered):
         return error
@@ -53,7 +53,7 @@ def describe_lost_request(error: Exception) -> Unanswered:
     return Unanswered(f"the request was sent, but its answer cannot be given: {why}", "not_restored", 500)
 
 
-def describe_error(error: Exception) -> dict[str, object]:
+def make_error_body(error: Exception) -> dict[str, object]:
     """Return the body for an error, in OpenAI's shape. An unexpected one shows its type only."""
     if isinstance(error, (Refusal, Unanswered)):
         code, message = error.code, str(error)
@@ -61,20 +61,20 @@ def describe_error(error: Exception) -> dict[str, object]:
         code, message = "not_protected", f"nothing was sent: {error}"
     else:
         code, message = "gateway_failed", f"the gateway failed with {type(error).__name__}"
-    kind = "invalid_request_error" if get_status(error) < 500 else "gateway_error"
+    kind = "invalid_request_error" if get_error_status(error) < 500 else "gateway_error"
     param = error.param or None if isinstance(error, Refusal) else None
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def get_status(error: Exception) -> int:
+def get_error_status(error: Exception) -> int:
     """Return the status for an error."""
     return error.status if isinstance(error, AllonymError) else 500
 
 
 def make_error_response(error: Exception) -> Response:
     """Return the answer for an error."""
-    data = json.dumps(describe_error(error), ensure_ascii=False).encode()
-    return Response(data, get_status(error), None, "application/json")
+    data = json.dumps(make_error_body(error), ensure_ascii=False).encode()
+    return Response(data, get_error_status(error), None, "application/json")
 
 
 LOG = logging.getLogger("allonym.gateway")
@@ -100,7 +100,7 @@ class LogLine:
         self._values["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
         self._values["protect_ms"] = f"{milliseconds:.1f}"
 
-    def set_restored_counts(self, restoring: Restoring) -> None:
+    def set_restored_counts(self, restoring: AnswerRestorer) -> None:
         """Set how many placeholders were restored, and how many were not."""
         self._values |= {"restored": restoring.restored, "unknown": restoring.unknown}
 

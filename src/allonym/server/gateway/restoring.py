@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allonym.restore import Restorer
-from allonym.server.gateway.pieces import quote_json
+from allonym.server.gateway.pieces import encode_json_string
 
 _RUN = re.compile(r'[^"\\]+')
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
@@ -22,7 +22,7 @@ _UNCHANGED = frozenset(
 """Fields that hold no words of the model, or only fragments of words, in which nothing can be restored."""
 
 
-class Restoring:
+class AnswerRestorer:
     """Restores the originals of one answer.
 
     Args:
@@ -40,21 +40,21 @@ class Restoring:
         self.restored = 0
         self.unknown = 0
 
-    def start_text(self, *, json: bool = False) -> TextStream | JsonStream:
+    def start_stream(self, *, is_json: bool = False) -> TextStream | JsonStream:
         """Start a text, or the text of some JSON, that arrives in pieces."""
-        return JsonStream(self) if json else TextStream(self)
+        return JsonStream(self) if is_json else TextStream(self)
 
-    def restore_text(self, text: str, *, json: bool = False) -> str:
+    def restore_text(self, text: str, *, is_json: bool = False) -> str:
         """Restore a complete text. The result is the same as if it came in pieces."""
-        stream = self.start_text(json=json)
-        return stream.feed(text) + stream.end()
+        stream = self.start_stream(is_json=is_json)
+        return stream.restore_piece(text) + stream.flush_text()
 
     def restore_json(self, value: Any, key: str = "") -> Any:
         """Restore all texts of an answer, or of a part of it."""
         if isinstance(value, str):
             if key in _UNCHANGED:
                 return value
-            return self.restore_text(value, json=key == "arguments" or (self.json and key in ("content", "text")))
+            return self.restore_text(value, is_json=key == "arguments" or (self.json and key in ("content", "text")))
         if key in _UNCHANGED and not isinstance(value, Mapping):
             return value
         if isinstance(value, list):
@@ -63,7 +63,7 @@ class Restoring:
             return {name: self.restore_json(item, name) for name, item in value.items()}
         return value
 
-    def restore_repeated_json(self, value: Any) -> Any:
+    def restore_json_uncounted(self, value: Any) -> Any:
         """Restore what repeats an earlier part of the answer, as :meth:`restore_json`, without counting it again."""
         counts = self.restored, self.unknown
         result = self.restore_json(value)
@@ -74,15 +74,15 @@ class Restoring:
 class TextStream:
     """A text that arrives in pieces."""
 
-    def __init__(self, restoring: Restoring) -> None:
+    def __init__(self, restoring: AnswerRestorer) -> None:
         self._restoring = restoring
         self._arriving = restoring.restorer.arriving()
 
-    def feed(self, piece: str) -> str:
+    def restore_piece(self, piece: str) -> str:
         """Return the text that is certain with the next piece."""
         return self._arriving.feed(piece)
 
-    def end(self) -> str:
+    def flush_text(self) -> str:
         """Return the rest."""
         rest = self._arriving.end()
         self._restoring.restored += self._arriving.restored
@@ -94,21 +94,21 @@ class TextStream:
 class JsonStream:
     """The text of some JSON that arrives in pieces; originals in its strings are escaped."""
 
-    def __init__(self, restoring: Restoring) -> None:
+    def __init__(self, restoring: AnswerRestorer) -> None:
         self._text = TextStream(restoring)  # of the string that has begun, or of what stands between two strings
         self._in_string = False
         self._waiting = ""
 
-    def feed(self, piece: str) -> str:
+    def restore_piece(self, piece: str) -> str:
         """Return the text that is certain with the next piece."""
-        return self._restore_piece(piece, final=False)
+        return self._restore_certain_text(piece, is_final=False)
 
-    def end(self) -> str:
+    def flush_text(self) -> str:
         """Return the rest."""
-        text, rest = self._restore_piece("", final=True), self._text.end()
+        text, rest = self._restore_certain_text("", is_final=True), self._text.flush_text()
         return text + (_escape_json_text(rest) if self._in_string else rest)
 
-    def _restore_piece(self, piece: str, *, final: bool) -> str:
+    def _restore_certain_text(self, piece: str, *, is_final: bool) -> str:
         text = self._waiting + piece
         self._waiting = ""
         parts: list[str] = []
@@ -118,13 +118,13 @@ class JsonStream:
             if not self._in_string:
                 mark = text.find('"', position)
                 end = len(text) if mark < 0 else mark
-                parts.append(self._text.feed(text[position:end]))
+                parts.append(self._text.restore_piece(text[position:end]))
                 if mark >= 0:
-                    parts += (self._text.end(), '"')
+                    parts += (self._text.flush_text(), '"')
                     self._in_string = True
                 position = end + 1
             elif text[position] == '"':
-                parts += (_escape_json_text(self._text.feed("".join(content)) + self._text.end()), '"')
+                parts += (_escape_json_text(self._text.restore_piece("".join(content)) + self._text.flush_text()), '"')
                 content = []
                 self._in_string = False
                 position += 1
@@ -132,29 +132,29 @@ class JsonStream:
                 content.append(run[0])
                 position = run.end()
             else:
-                end = _find_escape_end(text, position, final=final)
+                end = _find_escape_end(text, position, is_final=is_final)
                 if not end:
                     self._waiting = text[position:]
                     break
                 content.append(_decode_json_escape(text[position:end]))
                 position = end
         if content:
-            parts.append(_escape_json_text(self._text.feed("".join(content))))
+            parts.append(_escape_json_text(self._text.restore_piece("".join(content))))
         return "".join(parts)
 
 
-def _find_escape_end(text: str, start: int, *, final: bool) -> int:
+def _find_escape_end(text: str, start: int, *, is_final: bool) -> int:
     """Return where the escape at ``start`` ends, with the second half of a pair; 0: that is not certain yet."""
     escape = _ESCAPE.match(text, start)
     if escape is None:
-        return start + 1 if final or not _UNFINISHED.match(text, start) else 0
+        return start + 1 if is_final or not _UNFINISHED.match(text, start) else 0
     if not _HIGH.match(escape[0]):
         return escape.end()
     second = _ESCAPE.match(text, escape.end())
     if second is not None:
         return second.end() if second[0][1:4].lower() in ("udc", "udd", "ude", "udf") else escape.end()
     may_come = escape.end() == len(text) or _UNFINISHED.match(text, escape.end())
-    return 0 if may_come and not final else escape.end()
+    return 0 if may_come and not is_final else escape.end()
 
 
 def _decode_json_escape(escape: str) -> str:
@@ -165,4 +165,4 @@ def _decode_json_escape(escape: str) -> str:
 
 
 def _escape_json_text(text: str) -> str:
-    return quote_json(text)[1:-1]
+    return encode_json_string(text)[1:-1]

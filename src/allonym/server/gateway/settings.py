@@ -125,10 +125,10 @@ def load(file: str | Path | None = None, environment: Mapping[str, str] | None =
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
-    return Settings(**gather_settings(Settings, PREFIX, file, environment, options, {"clients": _read_clients}))
+    return Settings(**gather_settings(Settings, PREFIX, file, environment, options, {"clients": _parse_client_tables}))
 
 
-def _read_clients(value: object, where: str) -> tuple[Client, ...]:
+def _parse_client_tables(value: object, where: str) -> tuple[Client, ...]:
     if not isinstance(value, dict):
         raise UsageError(f"{where} must be tables [clients.NAME], got {type(value).__name__}")
     defaults = {field.name: () if field.name == "policies" else "" for field in fields(Client) if field.name != "name"}

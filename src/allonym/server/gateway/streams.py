@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from allonym.server.gateway.restoring import JsonStream, Restoring, TextStream
+from allonym.server.gateway.restoring import AnswerRestorer, JsonStream, TextStream
 
-Data = dict[str, Any]
-SentEvent = tuple[str, Data]
+JsonObject = dict[str, Any]
+SentEvent = tuple[str, JsonObject]
 """The name of an event and its data."""
 
 _TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content")
@@ -24,34 +24,34 @@ _CALLS = {"function": "arguments", "custom": "input"}
 class _Choice:
     """One choice of a chat completion: the streams of its texts and of its tool calls."""
 
-    def __init__(self, restoring: Restoring) -> None:
+    def __init__(self, restoring: AnswerRestorer) -> None:
         self._restoring = restoring
         self._texts: dict[str, TextStream | JsonStream] = {}
         self._calls: dict[tuple[int, str], TextStream | JsonStream] = {}
         self.is_finished = False
 
-    def restore_delta(self, delta: Data) -> Data:
+    def restore_delta(self, delta: JsonObject) -> JsonObject:
         """Return the delta with the text that is certain."""
-        out: Data = {}
+        out: JsonObject = {}
         for name, value in delta.items():
             if name in _TEXT_FIELDS and isinstance(value, str):
                 is_json = self._restoring.json and name == "content"
-                out[name] = self._feed(value, self._texts, name, json=is_json)
+                out[name] = self._restore_piece(value, self._texts, name, is_json=is_json)
             elif name == "tool_calls" and isinstance(value, list):
-                out[name] = [self._restore_call(n, call) for n, call in enumerate(value)]
+                out[name] = [self._restore_tool_call(n, call) for n, call in enumerate(value)]
             elif name == "function_call" and isinstance(value, dict):
-                out[name] = self._restore_member(value, "arguments", self._texts, name)
+                out[name] = self._restore_streamed_member(value, "arguments", self._texts, name)
             else:
                 out[name] = self._restoring.restore_json(value, name)
         return out
 
-    def end(self) -> Data:
+    def flush_text(self) -> JsonObject:
         """Return the rest of all texts, as a delta; empty where nothing was held back."""
-        out: Data = {name: rest for name, stream in self._texts.items() if (rest := stream.end())}
+        out: JsonObject = {name: rest for name, stream in self._texts.items() if (rest := stream.flush_text())}
         function_arguments = out.pop("function_call", "")
-        calls: dict[int, Data] = {}
+        calls: dict[int, JsonObject] = {}
         for (index, kind), stream in sorted(self._calls.items()):
-            if rest := stream.end():
+            if rest := stream.flush_text():
                 calls.setdefault(index, {"index": index})[kind] = {_CALLS[kind]: rest}
         if calls:
             out["tool_calls"] = list(calls.values())
@@ -59,47 +59,52 @@ class _Choice:
             out["function_call"] = {"arguments": function_arguments}
         return out
 
-    def _restore_call(self, position: int, call: Any) -> Any:
+    def _restore_tool_call(self, position: int, call: Any) -> Any:
         if not isinstance(call, dict):
             return call
         index, out = call.get("index", position), dict(call)
         for kind, name in _CALLS.items():
             if isinstance(call.get(kind), dict):
                 key = (index if isinstance(index, int) else position, kind)
-                out[kind] = self._restore_member(call[kind], name, self._calls, key)
+                out[kind] = self._restore_streamed_member(call[kind], name, self._calls, key)
         return out
 
-    def _restore_member(self, holder: Data, name: str, streams: dict[Any, TextStream | JsonStream], key: Any) -> Data:
+    def _restore_streamed_member(
+        self, holder: JsonObject, name: str, streams: dict[Any, TextStream | JsonStream], key: Any
+    ) -> JsonObject:
         text = holder.get(name)
-        is_json = name == "arguments"
-        return {**holder, name: self._feed(text, streams, key, json=is_json)} if isinstance(text, str) else holder
+        if not isinstance(text, str):
+            return holder
+        return {**holder, name: self._restore_piece(text, streams, key, is_json=name == "arguments")}
 
-    def _feed(self, text: str, streams: dict[Any, TextStream | JsonStream], key: Any, *, json: bool) -> str:
+    def _restore_piece(
+        self, piece: str, streams: dict[Any, TextStream | JsonStream], key: Any, *, is_json: bool
+    ) -> str:
         """Return the text that is certain with the next piece of the stream under a key."""
         if key not in streams:
-            streams[key] = self._restoring.start_text(json=json)
-        return streams[key].feed(text)
+            streams[key] = self._restoring.start_stream(is_json=is_json)
+        return streams[key].restore_piece(piece)
 
 
 class ChatAnswer:
     """The chunks of a chat completion."""
 
-    def __init__(self, restoring: Restoring) -> None:
+    def __init__(self, restoring: AnswerRestorer) -> None:
         self._restoring = restoring
         self._choices: dict[int, _Choice] = {}
-        self._last: Data = {}
+        self._last: JsonObject = {}
 
     @property
     def is_complete(self) -> bool:
         """Whether each choice has a reason why it ended."""
         return bool(self._choices) and all(choice.is_finished for choice in self._choices.values())
 
-    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
+    def restore_event(self, name: str, data: JsonObject) -> Iterator[SentEvent]:
         """Yield the chunks that are sent for the upstream's next chunk."""
         choices = data.get("choices")
         if not isinstance(choices, list) or not choices:
             if "error" in data:
-                yield from self.end()
+                yield from self.flush_text()
             yield name, self._restoring.restore_json(data)
             return
         self._last = {k: v for k, v in data.items() if k not in ("choices", "usage")}
@@ -114,11 +119,11 @@ class ChatAnswer:
             out = state.restore_delta(delta)
             if choice.get("finish_reason") is not None and not state.is_finished:
                 state.is_finished = True
-                out = _join_deltas(out, state.end())
+                out = _join_deltas(out, state.flush_text())
                 if out:
                     before.append({"index": index, "delta": out, "logprobs": None, "finish_reason": None})
                 now.append({**choice, "delta": {}})
-            elif out != delta and _is_empty(out) and not data.get("usage"):
+            elif out != delta and _is_empty_delta(out) and not data.get("usage"):
                 continue  # all of it is held back
             else:
                 now.append({**choice, "delta": out})
@@ -127,15 +132,15 @@ class ChatAnswer:
         if now or data.get("usage"):
             yield name, {**data, "choices": now}
 
-    def end(self) -> Iterator[SentEvent]:
+    def flush_text(self) -> Iterator[SentEvent]:
         """Yield the events with the text that was held back."""
         for index, choice in self._choices.items():
-            if rest := choice.end():
+            if rest := choice.flush_text():
                 ending = {"index": index, "delta": rest, "logprobs": None, "finish_reason": None}
                 yield "", {**self._last, "choices": [ending]}
 
 
-def _join_deltas(delta: Data, more: Data) -> Data:
+def _join_deltas(delta: JsonObject, more: JsonObject) -> JsonObject:
     """Join two deltas of one choice, without empty members."""
     out = {name: value for name, value in delta.items() if value not in ("", None, [])}
     for name, value in more.items():
@@ -149,12 +154,12 @@ def _join_deltas(delta: Data, more: Data) -> Data:
     return out
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty_delta(value: Any) -> bool:
     """Whether a delta is empty: no text, no name, no id."""
     if isinstance(value, dict):
-        return all(name in ("index", "type") or _is_empty(member) for name, member in value.items())
+        return all(name in ("index", "type") or _is_empty_delta(member) for name, member in value.items())
     if isinstance(value, list):
-        return all(map(_is_empty, value))
+        return all(map(_is_empty_delta, value))
     return value in ("", None)
 
 
@@ -165,14 +170,14 @@ _PLACE = ("item_id", "output_index", "content_index", "summary_index")
 class ResponsesAnswer:
     """The events of a response."""
 
-    def __init__(self, restoring: Restoring, request: Data) -> None:
+    def __init__(self, restoring: AnswerRestorer, request: JsonObject) -> None:
         self._restoring = restoring
         self._request = request
-        self._open: dict[tuple[object, ...], tuple[TextStream | JsonStream, Data]] = {}
+        self._open: dict[tuple[object, ...], tuple[TextStream | JsonStream, JsonObject]] = {}
         self._number = 0
         self.is_complete = False
 
-    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
+    def restore_event(self, name: str, data: JsonObject) -> Iterator[SentEvent]:
         """Yield the events that are sent for the upstream's next event."""
         kind = data.get("type")
         kind = kind if isinstance(kind, str) else name
@@ -181,43 +186,43 @@ class ResponsesAnswer:
             place = (kind, *(data.get(name) for name in _PLACE))
             if place not in self._open:
                 is_json = "arguments" in kind or (self._restoring.json and "output_text" in kind)
-                self._open[place] = self._restoring.start_text(json=is_json), data
-            out = self._open[place][0].feed(text)
+                self._open[place] = self._restoring.start_stream(is_json=is_json), data
+            out = self._open[place][0].restore_piece(text)
             if out:
-                yield name, self._set_event_number({**data, "delta": out})
+                yield name, self._renumber_event({**data, "delta": out})
             return
         if kind.endswith(".done"):
-            yield from self._end_texts(kind, data)
+            yield from self._flush_ended_texts(kind, data)
         if kind in _OVER or kind == "error":
             self.is_complete = True
-            yield from self.end()
+            yield from self.flush_text()
         # All but the deltas repeats them, unless an upstream sends none.
         first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
-        restore = self._restoring.restore_json if first else self._restoring.restore_repeated_json
-        yield name, self._set_event_number(restore_response(data, self._request, restore))
+        restore = self._restoring.restore_json if first else self._restoring.restore_json_uncounted
+        yield name, self._renumber_event(restore_response(data, self._request, restore))
 
-    def end(self) -> Iterator[SentEvent]:
+    def flush_text(self) -> Iterator[SentEvent]:
         """Yield the events with the text that was held back."""
         for place in list(self._open):
-            yield from self._end_text(place)
+            yield from self._flush_text(place)
 
-    def _end_texts(self, kind: str, data: Data) -> Iterator[SentEvent]:
+    def _flush_ended_texts(self, event_type: str, data: JsonObject) -> Iterator[SentEvent]:
         """Yield the rest of the texts that an event ends: its own, or all of its item."""
-        delta_kind = kind.removesuffix(".done") + ".delta"
+        delta_kind = event_type.removesuffix(".done") + ".delta"
         for place in list(self._open):
             same = place[1:] == tuple(data.get(name) for name in _PLACE) and place[0] == delta_kind
-            if same or (kind == "response.output_item.done" and place[2] == data.get("output_index")):
-                yield from self._end_text(place)
+            if same or (event_type == "response.output_item.done" and place[2] == data.get("output_index")):
+                yield from self._flush_text(place)
 
-    def _end_text(self, place: tuple[object, ...]) -> Iterator[SentEvent]:
-        stream, first = self._open.pop(place)
-        if rest := stream.end():
+    def _flush_text(self, key: tuple[object, ...]) -> Iterator[SentEvent]:
+        stream, first = self._open.pop(key)
+        if rest := stream.flush_text():
             ending = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}
             if "logprobs" in first:
                 ending["logprobs"] = []
-            yield str(place[0]), self._set_event_number({**ending, "delta": rest})
+            yield str(key[0]), self._renumber_event({**ending, "delta": rest})
 
-    def _set_event_number(self, data: Data) -> Data:
+    def _renumber_event(self, data: JsonObject) -> JsonObject:
         """Return the data with the number of its event, now that there are more or fewer events."""
         if "sequence_number" not in data:
             return data
@@ -228,7 +233,7 @@ class ResponsesAnswer:
 _ECHOED = ("instructions", "metadata", "user", "safety_identifier", "prompt_cache_key", "tools", "text", "prompt")
 
 
-def restore_response(value: Data, request: Data, restore: Callable[[Data], Data]) -> Data:
+def restore_response(value: JsonObject, request: JsonObject, restore: Callable[[JsonObject], JsonObject]) -> JsonObject:
     """Restore a response, or an event with one; fields that repeat the request are as the client wrote them."""
     if isinstance(value.get("response"), dict):
         rest = restore({name: member for name, member in value.items() if name != "response"})

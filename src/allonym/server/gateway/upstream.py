@@ -81,7 +81,7 @@ class Upstream:
         }
         key = (self._keys.get(client.name, "") if client is not None else "") or self._key
         forwarded = {
-            name: received[name] for name in KEYS if name in received and not self._has_client_key(received[name])
+            name: received[name] for name in KEYS if name in received and not self._holds_gateway_key(received[name])
         }
         if key and not (forwarded and received.get("x-allonym-key")):  # who sends both keys wants both used
             headers["Authorization"] = f"Bearer {key}"
@@ -92,9 +92,9 @@ class Upstream:
                 raise Refusal("must be ASCII", name, "invalid_value")
         return headers
 
-    def _has_client_key(self, header: str) -> bool:
+    def _holds_gateway_key(self, header_value: str) -> bool:
         """Whether a header holds a client's key of this gateway, which no upstream may see."""
-        return any(digest_client_key(word) in self._clients for word in (header, *header.split()))
+        return any(digest_client_key(word) in self._clients for word in (header_value, *header_value.split()))
 
     async def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], version: str = ""
@@ -116,7 +116,7 @@ class Upstream:
             raise Unanswered(f"the upstream answered HTTP {status}, and redirects are not followed")
         return answer
 
-    async def read_body(self, answer: httpx.Response) -> bytes:
+    async def read_body_and_close(self, answer: httpx.Response) -> bytes:
         """Read all of an answer and close it.
 
         Raises:
@@ -141,7 +141,7 @@ class Upstream:
         return Unanswered(f"the upstream could not be asked ({type(error).__name__})")
 
 
-def get_returned_headers(answer: httpx.Response) -> dict[str, str]:
+def select_client_headers(answer: httpx.Response) -> dict[str, str]:
     """Return the headers of an answer that the client gets."""
     return {
         name: value

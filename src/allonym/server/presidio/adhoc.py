@@ -46,7 +46,7 @@ _FLAG_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
 _FUNCTION_WORDS = read_word_list("function_words")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _CHECK_EVERY = 1000  # matches or words between two looks at the clock
-_Place = tuple[int, int, Pattern | None]
+_MatchPlace = tuple[int, int, Pattern | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _compile_patterns(recognizer: PatternRecognizer) -> list[tuple[Pattern, re2.
     ]
 
 
-def count_instructions(recognizers: Sequence[PatternRecognizer]) -> int:
+def count_re2_instructions(recognizers: Sequence[PatternRecognizer]) -> int:
     """Return how many RE2 instructions the patterns of all recognizers compile to.
 
     Raises:
@@ -122,17 +122,19 @@ def find_matches(text: str, recognizers: Sequence[PatternRecognizer], context: S
     Raises:
         RequestError: the recognizers take too long on this text, or find too much in it (400).
     """
-    if count_instructions(recognizers) * len(text) > MAX_WORK:
+    if count_re2_instructions(recognizers) * len(text) > MAX_WORK:
         raise make_refusal(f"these patterns are too much for a text of {len(text)} characters")
     deadline = time.monotonic() + SECONDS
-    ascii_text = to_ascii(text)
+    ascii_text = approximate_in_ascii(text)
     texts = [text] if ascii_text == text else [text, ascii_text]
     lower = _lower_keeping_length(text) if any(recognizer.deny_list for recognizer in recognizers) else ""
     words = _list_content_words(text) if any(recognizer.context for recognizer in recognizers) else []
     matches: list[Match] = []
     for recognizer in recognizers:
         helpful = [word.lower() for word in recognizer.context or ()]
-        places = chain(_match_patterns(texts, recognizer, deadline), _match_words(text, lower, recognizer, deadline))
+        places = chain(
+            _match_patterns(texts, recognizer, deadline), _match_deny_list(text, lower, recognizer, deadline)
+        )
         for start, end, pattern in places:
             check_match_count(len(matches) + 1)
             if len(matches) % _CHECK_EVERY == 0:
@@ -165,10 +167,10 @@ def _check_deadline(deadline: float) -> None:
         raise make_refusal(f"the recognizers take longer than {SECONDS:g} s on this text")
 
 
-def _match_patterns(texts: Sequence[str], recognizer: PatternRecognizer, deadline: float) -> Iterator[_Place]:
+def _match_patterns(versions: Sequence[str], recognizer: PatternRecognizer, deadline: float) -> Iterator[_MatchPlace]:
     for pattern, compiled in _compile_patterns(recognizer):
         yielded: set[tuple[int, int]] = set()
-        for text in texts:
+        for text in versions:
             for number, (span, *_) in enumerate(scan.find_matches(compiled, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
                 if number % _CHECK_EVERY == 0:
@@ -178,10 +180,10 @@ def _match_patterns(texts: Sequence[str], recognizer: PatternRecognizer, deadlin
                     yield (*span, pattern)
 
 
-def _match_words(text: str, lower: str, recognizer: PatternRecognizer, deadline: float) -> Iterator[_Place]:
+def _match_deny_list(text: str, lowered: str, recognizer: PatternRecognizer, deadline: float) -> Iterator[_MatchPlace]:
     for word in dict.fromkeys(map(_lower_keeping_length, recognizer.deny_list or ())):
         _check_deadline(deadline)
-        start = lower.find(word) if word else -1
+        start = lowered.find(word) if word else -1
         number = 0
         while start >= 0:
             number += 1
@@ -190,7 +192,7 @@ def _match_words(text: str, lower: str, recognizer: PatternRecognizer, deadline:
             end = start + len(word)
             if not (start and _is_word_char(text[start - 1])) and not (end < len(text) and _is_word_char(text[end])):
                 yield start, end, None
-            start = lower.find(word, start + 1)
+            start = lowered.find(word, start + 1)
 
 
 def _lower_keeping_length(text: str) -> str:
@@ -202,13 +204,13 @@ def _is_word_char(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def to_ascii(text: str) -> str:
+def approximate_in_ascii(text: str) -> str:
     """Return the text with each letter, digit and blank as an ASCII one; of the same length."""
-    return text if text.isascii() else "".join(c if c.isascii() else _to_ascii_char(c) for c in text)
+    return text if text.isascii() else "".join(c if c.isascii() else _approximate_char_in_ascii(c) for c in text)
 
 
 @lru_cache(maxsize=8192)
-def _to_ascii_char(char: str) -> str:
+def _approximate_char_in_ascii(char: str) -> str:
     if char.isdecimal():
         return str(unicodedata.decimal(char))
     if char.isalnum() or unicodedata.category(char).startswith("M"):

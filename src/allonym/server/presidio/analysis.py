@@ -30,7 +30,7 @@ from allonym.server.wire.presidio import AnalyzeRequest
 
 
 @lru_cache(maxsize=4096)
-def find_entity_labels(entity: str, policy: Policy) -> frozenset[str]:
+def find_labels_of_type(entity: str, policy: Policy) -> frozenset[str]:
     """Return the labels of an entity type: those with this name in Presidio, or the label and those below it."""
     labels = {label.name for label in policy.taxonomy if entity_type(label.name, policy) == entity}
     labels.update(policy.taxonomy.from_scheme(entity, SCHEME))
@@ -46,7 +46,7 @@ def list_all_entity_types(policy: Policy) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def list_supported_types(policy: Policy) -> tuple[str, ...]:
+def list_supported_entity_types(policy: Policy) -> tuple[str, ...]:
     """Return the entity types that the policy's detectors find, sorted."""
     labels = {terms.label for terms in policy.dictionary} | {pattern.label for pattern in policy.patterns}
     if "rules" in policy.detectors:
@@ -85,19 +85,19 @@ class _Finding:
     origin: Span | adhoc.Match
 
 
-def analyze_text(text: str, source: str, query: AnalyzeRequest) -> list[dict[str, Any]]:
+def analyze_text(text: str, policy_source: str, query: AnalyzeRequest) -> list[dict[str, Any]]:
     """Return the findings in a text, in reading order, as ``/analyze`` shows them. Runs in a worker.
 
     Args:
         text: the text.
-        source: describes the policy.
+        policy_source: describes the policy.
         query: what is asked of each text, and the recognizers that count.
 
     Raises:
         RequestError: a pattern is refused or takes too long.
     """
-    policy = load_policy(source)
-    findings = _detect_findings(text, source, query)
+    policy = load_policy(policy_source)
+    findings = _detect_findings(text, policy_source, query)
     findings += [
         _Finding(match.start, match.end, match.recognizer.entity, match.score, match)
         for match in adhoc.find_matches(text, query.ad_hoc_recognizers or (), query.context or ())
@@ -114,30 +114,30 @@ def analyze_text(text: str, source: str, query: AnalyzeRequest) -> list[dict[str
             "start": finding.start,
         }
         for finding in sorted(
-            _drop_allowed_findings(text, _drop_contained_findings(requested), query),
+            _drop_allowed_findings(text, _drop_findings_within_own_type(requested), query),
             key=lambda f: (f.start, -f.end, f.entity),
         )
     ]
 
 
 @lru_cache(maxsize=64)
-def _load_policy(source: str, threshold: float) -> Policy:
-    return load_policy(source).with_threshold(threshold)
+def _load_policy_with_threshold(policy_source: str, threshold: float) -> Policy:
+    return load_policy(policy_source).with_threshold(threshold)
 
 
-def _detect_findings(text: str, source: str, query: AnalyzeRequest) -> list[_Finding]:
+def _detect_findings(text: str, policy_source: str, query: AnalyzeRequest) -> list[_Finding]:
     # However many thresholds and types are asked for, the rules are compiled once or twice: that costs time and memory.
-    detecting = resolving = load_policy(source)
+    detecting = resolving = load_policy(policy_source)
     if query.score_threshold is not None:
-        detecting = _load_policy(source, 0.0)
-        resolving = _load_policy(source, round(query.score_threshold, 2))
+        detecting = _load_policy_with_threshold(policy_source, 0.0)
+        resolving = _load_policy_with_threshold(policy_source, round(query.score_threshold, 2))
     lead = f"{' '.join(query.context)}: " if query.context else ""
     document = Document("", lead + text, parts=((len(lead), len(lead) + len(text)),) if lead else ())
     candidates = find_candidates(document, detecting)
     types: dict[str, str] = {}
     if query.entities:
         for entity in reversed(query.entities):
-            types.update(dict.fromkeys(find_entity_labels(entity, detecting), entity))
+            types.update(dict.fromkeys(find_labels_of_type(entity, detecting), entity))
         candidates = [span for span in candidates if span.label in types]
     return [
         _Finding(
@@ -152,7 +152,7 @@ def _detect_findings(text: str, source: str, query: AnalyzeRequest) -> list[_Fin
     ]
 
 
-def _drop_contained_findings(findings: Sequence[_Finding]) -> list[_Finding]:
+def _drop_findings_within_own_type(findings: Sequence[_Finding]) -> list[_Finding]:
     """Drop findings inside another of their own type with the same or a higher score."""
     outer: list[_Finding] = []
     for finding in sorted(findings, key=lambda f: (f.entity, f.start, f.start - f.end, -f.score)):
@@ -176,9 +176,9 @@ def _drop_allowed_findings(text: str, findings: Sequence[_Finding], query: Analy
     return [f for f in findings if text[f.start : f.end] not in allowed]
 
 
-def check_patterns(query: AnalyzeRequest) -> None:
+def check_query_patterns(query: AnalyzeRequest) -> None:
     """Raise :class:`RequestError` where RE2 refuses one of the query's patterns."""
-    adhoc.count_instructions(query.ad_hoc_recognizers or ())
+    adhoc.count_re2_instructions(query.ad_hoc_recognizers or ())
     if query.allow_list_match == "regex":
         _compile_allow_patterns(query)
 
@@ -189,7 +189,7 @@ def _compile_allow_patterns(query: AnalyzeRequest) -> list[re2._Regexp]:
 
 
 @lru_cache(maxsize=4)
-def _index_rules(policy: Policy) -> Mapping[str, PatternRule]:
+def _index_rules_by_name(policy: Policy) -> Mapping[str, PatternRule]:
     return {rule.name: rule for rule in (*builtin_rules(), *policy.patterns)}
 
 
@@ -203,7 +203,7 @@ def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
         match = _SOURCE.fullmatch(origin.source)
         source, context, valid = match.groups("") if match else (origin.source, "", "")
         recognizer, _, name = source.partition(":")
-        rule = _index_rules(policy).get(name) if recognizer == "rules" else None
+        rule = _index_rules_by_name(policy).get(name) if recognizer == "rules" else None
         if rule is not None:
             recognizer, regex, original = f"rules:{rule.family or 'policy'}", rule.pattern, rule.score
         reason = f"Identified as {origin.label} by {origin.source}"

@@ -48,17 +48,17 @@ class Finding(NamedTuple):
     score: float | None = None
 
 
-def _make_refusal(message: str) -> RequestError:
+def _make_422_error(message: str) -> RequestError:
     return make_refusal(message, 422)
 
 
 def _mask_text(text: str, entity: str, options: OperatorConfig) -> str:
     for name in ("masking_char", "chars_to_mask", "from_end"):
         if getattr(options, name) is None:
-            raise _make_refusal(f"Expected parameter {name}")
+            raise _make_422_error(f"Expected parameter {name}")
     char = options.masking_char or ""
     if len(char) > 1:
-        raise _make_refusal("Invalid input, masking_char must be a character")
+        raise _make_422_error("Invalid input, masking_char must be a character")
     count = min(len(text), max(0, options.chars_to_mask or 0))
     return text[: len(text) - count] + char * count if options.from_end else char * count + text[count:]
 
@@ -66,19 +66,19 @@ def _mask_text(text: str, entity: str, options: OperatorConfig) -> str:
 def _hash_text(text: str, entity: str, options: OperatorConfig) -> str:
     name = options.hash_type or "sha256"
     if name not in ("sha256", "sha512"):
-        raise _make_refusal("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
+        raise _make_422_error("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
     salt = os.urandom(32) if options.salt is None else options.salt.encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
-        raise _make_refusal(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
+        raise _make_422_error(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()
 
 
-def _get_key(options: OperatorConfig) -> bytes:
+def _get_cipher_key(options: OperatorConfig) -> bytes:
     if options.key is None:
-        raise _make_refusal("Expected parameter key")
+        raise _make_422_error("Expected parameter key")
     key = options.key.encode("utf-8", "surrogatepass")
     if len(key) not in (16, 24, 32):
-        raise _make_refusal("Invalid input, key must be of length 128, 192 or 256 bits")
+        raise _make_422_error("Invalid input, key must be of length 128, 192 or 256 bits")
     return key
 
 
@@ -106,14 +106,14 @@ def decrypt_text(key: bytes, code: str) -> str:
         plain = unpad.update(cipher.update(raw[_BLOCK:]) + cipher.finalize()) + unpad.finalize()
         return plain.decode("utf-8", "surrogatepass")
     except ValueError:
-        raise _make_refusal("Invalid input, the text does not decrypt with this key") from None
+        raise _make_422_error("Invalid input, the text does not decrypt with this key") from None
 
 
 Replace = Callable[[str, str, OperatorConfig], str]
 """Makes a replacement of an original, its entity type and the operator's options."""
 
 ANONYMIZERS: Mapping[str, Replace] = {
-    "encrypt": lambda text, entity, options: encrypt_text(_get_key(options), text),
+    "encrypt": lambda text, entity, options: encrypt_text(_get_cipher_key(options), text),
     "hash": _hash_text,
     "keep": lambda text, entity, options: text,
     "mask": _mask_text,
@@ -121,7 +121,7 @@ ANONYMIZERS: Mapping[str, Replace] = {
     "replace": lambda text, entity, options: options.new_value or f"<{entity}>",
 }
 DEANONYMIZERS: Mapping[str, Replace] = {
-    "decrypt": lambda text, entity, options: decrypt_text(_get_key(options), text),
+    "decrypt": lambda text, entity, options: decrypt_text(_get_cipher_key(options), text),
     "deanonymize_keep": ANONYMIZERS["keep"],
 }
 _REVEALING = frozenset(("encrypt", "keep", "mask"))
@@ -129,7 +129,7 @@ _REVEALING = frozenset(("encrypt", "keep", "mask"))
 
 
 def anonymize_text(
-    text: str, findings: Sequence[Finding], operators: Operators, conflicts: str = MERGE
+    text: str, findings: Sequence[Finding], operators: Operators, conflict_resolution: str = MERGE
 ) -> tuple[str, list[Item]]:
     """Replace each finding with the operator for its type; return the text and the replacements, last first.
 
@@ -137,14 +137,14 @@ def anonymize_text(
         text: the text.
         findings: in any order; they may overlap.
         operators: by entity type; ``DEFAULT`` for all others, by itself ``replace``.
-        conflicts: one of ``CONFLICTS``, which says how overlaps are resolved.
+        conflict_resolution: one of ``CONFLICTS``, which says how overlaps are resolved.
 
     Raises:
         RequestError: a finding lies outside the text, or an operator is not known or lacks an option (422).
     """
     _check_bounds(text, findings)
     chosen = {DEFAULT: OperatorConfig.from_values({"type": "replace"}), **operators}
-    disjoint = _join_neighbours(text, _resolve_overlaps(findings, chosen, conflicts))
+    disjoint = _join_neighbours(text, _resolve_overlaps(findings, chosen, conflict_resolution))
     return _apply_operators(text, disjoint, chosen, ANONYMIZERS)
 
 
@@ -157,7 +157,7 @@ def deanonymize_text(text: str, items: Sequence[Finding], operators: Operators) 
     _check_bounds(text, items)
     order = sorted(items, key=lambda item: item[:2])
     if any(a.end > b.start for a, b in pairwise(order)):
-        raise _make_refusal("Invalid input, two anonymizer results overlap")
+        raise _make_422_error("Invalid input, two anonymizer results overlap")
     return _apply_operators(text, order, operators, DEANONYMIZERS)
 
 
@@ -174,7 +174,7 @@ def check_output_size(size: int) -> None:
 def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.start > len(text) or finding.end > len(text):
-            raise _make_refusal(
+            raise _make_422_error(
                 f"Invalid analyzer result, start: {finding.start} and end: {finding.end}, "
                 f"while text length is only {len(text)}."
             )
@@ -187,10 +187,10 @@ def _count_hidden_characters(operator: OperatorConfig) -> float:
     return max(0, operator.chars_to_mask or 0) if operator.type == "mask" else 0
 
 
-def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflicts: str) -> Sequence[Finding]:
-    """Resolve overlaps among findings that hide alike as ``conflicts`` says; the others keep what those that hide more
-    leave of them."""
-    resolve = _merge_findings if conflicts == MERGE else _cut_overlaps
+def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflict_resolution: str) -> Sequence[Finding]:
+    """Resolve overlaps among findings that hide alike as ``conflict_resolution`` says; the others keep what those that
+    hide more leave of them."""
+    resolve = _merge_and_drop_contained if conflict_resolution == MERGE else _cut_overlaps
     findings = _unite_same_type_findings(findings)
     hidden = {f.entity: _count_hidden_characters(operators.get(f.entity) or operators[DEFAULT]) for f in findings}
     layers = defaultdict[float, list[Finding]](list)
@@ -200,9 +200,9 @@ def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflic
         return resolve(findings)
     resolved = {key: resolve(layer) for key, layer in layers.items()}
     order = sorted((finding for layer in resolved.values() for finding in layer), key=lambda f: f[:2])
-    pieces = _assign_each_character(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
+    pieces = _resolve_by_priority(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
     shown = [piece for piece in pieces if hidden[piece.entity] < math.inf]
-    return _merge_findings([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
+    return _merge_and_drop_contained([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
 
 
 def _unite_same_type_findings(findings: Sequence[Finding]) -> list[Finding]:
@@ -220,7 +220,7 @@ def _unite_same_type_findings(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for _, finding in sorted(united, key=lambda row: row[0])]
 
 
-def _merge_findings(findings: Sequence[Finding]) -> list[Finding]:
+def _merge_and_drop_contained(findings: Sequence[Finding]) -> list[Finding]:
     """Unite findings of one type and drop those inside another; of equal places the highest score stays, then the
     last."""
     order = sorted(
@@ -238,21 +238,21 @@ def _merge_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 def _cut_overlaps(findings: Sequence[Finding]) -> list[Finding]:
     """Remove overlaps: of two, the lower score (of equals the later one) keeps what the other leaves of it."""
-    order = _merge_findings(findings)
-    return _assign_each_character(order, [(-(finding.score or 0.0), index) for index, finding in enumerate(order)])
+    order = _merge_and_drop_contained(findings)
+    return _resolve_by_priority(order, [(-(finding.score or 0.0), index) for index, finding in enumerate(order)])
 
 
-def _assign_each_character(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
-    """Remove overlaps of findings sorted by their starts: each place goes to the finding with the least key."""
-    borders = sorted({border for finding in order for border in finding[:2]})
+def _resolve_by_priority(sorted_findings: Sequence[Finding], priorities: Sequence[tuple[float, int]]) -> list[Finding]:
+    """Remove overlaps of findings sorted by their starts: each place goes to the finding with the least priority."""
+    borders = sorted({border for finding in sorted_findings for border in finding[:2]})
     pieces: list[Finding] = []
     active: list[tuple[tuple[float, int], int]] = []
     next_index, last = 0, -1
     for start, end in pairwise(borders):
-        while next_index < len(order) and order[next_index].start == start:
-            heappush(active, (keys[next_index], next_index))
+        while next_index < len(sorted_findings) and sorted_findings[next_index].start == start:
+            heappush(active, (priorities[next_index], next_index))
             next_index += 1
-        while active and order[active[0][1]].end <= start:
+        while active and sorted_findings[active[0][1]].end <= start:
             heappop(active)
         if not active:
             continue
@@ -260,7 +260,7 @@ def _assign_each_character(order: Sequence[Finding], keys: Sequence[tuple[float,
             pieces[-1] = pieces[-1]._replace(end=end)
         else:
             last = active[0][1]
-            pieces.append(order[last]._replace(start=start, end=end))
+            pieces.append(sorted_findings[last]._replace(start=start, end=end))
     return pieces
 
 
@@ -289,10 +289,10 @@ def _apply_operators(
     for index, finding in enumerate(findings):
         operator = operators.get(finding.entity) or operators.get(DEFAULT)
         if operator is None:
-            raise _make_refusal("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
+            raise _make_422_error("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
         name = operator.type or ""
         if name not in functions:
-            raise _make_refusal(f"Invalid operator class '{name[:64]}'.")
+            raise _make_422_error(f"Invalid operator class '{name[:64]}'.")
         following = findings[index + 1].start if index + 1 < len(findings) else len(text)
         end = min(finding.end, following)
         # Where two overlap, the later one has what both cover; the earlier one's type is still that of all of it.

@@ -50,11 +50,11 @@ def list_operators(caller: SignedIn) -> wire.Operators:
 def list_detectors(caller: SignedIn) -> wire.Detectors:
     """All detectors, and which of them any request may add. A detector that needs a model, members or an endpoint runs
     only under a policy that names them."""
-    rows = [wire.DetectorOut(name=name, available=_can_request_add(name)) for name in registry.detectors.names()]
+    rows = [wire.DetectorOut(name=name, available=_is_addable_by_request(name)) for name in registry.detectors.names()]
     return wire.Detectors(detectors=rows)
 
 
-def _can_request_add(detector: str) -> bool:
+def _is_addable_by_request(detector: str) -> bool:
     is_installed = detector not in _MODULES or find_spec(_MODULES[detector]) is not None
     return detector not in _CONFIGURED and is_installed
 

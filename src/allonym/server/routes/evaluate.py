@@ -22,10 +22,10 @@ async def evaluate_texts(body: wire.Evaluate, caller: Evaluating, services: AnyS
     if sum(map(len, (*body.original, *body.anonymised))) > MOST_CHARACTERS:
         message = f"at most {MOST_CHARACTERS} characters are measured at once; send more as a job"
         raise RequestError(message, 413, "TooLarge")
-    return wire.Evaluated.from_values(await services.kernel.run(measure_texts, body))
+    return wire.Evaluated.from_values(await services.kernel.run(measure_anonymisation, body))
 
 
-def measure_texts(body: wire.Evaluate) -> dict[str, Any]:
+def measure_anonymisation(body: wire.Evaluate) -> dict[str, Any]:
     """Return the measures as plain values. Runs in a worker."""
     from allonym.evaluate.reading import Pairs
     from allonym.evaluate.study import evaluate

@@ -18,7 +18,7 @@ from allonym.plan import Plan
 from allonym.server import files
 from allonym.server.jobs.names import append_to_stem, clean_name, get_media_type
 from allonym.server.processing import parse_plan
-from allonym.server.routes.jobs import describe_form, format_disposition
+from allonym.server.routes.jobs import describe_form_body, format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
@@ -31,19 +31,15 @@ _PLANS: TypeAdapter[list[wire.FilePlan]] = TypeAdapter(list[wire.FilePlan])
 
 
 _FILE = {"type": "string", "format": "binary", "description": f"one of {', '.join(files.FORMATS)}"}
-_PLANS_FIELD = {
-    "type": "string",
-    "contentMediaType": "application/json",
-    "description": "JSON list of {id, plan}",
-}
+_PLANS_FIELD = {"type": "string", "contentMediaType": "application/json", "description": "JSON list of {id, plan}"}
 
 
-@router.post("/text", summary="Read a file", openapi_extra=describe_form(["file"], {"file": _FILE}))
+@router.post("/text", summary="Read a file", openapi_extra=describe_form_body(["file"], {"file": _FILE}))
 async def read_file(request: Request, caller: Detecting, services: AnyServices) -> wire.FileTexts:
     """The texts of a file, with the turns of conversations. Plans for these texts fit `/v1/files/apply`. Nothing is
     stored. Of a PDF, only the text is read; a scanned or encrypted one is refused."""
     async with _hold_file_slot(services):
-        name, data, _ = await _receive_form(request, services.settings.timeout)
+        name, data, _ = await _receive_upload(request, services.settings.timeout)
         return await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
 
 
@@ -52,13 +48,13 @@ async def read_file(request: Request, caller: Detecting, services: AnyServices) 
     summary="Apply plans to a file",
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
-    openapi_extra=describe_form(["file", "plans"], {"file": _FILE, "plans": _PLANS_FIELD}),
+    openapi_extra=describe_form_body(["file", "plans"], {"file": _FILE, "plans": _PLANS_FIELD}),
 )
 async def apply_plans(request: Request, caller: Anonymizing, services: AnyServices) -> Response:
     """The file with the plan of each of its documents applied: formatting stays, properties that name people are
     emptied. Each document needs a plan that was made for its text. A PDF cannot be written."""
     async with _hold_file_slot(services):
-        name, data, field = await _receive_form(request, services.settings.timeout)
+        name, data, field = await _receive_upload(request, services.settings.timeout)
         plans = await run_in_threadpool(_parse_plans, field)
         content = await services.kernel.run(files.apply_plans, data, name, plans)
     headers = {"content-disposition": format_disposition(append_to_stem(name, "anonymised"))}
@@ -99,7 +95,7 @@ async def _hold_file_slot(services: Services) -> AsyncIterator[None]:
         services.file_turns.release()
 
 
-async def _receive_form(request: Request, seconds: float) -> tuple[str, bytes, str | None]:
+async def _receive_upload(request: Request, seconds: float) -> tuple[str, bytes, str | None]:
     """Return name and bytes of the one file of an upload, and its field ``plans``. All of it stays in memory.
 
     Raises:
@@ -108,7 +104,7 @@ async def _receive_form(request: Request, seconds: float) -> tuple[str, bytes, s
     """
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise RequestError("a body of multipart/form-data is required", 415, "WrongMediaType")
-    parser = _Parser(request.headers, _stream_body(request), max_files=1, max_fields=1, max_part_size=MOST_PLANS)
+    parser = _Parser(request.headers, _limit_body(request), max_files=1, max_fields=1, max_part_size=MOST_PLANS)
     try:
         async with asyncio.timeout(seconds):
             form = await parser.parse()
@@ -148,7 +144,7 @@ class _Parser(MultiPartParser):
         super().on_part_data(data, start, end)
 
 
-async def _stream_body(request: Request) -> AsyncGenerator[bytes, None]:
+async def _limit_body(request: Request) -> AsyncGenerator[bytes, None]:
     size = 0
     async for block in request.stream():
         size += len(block)

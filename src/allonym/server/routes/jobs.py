@@ -46,7 +46,7 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-def describe_form(required: list[str], fields: dict[str, Any]) -> dict[str, Any]:
+def describe_form_body(required: list[str], fields: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a request whose body is a form with files."""
     schema = {"type": "object", "required": required, "properties": fields}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
@@ -56,7 +56,7 @@ def describe_form(required: list[str], fields: dict[str, Any]) -> dict[str, Any]
     "/jobs",
     status_code=202,
     summary="Make a job of files",
-    openapi_extra=describe_form(["kind", "files"], _FIELDS),
+    openapi_extra=describe_form_body(["kind", "files"], _FIELDS),
     responses={
         415: {"model": Failure, "description": "The body is no multipart/form-data"},
         507: {"model": Failure, "description": "The disk is full"},

@@ -46,16 +46,16 @@ class Route(APIRoute):
                 prefix = f"{problem['where']}: " if problem["where"] else ""
                 is_analyze = request.url.path == "/analyze"
                 lead = _PARSING if is_analyze else "Invalid input,"
-                return _answer_error(400 if is_analyze else 422, f"{lead} {prefix}{problem['message']}")
+                return _make_error_response(400 if is_analyze else 422, f"{lead} {prefix}{problem['message']}")
             except Exception as error:  # any failure keeps Presidio's shape; an unexpected one shows its type alone
                 status, body = describe_error(error)
-                return _answer_error(status, body["error"]["message"])
+                return _make_error_response(status, body["error"]["message"])
 
         return handle_request
 
 
-def _answer_error(status: int, message: str) -> Response:
-    return _answer_json({"error": message}, status, {"WWW-Authenticate": CHALLENGE} if status == 401 else None)
+def _make_error_response(status: int, message: str) -> Response:
+    return _make_json_response({"error": message}, status, {"WWW-Authenticate": CHALLENGE} if status == 401 else None)
 
 
 def _is_presidio_open(settings: Settings) -> bool:
@@ -78,7 +78,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
         raise make_refusal("No language provided")
     texts = [body.text] if isinstance(body.text, str) else body.text
     _check_total_length(texts, services)
-    source, query = await run_in_threadpool(_prepare_query, body, services)
+    source, query = await run_in_threadpool(_make_policy_source_and_query, body, services)
     count = 0
 
     async def analyze_one(text: str) -> list[dict[str, Any]]:
@@ -96,43 +96,43 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
     for text, findings in zip(texts, results, strict=True):
         types = Counter(f["entity_type"] for f in findings if f["entity_type"] in types_of_labels)
         services.metrics.count_text(len(text), types)
-    return _answer_json(results[0] if isinstance(body.text, str) else results)
+    return _make_json_response(results[0] if isinstance(body.text, str) else results)
 
 
 @router.get("/recognizers", summary="Presidio: recognizers", response_model=list[str])
 def list_recognizers(caller: Detecting, services: AnyServices, language: Language = None) -> list[str]:
     """The detectors of the server's default policy, the rules by their tables."""
-    return list(analysis.list_recognizers(_get_policy(services, language)))
+    return list(analysis.list_recognizers(_get_default_policy(services, language)))
 
 
 @router.get("/supportedentities", summary="Presidio: entity types", response_model=list[str])
 def list_supported_entities(caller: Detecting, services: AnyServices, language: Language = None) -> list[str]:
     """The entity types that the server's default policy finds."""
-    return list(analysis.list_supported_types(_get_policy(services, language)))
+    return list(analysis.list_supported_entity_types(_get_default_policy(services, language)))
 
 
 @router.post("/anonymize", summary="Presidio: replace", response_model=wire.Engines)
 async def anonymize_text(body: wire.AnonymizeRequest, caller: Anonymizing, services: AnyServices) -> Response:
     """As Presidio's anonymizer service, but no overlap lets text through that a result covers."""
     results = []
-    for values in await run_in_threadpool(_read_findings, body, services):
+    for values in await run_in_threadpool(_list_anonymize_arguments, body, services):
         results.append(await services.kernel.run(operators.anonymize_text, *values))
         operators.check_output_size(sum(len(text) for text, _ in results))
-    return await run_in_threadpool(_answer_results, results, isinstance(body.text, list))
+    return await run_in_threadpool(_make_results_response, results, isinstance(body.text, list))
 
 
-def _read_findings(body: wire.AnonymizeRequest, services: Services) -> list[tuple[Any, ...]]:
+def _list_anonymize_arguments(body: wire.AnonymizeRequest, services: Services) -> list[tuple[Any, ...]]:
     """Return each text with its findings, the operators, and how conflicts are resolved."""
     if not body.model_fields_set:
         raise make_refusal("Invalid request json")
-    chosen = _require_operator_names(body.anonymizers)
+    chosen = _validate_operator_configs(body.anonymizers)
     if any(operator.type == "custom" for operator in chosen.values()):
         raise make_refusal("Custom type anonymizer is not supported")
     conflicts = body.conflict_resolution or operators.MERGE
     if conflicts not in operators.CONFLICTS:
         raise make_refusal(f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required", 422)
-    pairs = _pair_results(body.text, body.analyzer_results, "analyzer_results", services)
-    return [(text, _make_findings(rows, scored=True), chosen, conflicts) for text, rows in pairs]
+    pairs = _pair_texts_with_results(body.text, body.analyzer_results, "analyzer_results", services)
+    return [(text, _make_findings(rows, needs_score=True), chosen, conflicts) for text, rows in pairs]
 
 
 @router.post("/deanonymize", summary="Presidio: decrypt", response_model=wire.Engines)
@@ -140,11 +140,11 @@ def deanonymize_text(body: wire.DeanonymizeRequest, caller: Restoring, services:
     """As Presidio's anonymizer service: undo `encrypt`, of this service or Presidio's, under the same key. Audited."""
     if not body.model_fields_set:
         raise make_refusal("Invalid request json")
-    chosen = _require_operator_names(body.deanonymizers)
-    pairs = _pair_results(body.text, body.anonymizer_results or [], "anonymizer_results", services)
+    chosen = _validate_operator_configs(body.deanonymizers)
+    pairs = _pair_texts_with_results(body.text, body.anonymizer_results or [], "anonymizer_results", services)
     results = [operators.deanonymize_text(text, _make_findings(rows), chosen) for text, rows in pairs]
     services.accounts.record_action(caller, "deanonymize", {"items": sum(len(items) for _, items in results)})
-    return _answer_results(results, isinstance(body.text, list))
+    return _make_results_response(results, isinstance(body.text, list))
 
 
 @router.get("/anonymizers", summary="Presidio: operators", response_model=list[str])
@@ -165,7 +165,7 @@ def check_health() -> str:
     return "allonym's Presidio-compatible service is up"
 
 
-def _prepare_query(body: wire.AnalyzeRequest, services: Services) -> tuple[str, wire.AnalyzeRequest]:
+def _make_policy_source_and_query(body: wire.AnalyzeRequest, services: Services) -> tuple[str, wire.AnalyzeRequest]:
     """Return what describes the policy, and the request for each text, with those recognizers that count.
 
     Raises:
@@ -179,32 +179,32 @@ def _prepare_query(body: wire.AnalyzeRequest, services: Services) -> tuple[str, 
     chosen = [r for r in body.ad_hoc_recognizers or () if r.supported_language == language]
     if body.entities:
         chosen = [recognizer for recognizer in chosen if recognizer.entity in body.entities]
-        if not chosen and not any(analysis.find_entity_labels(entity, policy) for entity in body.entities):
+        if not chosen and not any(analysis.find_labels_of_type(entity, policy) for entity in body.entities):
             raise make_refusal(analysis.NO_RECOGNIZER)
     if body.allow_list_match not in (None, "exact", "regex"):
         raise make_refusal("allow_list_match must either be set to 'exact' or 'regex'.")
     query = body.model_copy(update={"text": None, "ad_hoc_recognizers": chosen})
-    analysis.check_patterns(query)
+    analysis.check_query_patterns(query)
     return source, query
 
 
-def _check_recognizer(recognizer: wire.PatternRecognizer, number: int) -> None:
+def _check_recognizer(recognizer: wire.PatternRecognizer, index: int) -> None:
     if recognizer.supported_entity is not None and recognizer.supported_entities is not None:
-        raise make_refusal(f"{_PARSING} ad_hoc_recognizers[{number}] has both supported_entity and supported_entities")
+        raise make_refusal(f"{_PARSING} ad_hoc_recognizers[{index}] has both supported_entity and supported_entities")
     if not recognizer.entity:
         raise make_refusal("Pattern recognizer should be initialized with entity")
     if not recognizer.patterns and not recognizer.deny_list:
         raise make_refusal("Pattern recognizer should be initialized with patterns or with deny list")
 
 
-def _get_policy(services: Services, language: str | None) -> Policy:
+def _get_default_policy(services: Services, language: str | None) -> Policy:
     policy = load_policy(services.policies.make_source(None))
     if language:
         analysis.check_language(language, policy)
     return policy
 
 
-def _require_operator_names(configs: dict[str, wire.OperatorConfig] | None) -> dict[str, wire.OperatorConfig]:
+def _validate_operator_configs(configs: dict[str, wire.OperatorConfig] | None) -> dict[str, wire.OperatorConfig]:
     """Return the operators of a request by the types that they are for; each has a name."""
     for config in (configs or {}).values():
         if not config.type:
@@ -212,8 +212,8 @@ def _require_operator_names(configs: dict[str, wire.OperatorConfig] | None) -> d
     return configs or {}
 
 
-def _pair_results(
-    text: str | list[str] | None, rows: Any, name: str, services: Services
+def _pair_texts_with_results(
+    text: str | list[str] | None, rows: Any, field_name: str, services: Services
 ) -> list[tuple[str, list[wire.AnalyzerResult]]]:
     """Return each text with its results."""
     if rows is None:
@@ -224,7 +224,7 @@ def _pair_results(
     if (rows and many != nested) or len(results) != len(texts):
         lists = "contain one list of results per item in 'text'"
         one_list = "be one list of results where 'text' is one text"
-        raise make_refusal(f"Invalid input, '{name}' must {lists if many else one_list}", 422)
+        raise make_refusal(f"Invalid input, '{field_name}' must {lists if many else one_list}", 422)
     _check_total_length(texts, services)
     return list(zip(texts, results, strict=True))
 
@@ -235,13 +235,13 @@ def _check_total_length(texts: Sequence[str], services: Services) -> None:
         raise make_refusal(f"a request has at most {most} characters of text", 413)
 
 
-def _make_findings(rows: Sequence[wire.AnalyzerResult], *, scored: bool = False) -> list[operators.Finding]:
+def _make_findings(rows: Sequence[wire.AnalyzerResult], *, needs_score: bool = False) -> list[operators.Finding]:
     findings = []
     for row in rows:
         for name in ("start", "end", "entity_type"):
             if getattr(row, name) in (None, ""):
                 raise make_refusal(f"Invalid input, result must contain {name}", 422)
-        if scored and row.score is None:
+        if needs_score and row.score is None:
             raise make_refusal("Invalid input, analyzer result must contain score", 422)
         assert row.start is not None and row.end is not None and row.entity_type is not None
         if row.start < 0 or row.end < 0:
@@ -253,11 +253,11 @@ def _make_findings(rows: Sequence[wire.AnalyzerResult], *, scored: bool = False)
     return findings
 
 
-def _answer_results(results: Sequence[tuple[str, list[operators.Item]]], many: bool) -> Response:
+def _make_results_response(results: Sequence[tuple[str, list[operators.Item]]], is_list: bool) -> Response:
     rows = [{"text": text, "items": items} for text, items in results]
-    return _answer_json(rows if many else rows[0])
+    return _make_json_response(rows if is_list else rows[0])
 
 
-def _answer_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _make_json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Answer with JSON in ASCII: texts of a request may hold half a surrogate pair, which UTF-8 cannot encode."""
     return Response(json.dumps(content), status, headers, media_type="application/json")

@@ -72,7 +72,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     gives the risk that they are ordered by. Documents that are there already stay, so a request that broke off can be
     sent again."""
     await run_in_threadpool(check_risk_extra)
-    new_task = await run_in_threadpool(_make_task, name, services)
+    new_task = await run_in_threadpool(_make_project_task, name, services)
     most = services.settings.max_characters
     documents = [make_document(document, document.id) for document in body.documents]
     for index, document in enumerate(documents):
@@ -87,7 +87,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
         risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
         services.metrics.count_text(len(document.text), dict(result.report.labels))
         edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
-        labels = await run_in_threadpool(_find_tagged_labels, new_task.policy)
+        labels = await run_in_threadpool(_list_wanted_tagger_labels, new_task.policy)
         item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
         await run_in_threadpool(services.queue.add_document, name, item)
 
@@ -118,7 +118,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     """The original, the anonymised text, and the caller's own reading. Reviewers are blind to each other until both are
     done. `proposals` are stretches that a second reading would look at; many of them are no mistakes."""
     item, seat, seats = services.queue.get_item_and_seats(name, id, caller)
-    spans, _ = _make_task(name, services, item.document).number_entities(item.spans)
+    spans, _ = _make_project_task(name, services, item.document).number_entities(item.spans)
     verdict = seats.get(VERDICT_SEAT)
     values = {
         **item.risk.model_dump(include={"bound", "direct", "reasons", "proposals"}),
@@ -133,8 +133,8 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
         "version": seat.version,
         "done": seat.done,
         **dict(seat.reading),
-        "others": [_describe_seat(seats[n]) for n in SEATS if n in seats],
-        "settled": _describe_seat(verdict) if verdict else None,
+        "others": [_describe_review(seats[n]) for n in SEATS if n in seats],
+        "settled": _describe_review(verdict) if verdict else None,
     }
     return wire.DocumentOut.from_values(values)
 
@@ -151,7 +151,7 @@ async def save_review(name: Name, id: Id, body: wire.ReadingIn, caller: Reviewer
     """The caller's whole reading of the document; it replaces the one before. If another `version` is stored than the
     one that is sent, nothing is changed (409). The first two who save are the document's reviewers. Terms that `list`
     names are in force at once."""
-    return await _save_reading(name, id, body, caller, services, verdict=False)
+    return await _save_reading(name, id, body, caller, services, is_verdict=False)
 
 
 @router.put("/projects/{name}/documents/{id}/settled", summary="Decide")
@@ -160,7 +160,7 @@ async def save_verdict(
 ) -> wire.Saved:
     """The reading that holds, once both reviewers are done. With `done` the document is settled; `version` is that of
     the decision so far, 0 at first."""
-    return await _save_reading(name, id, body, caller, services, verdict=True)
+    return await _save_reading(name, id, body, caller, services, is_verdict=True)
 
 
 @router.get("/projects/{name}/agreement", summary="Agreement and residual risk")
@@ -198,7 +198,7 @@ def list_terms(
 def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wire.TermOut:
     """In force at once. A term for all projects needs the permission `adjudicate`. The last decision on a term
     holds."""
-    _check_list_permission(caller, body.project is None)
+    _check_term_permission(caller, body.project is None)
     term = services.lists.add_term(body.kind, body.label, body.term, caller.name, body.project)
     services.accounts.record_action(caller, f"term added: {body.kind}", {"all": int(body.project is None)})
     return term
@@ -208,27 +208,27 @@ def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wir
 def remove_term(id: Number, caller: Reviewer, services: AnyServices) -> None:
     """In force at once."""
     term = services.lists.get_term(id)
-    _check_list_permission(caller, term.project is None)
+    _check_term_permission(caller, term.project is None)
     services.lists.remove_term(id)
     services.accounts.record_action(caller, f"term removed: {term.kind}", {"all": int(term.project is None)})
 
 
 async def _save_reading(
-    name: str, id: str, body: wire.ReadingIn, caller: Caller, services: Services, *, verdict: bool
+    name: str, id: str, body: wire.ReadingIn, caller: Caller, services: Services, *, is_verdict: bool
 ) -> wire.Saved:
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
-        _check_list_permission(caller, True)
+        _check_term_permission(caller, True)
 
     def read(item: Item) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
-        return make_reading(body.marks, body.decisions, text, item.spans), _collect_terms(body, text, name)
+        return make_reading(body.marks, body.decisions, text, item.spans), _collect_listed_terms(body, text, name)
 
     def save() -> tuple[Seat, Item, TextTask]:
-        seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, verdict=verdict)
-        if verdict and body.done:
+        seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, verdict=is_verdict)
+        if is_verdict and body.done:
             services.accounts.record_action(caller, "document settled", {"documents": 1})
         holding = apply_reading(seat.reading, item.document.text, item.spans)
-        return seat, item, replace(_make_task(name, services, item.document), spans=holding)
+        return seat, item, replace(_make_project_task(name, services, item.document), spans=holding)
 
     seat, item, task = await run_in_threadpool(save)
     result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
@@ -245,7 +245,7 @@ async def _save_reading(
     return wire.Saved.from_values(values)
 
 
-def _collect_terms(body: wire.ReadingIn, text: str, project: str) -> list[ListedTerm]:
+def _collect_listed_terms(body: wire.ReadingIn, text: str, project: str) -> list[ListedTerm]:
     """Return the terms that go on lists. A rejected one gets the widest label of the finding, so that it never returns
     under another."""
     terms: list[ListedTerm] = []
@@ -265,18 +265,18 @@ def _collect_terms(body: wire.ReadingIn, text: str, project: str) -> list[Listed
     return terms
 
 
-def _check_list_permission(caller: Caller, everywhere: bool) -> None:
-    if everywhere and not caller.has_permission("adjudicate"):
+def _check_term_permission(caller: Caller, for_all_projects: bool) -> None:
+    if for_all_projects and not caller.has_permission("adjudicate"):
         raise RequestError("a term for all projects needs the permission 'adjudicate'", 403, "NotAllowed")
 
 
-def _make_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
+def _make_project_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
     """Return the task of processing a document as its project says."""
     source = services.policies.make_source(services.queue.list_projects(project)[0].policy, project)
     return TextTask(document, source, services.vault.operator_key, f"review {project}")
 
 
-def _find_tagged_labels(policy: Policy) -> tuple[str, ...]:
+def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
     """Return the tagger's labels that a policy looks for."""
     lineages = {label: policy.taxonomy.lineage(label) for label in LABELS}
     return tuple(
@@ -286,5 +286,5 @@ def _find_tagged_labels(policy: Policy) -> tuple[str, ...]:
     )
 
 
-def _describe_seat(seat: Seat) -> wire.ReadingOut:
+def _describe_review(seat: Seat) -> wire.ReadingOut:
     return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **dict(seat.reading))

@@ -72,9 +72,9 @@ class _Stream:
                 await self.close(BINARY if isinstance(error, KeyError) else GOING)
                 return None
             try:
-                await self._check_caller()
+                await self._check_rate_and_permission()
             except RequestError as error:
-                await self.refuse(error)
+                await self.send_error_and_close(error)
                 return None
             try:
                 return wire.MESSAGES.validate_json(text)
@@ -82,7 +82,7 @@ class _Stream:
                 errors = error.errors(include_input=False, include_url=False)
                 await self.send(wire.Wrong(**describe_invalid_request(errors, "message")))
 
-    async def _check_caller(self) -> None:
+    async def _check_rate_and_permission(self) -> None:
         if not self.rate.acquire_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
@@ -103,7 +103,7 @@ class _Stream:
         with suppress(WebSocketDisconnect, RuntimeError):
             await self.socket.close(code)
 
-    async def refuse(self, error: Exception) -> None:
+    async def send_error_and_close(self, error: Exception) -> None:
         """Send an error and close the stream."""
         await self.send_error(error)
         await self.close(REFUSED)
@@ -117,23 +117,23 @@ class Transcript:
     """The turns of a conversation, as they came in and as they were last shown.
 
     However a conversation comes in, its turns read in the end as if the whole of it had been anonymised at once: each
-    time all of it is processed, and :meth:`update_shown_turns` returns what that changes. The tagger remembers earlier
-    turns, so that mostly the new turn costs time.
+    time all of it is processed, and :meth:`update_and_list_changes` returns what that changes. The tagger remembers
+    earlier turns, so that mostly the new turn costs time.
     """
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
         self._shown: list[Turn] = []
 
-    def update_shown_turns(self, parts: Sequence[str]) -> tuple[dict[int, Turn], dict[int, Turn]]:
+    def update_and_list_changes(self, anonymised_parts: Sequence[str]) -> tuple[dict[int, Turn], dict[int, Turn]]:
         """Return the new turns, and those that read otherwise than before, each by its index, from 0.
 
         Args:
-            parts: of a conversation of these turns, anonymised: for each turn the speaker, where it has one, and the
+            anonymised_parts: of a conversation of these turns: for each turn the speaker, where it has one, and the
                 text. Turns that were added after the conversation was processed wait for the next time.
         """
         turns: list[Turn] = []
-        remaining = iter(parts)
+        remaining = iter(anonymised_parts)
         for speaker, _ in self.turns:
             name = next(remaining, None) if speaker else None
             text = next(remaining, None)
@@ -146,7 +146,7 @@ class Transcript:
 
 
 @router.websocket("/stream")
-async def open_stream(socket: WebSocket) -> None:
+async def serve_websocket(socket: WebSocket) -> None:
     """See the module. The protocol is in ``wire.stream``."""
     services = get_services(socket)
     try:
@@ -169,7 +169,7 @@ async def open_stream(socket: WebSocket) -> None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
         source = await run_in_threadpool(services.policies.make_source, dump_policy_choice(opening.policy))
     except AllonymError as error:
-        await stream.refuse(error)
+        await stream.send_error_and_close(error)
         return
     task = TextTask(NO_TEXT, source, services.vault.operator_key, opening.scope or "")
     if opening.mode == "annotate":
@@ -182,6 +182,7 @@ class _Annotation:
     """Texts to annotate, of which only the newest counts."""
 
     accepts: tuple[type[Wire], ...] = (wire.TextIn,)
+    is_over = False
 
     def __init__(self, stream: _Stream, task: TextTask) -> None:
         self._stream, self._task = stream, task
@@ -192,23 +193,22 @@ class _Annotation:
         if isinstance(message, wire.TextIn):
             self._newest = message
 
-    async def process_newest(self) -> bool:
-        """Process the newest text; whether the stream is over."""
+    async def send_newest_results(self) -> None:
+        """Process the newest text and send its spans."""
         message, self._newest = self._newest, None
         if message is None:
-            return False
+            return
         services, start = self._stream.services, time.perf_counter()
         try:
             check_text_length(message.text, services.settings.max_characters)
             task = replace(self._task, document=Document("", message.text))
-            async with _limit_long_texts(task.document, services):
+            async with _hold_slot_if_long(task.document, services):
                 spans, _, counts = await detect_and_count_labels(task, services)
         except AllonymError as error:
             await self._stream.send_error(error, message.version)
-            return False
+            return
         elapsed = measure_elapsed_milliseconds(start)
         await self._stream.send(wire.Spans(version=message.version, spans=spans, counts=counts, milliseconds=elapsed))
-        return False
 
 
 class _Transcription:
@@ -220,7 +220,7 @@ class _Transcription:
         self._stream, self._task, self._is_stored = stream, task, is_stored
         self._transcript = Transcript()
         self._processed = self._size = 0
-        self._over = False
+        self._end_received = self.is_over = False
 
     def accept_message(self, message: wire.Message) -> None:
         """Take a message in.
@@ -237,20 +237,20 @@ class _Transcription:
                 )
             self._size = size
             turns.append((message.speaker or None, message.text))
-        self._over = self._over or isinstance(message, wire.End)
+        self._end_received = self._end_received or isinstance(message, wire.End)
 
-    async def process_newest(self) -> bool:
-        """Process the conversation so far; whether the stream is over."""
-        over, turns = self._over, len(self._transcript.turns)
+    async def send_newest_results(self) -> None:
+        """Process the conversation so far and send what changed; after the end of it, the stream is over."""
+        over, turns = self._end_received, len(self._transcript.turns)
         if turns == self._processed and not over:
-            return False
-        self._processed = turns
+            return
+        self._processed, self.is_over = turns, over
         try:
             result = await self._anonymize(Document.conversation("", self._transcript.turns))
         except AllonymError as error:
             await self._stream.send_error(error)
-            return over
-        added, revised = self._transcript.update_shown_turns(result.parts if turns else ())
+            return
+        added, revised = self._transcript.update_and_list_changes(result.parts if turns else ())
         changes = [wire.Revised(index=i, speaker=speaker, text=text) for i, (speaker, text) in revised.items()]
         for index, (speaker, text) in added.items():
             await self._stream.send(wire.TurnOut(index=index, speaker=speaker, text=text, revised=changes))
@@ -259,28 +259,28 @@ class _Transcription:
             counts = dict(result.report.labels)
             await self._stream.send(wire.Ended(text=result.text, plan=result.plan.to_dict(), counts=counts))
             self._stream.services.metrics.count_text(self._size, counts)
-        return over
 
     async def _anonymize(self, document: Document) -> Anonymized:
         services, task = self._stream.services, replace(self._task, document=document)
-        async with _limit_long_texts(document, services):
+        async with _hold_slot_if_long(document, services):
             if not self._is_stored:
                 return await services.kernel.run(TextTask.anonymize, task)
             task = replace(task, spans=await services.kernel.run(TextTask.find_spans, task))
             return await run_in_threadpool(task.anonymize_in_vault, services.vault)
 
 
-async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
+async def _serve_stream(stream: _Stream, session: _Annotation | _Transcription) -> None:
     """Take messages in while the newest work is done, until the client is gone or the work is over."""
     receiving = asyncio.ensure_future(stream.receive_message())
-    working: asyncio.Future[bool] | None = None
+    working: asyncio.Future[None] | None = None
     has_news = False
     try:
         while True:
             both: list[asyncio.Future[Any]] = [receiving] if working is None else [receiving, working]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if working is not None and working.done():
-                if working.result():
+                working.result()
+                if session.is_over:
                     await stream.close(1000)
                     return
                 working = None
@@ -289,16 +289,16 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
                 if message is None:
                     return
                 try:
-                    if not isinstance(message, mode.accepts):
+                    if not isinstance(message, session.accepts):
                         refusal = f"this stream takes no message of the type {message.type!r}"
                         raise RequestError(refusal, 400, "WrongMode")
-                    mode.accept_message(message)
+                    session.accept_message(message)
                     has_news = True
                 except RequestError as error:
                     await stream.send_error(error)
                 receiving = asyncio.ensure_future(stream.receive_message())
             if has_news and working is None:
-                working, has_news = asyncio.ensure_future(mode.process_newest()), False
+                working, has_news = asyncio.ensure_future(session.send_newest_results()), False
     finally:
         receiving.cancel()
         # Work that a process has begun is finished, even if nobody waits for it: to break it off ends the process.
@@ -306,6 +306,6 @@ async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> 
             await working
 
 
-def _limit_long_texts(document: Document, services: Services) -> AbstractAsyncContextManager[Any]:
+def _hold_slot_if_long(document: Document, services: Services) -> AbstractAsyncContextManager[Any]:
     """Return what a text waits for before it goes to the processes, so that long texts never occupy all of them."""
     return nullcontext() if len(document.text) < LONG else services.kernel.long_text_turns

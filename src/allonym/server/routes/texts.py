@@ -57,7 +57,7 @@ async def restore_text(body: wire.Restore, caller: Restoring, services: AnyServi
 @router.post("/detect/batch", summary="Find in several texts")
 async def detect_batch(body: wire.DetectMany, caller: Detecting, services: AnyServices) -> wire.DetectedMany:
     """As `/v1/detect`, for each text; one that fails does not affect the others."""
-    results = await _process_items(body.items, lambda item: processing.detect_text(item, services))
+    results = await _collect_outcomes(body.items, lambda item: processing.detect_text(item, services))
     return wire.DetectedMany(results=results)
 
 
@@ -66,20 +66,20 @@ async def anonymize_batch(body: wire.AnonymizeMany, caller: Anonymizing, service
     """As `/v1/anonymize`, for each text; one that fails does not affect the others. With a scope they are processed in
     order."""
     at_once = 1 if any(item.scope is not None for item in body.items) else processing.AT_ONCE
-    results = await _process_items(body.items, lambda item: processing.anonymize_text(item, services), at_once)
+    results = await _collect_outcomes(body.items, lambda item: processing.anonymize_text(item, services), at_once)
     return wire.AnonymizedMany(results=results)
 
 
 @router.post("/restore/batch", summary="Restore several texts")
 async def restore_batch(body: wire.RestoreMany, caller: Restoring, services: AnyServices) -> wire.RestoredMany:
     """As `/v1/restore`, for each text; one that fails does not affect the others."""
-    results = await _process_items(
+    results = await _collect_outcomes(
         body.items, lambda item: run_in_threadpool(processing.restore_text, item, services, caller)
     )
     return wire.RestoredMany(results=results)
 
 
-async def _process_items(
+async def _collect_outcomes(
     items: list[Any], process: Callable[[Any], Awaitable[Any]], at_once: int = processing.AT_ONCE
 ) -> list[Any]:
     """Return the result for each item, in order; an error as a :class:`Failure`."""
