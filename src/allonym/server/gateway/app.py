@@ -128,6 +128,7 @@ class Gateway:
     async def _answer_text_request(
         self, endpoint: Endpoint, request: Request, client: Client | None, line: LogLine
     ) -> Response:
+        """Protect a request, send it, and return its answer with originals."""
         policy = self._preparer.policies[self._choose_policy_name(request, client)]
         line.policy = policy.name
         version, scope = _read_api_version(request), self._make_vault_scope(request, client)
@@ -189,6 +190,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
 
     async def _read_body(self, request: Request) -> bytes:
+        """Read a JSON body whole; one that is too large, too slow or no JSON by its type is refused."""
         most, seconds = int(self._settings.max_body_mb * (1 << 20)), self._settings.body_timeout
         if get_media_type(request.headers) != "application/json":
             raise Refusal("Content-Type must be application/json", "", "unsupported_media_type", 415)
@@ -219,6 +221,7 @@ class Gateway:
         raise Refusal("a key of this gateway is required: Authorization: Bearer KEY", "", "invalid_api_key", 401)
 
     def _choose_policy_name(self, request: Request, client: Client | None) -> str:
+        """Return the policy that a header names, if the client may choose it, else the default."""
         default = (client.policy if client is not None else "") or self._settings.policy
         allowed = (client.policies if client is not None else ()) or self._settings.policies
         name = request.headers.get("x-allonym-policy", "")
@@ -248,6 +251,7 @@ async def _answer_health_check(request: Request) -> Response:
 
 
 async def _answer_unknown_path(request: Request, error: Exception) -> Response:
+    """Refuse a path that is not offered; nothing is sent."""
     assert isinstance(error, HTTPException)
     offered = ", ".join(f"POST /v1/{endpoint.path}" for endpoint in ENDPOINTS)
     message = f"the gateway does not offer this; nothing was sent. It offers {offered}, GET /v1/models"

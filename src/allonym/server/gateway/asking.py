@@ -174,6 +174,8 @@ class Preparer:
 
 
 def _parse_json_body(raw: bytes) -> dict[str, Any]:
+    """Return a JSON object; anything else is refused."""
+
     def refuse_constant(name: str) -> float:
         raise ValueError(name)
 

@@ -116,6 +116,7 @@ class Protector:
         return document, pieces, _clip_spans(resolve_candidates(document, policy, candidates), parts)
 
     def _find_or_recall_candidates(self, text: str, policy: Policy, policy_fingerprint: bytes) -> tuple[Span, ...]:
+        """Return the findings in a passage, remembered from an earlier request where they are."""
         digest = hmac.digest(self._secret, policy_fingerprint + text.encode("utf-8", "surrogatepass"), "sha256")
         with self._lock:
             remembered = self._findings.get(digest)

@@ -109,6 +109,7 @@ class JsonStream:
         return text + (_escape_json_text(rest) if self._in_string else rest)
 
     def _restore_certain_text(self, piece: str, *, is_final: bool) -> str:
+        """Return what is certain with the next piece, originals escaped inside strings."""
         text = self._waiting + piece
         self._waiting = ""
         parts: list[str] = []

@@ -106,6 +106,7 @@ _MESSAGE = {
 
 
 def _collect_message(field: Field) -> None:
+    """Collect a message's texts; the name of a tool's message is no person's."""
     by_function = isinstance(field.value, dict) and field.value.get("role") in ("tool", "function")
     apply_field_readers(field, {**_MESSAGE, "name": reading.check_name} if by_function else _MESSAGE)
 
@@ -173,6 +174,7 @@ _ITEMS: Mapping[str, FieldReaders] = {
 
 
 def _collect_item(field: Field) -> None:
+    """Collect an item's texts by its type; one with a role and no type is a message."""
     if isinstance(field.value, dict) and "type" not in field.value and "role" in field.value:
         apply_field_readers(field, _ITEMS["message"])
     else:
@@ -180,6 +182,7 @@ def _collect_item(field: Field) -> None:
 
 
 def _collect_input(field: Field) -> None:
+    """Collect a text, or a list of items."""
     if isinstance(field.value, str):
         reading.collect_text(field)
     else:
@@ -200,6 +203,7 @@ RESPONSES: FieldReaders = {
 
 
 def _collect_embedding_input(field: Field) -> None:
+    """Collect a text or a list of texts; tokens are refused."""
     for item in field.list_items() if isinstance(field.value, list) else [field]:
         if not isinstance(item.value, str):
             message = "must be a text or a list of texts; tokens cannot be protected"

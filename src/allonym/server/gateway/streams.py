@@ -60,6 +60,7 @@ class _Choice:
         return out
 
     def _restore_tool_call(self, position: int, call: Any) -> Any:
+        """Return a delta's tool call with the text that is certain."""
         if not isinstance(call, dict):
             return call
         index, out = call.get("index", position), dict(call)
@@ -215,6 +216,7 @@ class ResponsesAnswer:
                 yield from self._flush_text(place)
 
     def _flush_text(self, key: tuple[object, ...]) -> Iterator[SentEvent]:
+        """Yield what was held back of an open text, and forget that text."""
         stream, first = self._open.pop(key)
         if rest := stream.flush_text():
             ending = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}

@@ -168,6 +168,7 @@ def _check_deadline(deadline: float) -> None:
 
 
 def _match_patterns(versions: Sequence[str], recognizer: PatternRecognizer, deadline: float) -> Iterator[_MatchPlace]:
+    """Yield the places where a recognizer's patterns match any of the versions of a text, each once."""
     for pattern, compiled in _compile_patterns(recognizer):
         yielded: set[tuple[int, int]] = set()
         for text in versions:
@@ -181,6 +182,7 @@ def _match_patterns(versions: Sequence[str], recognizer: PatternRecognizer, dead
 
 
 def _match_deny_list(text: str, lowered: str, recognizer: PatternRecognizer, deadline: float) -> Iterator[_MatchPlace]:
+    """Yield the places where a recognizer's deny list stands as whole words."""
     for word in dict.fromkeys(map(_lower_keeping_length, recognizer.deny_list or ())):
         _check_deadline(deadline)
         start = lowered.find(word) if word else -1

@@ -126,6 +126,7 @@ def _load_policy_with_threshold(policy_source: str, threshold: float) -> Policy:
 
 
 def _detect_findings(text: str, policy_source: str, query: AnalyzeRequest) -> list[_Finding]:
+    """Return the policy's own findings in a text, under the entity types that the query asks for."""
     # However many thresholds and types are asked for, the rules are compiled once or twice: that costs time and memory.
     detecting = resolving = load_policy(policy_source)
     if query.score_threshold is not None:
@@ -169,6 +170,7 @@ def _drop_findings_within_own_type(findings: Sequence[_Finding]) -> list[_Findin
 
 
 def _drop_allowed_findings(text: str, findings: Sequence[_Finding], query: AnalyzeRequest) -> list[_Finding]:
+    """Drop findings whose text the query's allow list names."""
     if query.allow_list_match == "regex":
         patterns = _compile_allow_patterns(query)
         return [f for f in findings if not any(p.search(encode_text(text[f.start : f.end])) for p in patterns)]
@@ -194,6 +196,7 @@ def _index_rules_by_name(policy: Policy) -> Mapping[str, PatternRule]:
 
 
 def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
+    """Return Presidio's ``analysis_explanation`` of a finding."""
     origin, original, regex, context, valid = finding.origin, finding.score, None, "", None
     if isinstance(origin, adhoc.Match):
         recognizer, original, context = origin.recognizer.shown_name, origin.original_score, origin.word

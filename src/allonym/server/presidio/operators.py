@@ -53,6 +53,7 @@ def _make_422_error(message: str) -> RequestError:
 
 
 def _mask_text(text: str, entity: str, options: OperatorConfig) -> str:
+    """Replace some characters at the start or the end, as Presidio's ``mask``."""
     for name in ("masking_char", "chars_to_mask", "from_end"):
         if getattr(options, name) is None:
             raise _make_422_error(f"Expected parameter {name}")
@@ -283,6 +284,7 @@ def _apply_operators(
     operators: Operators,
     functions: Mapping[str, Replace],
 ) -> tuple[str, list[Item]]:
+    """Replace findings in reading order; return the text and the replacements, last first."""
     pieces: list[str] = []
     items: list[Item] = []
     position = size = 0

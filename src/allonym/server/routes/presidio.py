@@ -198,6 +198,7 @@ def _check_recognizer(recognizer: wire.PatternRecognizer, index: int) -> None:
 
 
 def _get_default_policy(services: Services, language: str | None) -> Policy:
+    """Return the server's default policy; any other language is refused."""
     policy = load_policy(services.policies.make_source(None))
     if language:
         analysis.check_language(language, policy)
@@ -236,6 +237,7 @@ def _check_total_length(texts: Sequence[str], services: Services) -> None:
 
 
 def _make_findings(rows: Sequence[wire.AnalyzerResult], *, needs_score: bool = False) -> list[operators.Finding]:
+    """Check the results of a request and return them as findings."""
     findings = []
     for row in rows:
         for name in ("start", "end", "entity_type"):

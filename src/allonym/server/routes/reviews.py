@@ -216,6 +216,7 @@ def remove_term(id: Number, caller: Reviewer, services: AnyServices) -> None:
 async def _save_reading(
     name: str, id: str, body: wire.ReadingIn, caller: Caller, services: Services, *, is_verdict: bool
 ) -> wire.Saved:
+    """Save a review or a verdict, and return what the document becomes under it."""
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
         _check_term_permission(caller, True)
 

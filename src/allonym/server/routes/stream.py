@@ -83,6 +83,7 @@ class _Stream:
                 await self.send(wire.Wrong(**describe_invalid_request(errors, "message")))
 
     async def _check_rate_and_permission(self) -> None:
+        """Raise :class:`RequestError` where the client sends too fast, or may no longer."""
         if not self.rate.acquire_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
