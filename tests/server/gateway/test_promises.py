@@ -198,7 +198,7 @@ def test_a_request_means_the_same_after_an_echo(asking, body):
         if before["role"] in ("system", "developer") or not isinstance(before["content"], str):
             continue
         back = made.restoring.restore_text(
-            after["content"], json=before["content"][:1] in ("{", "[") and after["content"] != before["content"]
+            after["content"], is_json=before["content"][:1] in ("{", "[") and after["content"] != before["content"]
         )
         try:
             was = json.loads(before["content"])
