@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from allonym.swap.density import log_density
-from allonym.swap.em import Parameters, compute_sums
+from allonym.swap.density import compute_log_density
+from allonym.swap.em import Parameters, compute_expectation_sums
 from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Shard, to_unit_rows
 
@@ -64,7 +64,7 @@ def compute_relative_error(found: float, expected: float) -> float:
 def run_checks(data: Path, golden: Path) -> Iterator[tuple[str, str, float]]:
     """(check, case, error) of everything."""
     for family, d, rho, t, value in json.loads((golden / "golden_density.json").read_text())["point_values"]["rows"]:
-        yield "points", f"{family} d={d}", compute_relative_error(float(log_density(t, rho, d, family)), value)
+        yield "points", f"{family} d={d}", compute_relative_error(float(compute_log_density(t, rho, d, family)), value)
     em = json.loads((golden / "golden_em.json").read_text())
     fixed = json.loads((golden / "golden_em_det.json").read_text())
     starts, means = np.load(golden / "golden_em_starts.npz"), np.load(golden / "golden_em_mu.npz")
@@ -89,11 +89,11 @@ def run_checks(data: Path, golden: Path) -> Iterator[tuple[str, str, float]]:
         X = load_points(row["data"], data, golden)
         key = f"mix_{row['data']}_{row['family']}_K{row['K']}_ma{row['min_alpha']}"
         mu, rho = means[f"{key}_mu"], np.array(row["rho"])
-        found = compute_sums(Shard(X), Parameters(np.array(row["weights"]), mu, rho), row["family"])
+        found = compute_expectation_sums(Shard(X), Parameters(np.array(row["weights"]), mu, rho), row["family"])
         yield "known: log-likelihood", case, compute_relative_error(found.log_likelihood, row["best_loglik"])
         labels = means[f"{key}_label"]
         cosine = np.einsum("ij,ij->i", X, mu[labels])
-        hard = log_density(cosine, rho[labels], X.shape[1], row["family"]).sum()
+        hard = compute_log_density(cosine, rho[labels], X.shape[1], row["family"]).sum()
         yield "known: hard labels", case, compute_relative_error(float(hard), row["cond_loglik_hard"])
     X = load_points("Abstracts256_Y", data, golden)
     for row in fixed["best_of_R_thresholds_Abstracts256"]:

@@ -45,10 +45,10 @@ from allonym.swap.em import (
     LEAST,
     Limits,
     Parameters,
-    compute_sums,
-    maximise_parameters,
+    compute_expectation_sums,
+    mark_kept_components,
     run_em,
-    select_large_components,
+    run_maximisation_step,
 )
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 from allonym.swap.rows import Rows, Shard
@@ -117,9 +117,9 @@ def time_iterations(X: Any, start: Parameters, family: str, steps: int) -> float
     def work() -> None:
         now = start
         for _ in range(steps):
-            sums = compute_sums(Shard(X), now, family)
-            now = maximise_parameters(
-                sums.select_components(select_large_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name]
+            sums = compute_expectation_sums(Shard(X), now, family)
+            now = run_maximisation_step(
+                sums.select_components(mark_kept_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name]
             )
 
     return time_call(work)[0] / steps
@@ -207,7 +207,9 @@ def measure_large_data(n: int, rounds: int) -> dict[str, Any]:
     shard = Shard(X)
     for _ in range(rounds):
         took, now = time_call(
-            lambda now=now: maximise_parameters(compute_sums(shard, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"])
+            lambda now=now: run_maximisation_step(
+                compute_expectation_sums(shard, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"]
+            )
         )
         after = product_rate()
         seconds.append(took)

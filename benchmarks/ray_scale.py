@@ -147,7 +147,7 @@ def list_worker_processes() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes().startswith(b"ray::_Seat"):
+            if path.read_bytes().startswith(b"ray::_StepActor"):
                 found.append(int(path.parent.name))
         except OSError:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allonym.swap.density import Array, get_exponents
+from allonym.swap.density import Array, get_density_exponents
 
 NODES = 8192
 """Nodes of each of the two grids on which a cosine is drawn by inversion."""
@@ -19,7 +19,7 @@ def sample_component(n: int, mean: ArrayLike, rho: float, family: str, rng: np.r
     """
     mu = np.asarray(mean, np.float64)
     mu = mu / np.linalg.norm(mu)
-    get_exponents(family, len(mu))
+    get_density_exponents(family, len(mu))
     u = rng.standard_normal((n, len(mu)))
     if family == "spcauchy":
         u /= np.linalg.norm(u, axis=1, keepdims=True)

@@ -47,22 +47,22 @@ from allonym.swap.checks import Changed, check_runs
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import exchange
-from allonym.swap.making import estimate_changed_words
-from allonym.swap.search import list_candidates
+from allonym.swap.making import estimate_changed_word_share
+from allonym.swap.search import list_candidates_and_rejections
 from allonym.swap.selection import choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
 from allonym.swap.space import (
     Grid,
     draw_sequence,
+    embed_chunk_versions,
     embed_corpus,
-    embed_versions,
     fit_mixtures,
     make_rules,
     make_space,
     measure_prefixes,
     measure_utility,
 )
-from allonym.swap.validity import Ground, split_name_words
+from allonym.swap.validity import Ground, find_significant_words
 from allonym.swap.writing import write
 from allonym.text.names import normalize_surface
 
@@ -127,7 +127,8 @@ def find_varied_names(corpus: Corpus) -> Varied:
     for name, d in list_names(corpus):
         homes.setdefault(name, set()).add(corpus.classes[d])
     words = {
-        name: sorted(w for w in split_name_words(name) - SMALL if len(w) > 1 and not w.isdigit()) for name in homes
+        name: sorted(w for w in find_significant_words(name) - SMALL if len(w) > 1 and not w.isdigit())
+        for name in homes
     }
     protected = {normalize_surface(label) for label in corpus.classes}
     common = {w for name, known in homes.items() if len(known) >= COMMON and name not in protected for w in words[name]}
@@ -402,7 +403,7 @@ def measure_stages(
     embedded = watch("embed (lsa)", lambda: embed_corpus(corpus, settings))
     fits = watch("mixture, all candidates", lambda: fit_mixtures(embedded.vectors, settings.mixture, seed=1))
     best = choose_fit(fits, settings.mixture.criterion)
-    found = watch("tables and fits", lambda: list_candidates(corpus, settings)[0])
+    found = watch("tables and fits", lambda: list_candidates_and_rejections(corpus, settings)[0])
     ground = watch("ground of exchanges", lambda: Ground.of(corpus))
     space = watch("space of exchanges", lambda: make_space(corpus, embedded, best.mixture, settings))
     every = corpus.swapped
@@ -416,8 +417,10 @@ def measure_stages(
     placed, fallback = sequence.map_slots_to_donors(), {c: settings.fallback_for(c) for c in every}
     written = watch("write", lambda: write(corpus, placed, fallback=fallback, key=KEY))
     texts = {i: t.text for i, t in enumerate(written.chunk_texts) if t.text != corpus.chunks[i].text}
-    watch.leaf("U and D of the release", lambda: measure_utility(space, embed_versions(space, sorted(texts.items()))))
-    watch.leaf("words changed", lambda: estimate_changed_words(corpus, texts))
+    watch.leaf(
+        "U and D of the release", lambda: measure_utility(space, embed_chunk_versions(space, sorted(texts.items())))
+    )
+    watch.leaf("words changed", lambda: estimate_changed_word_share(corpus, texts))
     watch.leaf("summaries of clusters", lambda: summarise_clusters(corpus, best.mixture, space.labels))
     run = Changed(texts, placed, {i: written.chunk_texts[i].marks for i in texts})
     watch.leaf("check by entities", lambda: check_runs(corpus, [run], ("entities",), seed=1))

@@ -38,11 +38,11 @@ from allonym.plan import Plan, digest
 from allonym.scale import swap_workers
 from allonym.scale.cluster import connect_ray
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.em import Limits, run_em, start_from_labels
+from allonym.swap.em import Limits, estimate_from_labels, run_em
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import exchange
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
-from allonym.swap.rows import Rows, Spread, ThisProcess, limit_to_one_thread
+from allonym.swap.rows import Rows, Spread, ThisProcess, limit_blas_to_one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
 from allonym.swap.space import make_rules
@@ -121,24 +121,24 @@ def main() -> int:
     encoder.encode(texts[:1])
 
     def iterations(rows: Rows, start: Any) -> Any:
-        with limit_to_one_thread():
+        with limit_blas_to_one_thread():
             return run_em(rows, start, FAMILY, limits)
 
     def fit(spread: Spread) -> Any:
         numbers = (given.clusters // 2, given.clusters)
         return fit_all(X, numbers, (FAMILY,), restarts=2, max_iter=20, seed=1, spread=spread)
 
-    with limit_to_one_thread():
-        start = start_from_labels(
+    with limit_blas_to_one_thread():
+        start = estimate_from_labels(
             Rows(X), np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"]
         )
     corpus, near = make_corpus(given.chunks), draw_rows(given.chunks, given.d, given.clusters)
     ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
     how = make_rules(Settings.load("default").exchange, corpus.swapped)
-    ground.entity_fit()
+    ground.get_entity_fit()
 
     def sequence(spread: Spread | None) -> Any:
-        with limit_to_one_thread():
+        with limit_blas_to_one_thread():
             return exchange(corpus, labels, how, 1, vectors=near, ground=ground, spread=spread)
 
     whats = ("iterations", "fit", "items", "exchange")
@@ -168,7 +168,7 @@ def main() -> int:
 
     expected: dict[str, Any] = {}
     began = time.perf_counter()
-    with connect_ray(max(counts), store=0):
+    with connect_ray(max(counts), store_bytes=0):
         starting = time.perf_counter() - began
         for _ in range(given.rounds):
             measure("here", ThisProcess(1), expected)

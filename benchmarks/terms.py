@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 
 from allonym import detect
 from allonym.document import Document, Span
-from allonym.swap.terms import TermOptions, find_phrases, select_terms
+from allonym.swap.terms import TermOptions, find_noun_phrases, select_terms
 
 SHARES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
 NEAREST = 5
@@ -125,7 +125,7 @@ def main() -> None:
     names: Edits = [[(s.start, s.end, f"x{s.label}") for s in spans if NAMES.match(s.label)] for *_, spans in calls]
     before = apply_edits_to_chunks(texts, bounds, names)
     start = time.perf_counter()
-    nouns = [find_phrases(Document(company, text), spans) for company, text, spans in calls]
+    nouns = [find_noun_phrases(Document(company, text), spans) for company, text, spans in calls]
     spent = time.perf_counter() - start
     base = measure_accuracy(before, before, truth)
     print(f"{len(calls)} documents, {len(truth)} chunks, names out: {base:.3f}; noun phrases in {spent:.1f} s")

@@ -97,10 +97,10 @@ def serial(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
         done, worker = 0, pickle.loads(pickle.dumps(worker))
         while (step := schedule.next_step()) is not None:
             seen.append(step)
-            outcome = worker.do_step(step)
+            outcome = worker.perform_step(step)
             if outcome.error is not None:
                 raise outcome.error
-            done += schedule.finish_step(step, outcome)
+            done += schedule.record_finished_step(step, outcome)
             report(done)
 
     monkeypatch.setattr(files, "connect_ray", connected)

@@ -57,7 +57,7 @@ def test_who_listens_is_asked(ray, monkeypatch):
 
 def test_a_cluster_of_its_own_never_writes_to_disk_what_it_holds(ray, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with cluster.connect_ray(2, store=0):
+    with cluster.connect_ray(2, store_bytes=0):
         (asked,) = ray.asked
     assert asked["address"] == "local" and asked["object_store_memory"] is None
     assert asked["_system_config"] == {"automatic_object_spilling_enabled": False}

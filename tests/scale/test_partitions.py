@@ -13,7 +13,14 @@ from allonym.files.items import list_items
 from allonym.files.journal import journal_path
 from allonym.files.record import Tally, Treated
 from allonym.scale import anonymize_on_ray, files
-from allonym.scale.partitions import MANY, Schedule, choose_slice_size, group_files, read_treated, write_treated
+from allonym.scale.partitions import (
+    MANY,
+    Schedule,
+    append_treated_batch,
+    choose_slice_size,
+    iterate_group_steps,
+    read_treated_batches,
+)
 
 WHAT = [
     ("", "out"),
@@ -51,7 +58,7 @@ def test_the_size_of_partitions_changes_nothing(serial, source, policy, expected
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected, tmp_path, monkeypatch, seed):
     draw = random.Random(seed)
-    real = files.Worker.do_step
+    real = files.Worker.perform_step
     left = 0
 
     def do(self, step):
@@ -64,7 +71,7 @@ def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected
             raise KeyboardInterrupt  # done, and nobody was told
         return outcome
 
-    monkeypatch.setattr(files.Worker, "do_step", do)
+    monkeypatch.setattr(files.Worker, "perform_step", do)
     for _ in range(4):
         left = draw.randrange(1, 7)
         with pytest.raises(KeyboardInterrupt):
@@ -76,8 +83,8 @@ def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected
 
 
 def test_steps_that_are_done_twice_change_nothing(serial, source, policy, expected, tmp_path, monkeypatch):
-    real = files.Worker.do_step
-    monkeypatch.setattr(files.Worker, "do_step", lambda self, step: (real(self, step), real(self, step))[-1])
+    real = files.Worker.perform_step
+    monkeypatch.setattr(files.Worker, "perform_step", lambda self, step: (real(self, step), real(self, step))[-1])
     report = run(source, tmp_path / "out", policy)
     assert (tree(tmp_path), told(report)) == expected("", "out")
 
@@ -90,7 +97,7 @@ def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_
     with pytest.raises(KeyboardInterrupt):
         run(source, tmp_path / "out", policy, progress=stop)
     treated = []
-    real = files.Worker._do_slice
+    real = files.Worker._perform_slice
     from allonym.scale import partitions
 
     monkeypatch.setattr(
@@ -105,7 +112,7 @@ def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_
     treated.clear()
     run(source, tmp_path / "out", policy, overwrite=True)
     assert 0 < resumed < len(treated)
-    assert real is files.Worker._do_slice
+    assert real is files.Worker._perform_slice
 
 
 def test_another_run_is_not_gone_on_with(serial, source, policy, tmp_path):
@@ -166,14 +173,14 @@ def test_a_header_that_changed_is_noticed(serial, policy, expected, source, tmp_
 def test_a_worker_that_outlives_its_run_gives_nothing_to_the_next_one(serial, source, policy, expected, tmp_path):
     """It has another policy, here one that finds nothing, and goes on until the new run ends, and after that."""
     old = []
-    do = files.Worker.do_step
+    do = files.Worker.perform_step
 
     def stop(done, total):
         raise KeyboardInterrupt
 
     other = policy.with_(labels=("PERSON",), detectors=("lexicon",))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files.Worker, "do_step", lambda self, step: (old.append(self), do(self, step))[1])
+        patch.setattr(files.Worker, "perform_step", lambda self, step: (old.append(self), do(self, step))[1])
         with pytest.raises(KeyboardInterrupt):
             run(source, tmp_path / "out", other, progress=stop)
     told_old = []
@@ -185,7 +192,7 @@ def test_a_worker_that_outlives_its_run_gives_nothing_to_the_next_one(serial, so
         return outcome
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files.Worker, "do_step", disturb)
+        patch.setattr(files.Worker, "perform_step", disturb)
         report = run(source, tmp_path / "out", policy, overwrite=True)
     assert any(told_old) and not any("example" in str(error) for error in told_old)
     for step in serial:
@@ -202,7 +209,7 @@ def test_the_largest_come_first(source, tmp_path):
     sizes = [sum(i.size for i in s.items) for s in order]
     large = [size for size in sizes if size > PARTITION]
     assert sizes[: len(large)] == sorted(large, reverse=True) and len(large) > 2
-    assert sorted(order, key=lambda s: s.group) == list(group_files(items, PARTITION))
+    assert sorted(order, key=lambda s: s.group) == list(iterate_group_steps(items, PARTITION))
     assert schedule.count == len(order)
 
 
@@ -273,12 +280,12 @@ def test_what_does_not_go_together(serial, source, policy, tmp_path):
 
 def test_groups_are_bounded_and_whole(source, tmp_path):
     items, _ = list_items(source, tmp_path / "out", None)
-    steps = list(group_files(items, PARTITION))
+    steps = list(iterate_group_steps(items, PARTITION))
     assert [i.name for s in steps for i in s.items] == [i.name for i in items]
     assert [s.group for s in steps] == list(range(len(steps)))
     assert all(s.kind == "cut" for s in steps if s.items[0].name in ("a.jsonl", "b.csv", "f.parquet"))
     many = [items[2]] * 200
-    assert max(len(s.items) for s in group_files(many, 1 << 30)) == MANY
+    assert max(len(s.items) for s in iterate_group_steps(many, 1 << 30)) == MANY
 
 
 def test_the_schedule_holds_few_steps(policy, tmp_path):
@@ -295,9 +302,9 @@ def test_the_schedule_holds_few_steps(policy, tmp_path):
     while (step := schedule.next_step()) is not None:
         if step.kind == "slice":
             slices += 1
-            schedule.finish_step(step, files.Outcome())
+            schedule.record_finished_step(step, files.Outcome())
         elif step.kind == "cut":
-            schedule.finish_step(step, worker.do_step(step))
+            schedule.record_finished_step(step, worker.perform_step(step))
         held = max(held, len(schedule._ready))
     assert slices > 4 * MANY and held <= 2 * MANY + 1
 
@@ -309,13 +316,13 @@ def test_what_a_part_keeps_comes_back(tmp_path):
         b"\x00\n{}", Tally(documents=3), (Failure("\udcff", 2, "why"),), (("i", 1, '{"a": "\n"}'),), 7, "no"
     )
     with (tmp_path / "part").open("wb") as out:
-        write_treated(out, True, treated)
+        append_treated_batch(out, True, treated)
     with (tmp_path / "part").open("rb") as stream, pytest.raises(AllonymError, match="incomplete"):
-        list(read_treated(stream))
+        list(read_treated_batches(stream))
     with (tmp_path / "part").open("ab") as out:
         out.write(b'{"end": true}\n')
     with (tmp_path / "part").open("rb") as stream:
-        assert list(read_treated(stream)) == [(True, treated)]
+        assert list(read_treated_batches(stream)) == [(True, treated)]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,10 @@ def seats() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes().startswith(b"ray::_Seat") and parent(parent(int(path.parent.name))) == os.getpid():
+            if (
+                path.read_bytes().startswith(b"ray::_StepActor")
+                and parent(parent(int(path.parent.name))) == os.getpid()
+            ):
                 found.append(int(path.parent.name))
         except OSError:
             continue

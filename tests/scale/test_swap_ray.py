@@ -154,12 +154,12 @@ def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
 def test_who_computes_other_bits_or_does_not_start_may_not_work(three, monkeypatch):
     monkeypatch.setattr(swap_ray, "WAIT", 0.0)
     with pytest.raises(AllonymError, match="did not start within 0 s"):
-        three.compare_fingerprints()
+        three.check_worker_arithmetic()
     monkeypatch.undo()
-    three.compare_fingerprints()
-    monkeypatch.setattr(swap_ray, "compute_fingerprint", lambda: b"another processor")
+    three.check_worker_arithmetic()
+    monkeypatch.setattr(swap_ray, "compute_arithmetic_fingerprint", lambda: b"another processor")
     with pytest.raises(UsageError, match="3 of 3 workers compute other last bits"):
-        three.compare_fingerprints()
+        three.check_worker_arithmetic()
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 5 processors; got 99")])

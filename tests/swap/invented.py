@@ -15,9 +15,9 @@ from allonym.swap.validity import (
     Ground,
     Rules,
     check_rules,
-    group_into_buckets,
-    list_differing_codes,
-    list_pair_codes,
+    group_tradable_chunks,
+    list_must_differ_codes,
+    make_pair_conditions,
 )
 
 STATES = {"Organization": "swap", "Person": "swap", "Product": "swap", "Date": "fixed"}
@@ -111,9 +111,9 @@ def list_valid_pairs(
     ground = Ground.of(corpus)
     n = len(corpus.chunks)
     cells = [ground.number_cells(c) for c in rules.categories]
-    codes, shared = list_pair_codes(list_differing_codes(ground, rules), cells, n)
+    codes, shared = make_pair_conditions(list_must_differ_codes(ground, rules), cells, n)
     pairs = []
-    for members in group_into_buckets(ground, labels, rules, groups, allowed):
+    for members in group_tradable_chunks(ground, labels, rules, groups, allowed):
         for position, i in enumerate(members, 1):
             rest = np.array(members[position:], np.int64)
             valid = (shared[rest] & shared[i]) != 0

@@ -10,7 +10,7 @@ from tests.test_link import unmark
 from allonym.document import Document
 from allonym.link import link
 from allonym.swap.acronyms import are_initials, can_abbreviate, is_acronym, link_acronyms
-from allonym.swap.categories import group_values
+from allonym.swap.categories import group_values_by_chunk
 
 LONG = "{Cache Coherent Interconnect for Accelerators|PRODUCT}"
 
@@ -45,7 +45,7 @@ def test_a_bare_acronym_beside_its_long_form_is_found():
     assert second == {}
     assert [len(some) for some in added(out)] == [2, 0]
     assert {s.label for s in added(out)[0]} == {"PRODUCT"}
-    [values] = group_values(documents[0], out[0], [(0, len(documents[0].text))], ["Product"])
+    [values] = group_values_by_chunk(documents[0], out[0], [(0, len(documents[0].text))], ["Product"])
     assert [v.forms for v in values] == [("Cache Coherent Interconnect for Accelerators", "CCIX")]
 
 

@@ -13,12 +13,12 @@ from allonym.swap.categories import (
     CATEGORIES,
     DEFAULT,
     find_category,
-    group_values,
+    group_values_by_chunk,
     list_detector_labels,
     make_key,
-    normalise_key,
     parse_categories,
     remove_common_entities,
+    remove_family_and_determiner,
     remove_possessive,
 )
 from allonym.swap.corpus import STATES, Chunk, Value
@@ -28,7 +28,7 @@ def values(marked, categories=CATEGORIES, bounds=None):
     text, spans = unmark(marked)
     document = Document("", text)
     entities = link(document, spans).entities
-    return document, group_values(document, entities, bounds or [(0, len(text))], categories)
+    return document, group_values_by_chunk(document, entities, bounds or [(0, len(text))], categories)
 
 
 def test_the_default_is_what_p1_did():
@@ -147,8 +147,8 @@ def test_possessive_endings_are_no_part_of_a_form(surface, bare):
 
 
 def test_a_name_that_is_all_determiners_keeps_a_key():
-    assert normalise_key("PRODUCT:the") == "the"
-    assert normalise_key("PERSON:the rock") == "the rock"
+    assert remove_family_and_determiner("PRODUCT:the") == "the"
+    assert remove_family_and_determiner("PERSON:the rock") == "the rock"
 
 
 @given(
@@ -164,7 +164,7 @@ def test_every_mention_inside_a_chunk_is_in_one_value(words, size):
         text += f"{word} "
     document = Document("", text)
     bounds = [(a, min(a + 2 * size, len(text))) for a in range(0, len(text), 2 * size)]
-    found = group_values(document, link(document, spans).entities, bounds, CATEGORIES)
+    found = group_values_by_chunk(document, link(document, spans).entities, bounds, CATEGORIES)
     assert len(found) == len(bounds)
     told = sorted(s for chunk in found for v in chunk for s in v.spans)
     assert told == [s for s in spans if find_category(s.label, CATEGORIES)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.covariates import build_design, fit_residual, list_donor_groups
+from allonym.swap.covariates import build_design_matrix, fit_residual, list_donor_groups
 
 
 def corpus():
@@ -44,24 +44,36 @@ def corpus():
 
 
 def test_a_category_has_a_column_per_value():
-    assert build_design(corpus(), ["industry"]).tolist() == [[0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert build_design_matrix(corpus(), ["industry"]).tolist() == [
+        [0, 1, 0],
+        [0, 1, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [1, 0, 0],
+    ]
 
 
 def test_numbers_and_what_is_missing():
-    found = build_design(corpus(), ["revenue", "founded"])
+    found = build_design_matrix(corpus(), ["revenue", "founded"])
     assert found.tolist() == [[12.5, 0, 1990], [12.5, 0, 1990], [10, 1, 2001], [7.5, 0, 1950], [10, 0, 1990]]
-    assert build_design(corpus(), ["sic"]).tolist() == [[3674], [3674], [3674], [2000], [3674]]
-    assert build_design(corpus(), ["sic:category"]).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0], [0, 1]]
-    assert build_design(corpus(), ["founded:number"]).shape == (5, 1)
+    assert build_design_matrix(corpus(), ["sic"]).tolist() == [[3674], [3674], [3674], [2000], [3674]]
+    assert build_design_matrix(corpus(), ["sic:category"]).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0], [0, 1]]
+    assert build_design_matrix(corpus(), ["founded:number"]).shape == (5, 1)
     with pytest.raises(UsageError, match="industry:number"):
-        build_design(corpus(), ["industry:number"])
+        build_design_matrix(corpus(), ["industry:number"])
 
 
 def test_the_protected_class_and_entity_counts():
-    assert build_design(corpus(), ["protected"]).tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    counts = build_design(corpus(), ["entity counts"])
+    assert build_design_matrix(corpus(), ["protected"]).tolist() == [
+        [0, 0, 1],
+        [0, 0, 1],
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+    ]
+    counts = build_design_matrix(corpus(), ["entity counts"])
     assert counts == pytest.approx(np.log1p([[2, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]]))
-    both = build_design(corpus(), ["protected", "entity counts"])
+    both = build_design_matrix(corpus(), ["protected", "entity counts"])
     assert both.shape == (5, 6)
 
 
@@ -76,9 +88,9 @@ def test_donor_groups():
 
 def test_unknown_covariates():
     with pytest.raises(UnknownNameError, match="industry"):
-        build_design(corpus(), ["protected", "industri"])
+        build_design_matrix(corpus(), ["protected", "industri"])
     with pytest.raises(UsageError, match="at least one"):
-        build_design(corpus(), [])
+        build_design_matrix(corpus(), [])
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["float32", "float64"]))

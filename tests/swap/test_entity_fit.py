@@ -19,8 +19,8 @@ def fits(category: str, *names: str, labels: tuple[str, ...] = ()) -> np.ndarray
     )
     corpus: Corpus = replace(BASE, categories={category: "swap"}, chunks=(Chunk(0, 0, 1, "x", values),))
     likeness = EntityFit.of(corpus)
-    at = list(likeness.looks[0])
-    made = likeness.compute_fits(at)
+    at = list(likeness.appearances[0])
+    made = likeness.compute_fit_matrix(at)
     assert made[0, 1] == pytest.approx(likeness.compute_fit(at[0], at[1]), abs=1e-5)
     return np.asarray(made)
 
@@ -60,5 +60,5 @@ def test_labels_tell_kinds_apart() -> None:
 
 
 def test_a_corpus_without_entities_or_letters() -> None:
-    assert EntityFit.of(replace(BASE, chunks=())).looks == ()
+    assert EntityFit.of(replace(BASE, chunks=())).appearances == ()
     assert fits("Term", "...", "---").shape == (2, 2)

@@ -16,7 +16,7 @@ def said(text: str, name: str, category: str = "Organization", coarser: GeneralN
         category, name.lower().removeprefix("the ").removesuffix("'s"), (name,), (Span(at, at + len(name), label),)
     )
     out, end = "", 0
-    for a, b, new in (coarser or GeneralNouns()).list_changes(text, value):
+    for a, b, new in (coarser or GeneralNouns()).list_noun_changes(text, value):
         out, end = out + text[end:a] + new, b
     return out + text[end:]
 

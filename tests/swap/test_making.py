@@ -21,7 +21,7 @@ from tests.swap.elsewhere import Elsewhere
 import allonym
 from allonym.errors import UnknownNameError
 from allonym.plan import apply
-from allonym.swap.making import derive_fallback_key, estimate_changed_words
+from allonym.swap.making import derive_fallback_key, estimate_changed_word_share
 from allonym.swap.settings import Settings
 from allonym.swap.utility import STAND_IN
 
@@ -148,9 +148,9 @@ def test_changed_words_are_a_share_of_all():
     one = corpus()
     texts = {0: one.chunks[0].text, 1: "", 2: one.chunks[2].text.replace("opened", "closed")}
     words = [len(re.findall(r"\w+|[^\w\s]", c.text)) for c in one.chunks]
-    share = estimate_changed_words(one, texts)
+    share = estimate_changed_word_share(one, texts)
     assert share.value == pytest.approx((words[1] + ("opened" in one.chunks[2].text)) / sum(words))
-    assert estimate_changed_words(one, {}).value == 0
+    assert estimate_changed_word_share(one, {}).value == 0
 
 
 def test_another_draw_is_another_release_of_the_same_size(found, made):

@@ -11,7 +11,7 @@ from benchmarks.sphere import sample_mixture
 from sklearn.base import clone
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.swap.density import FAMILIES, compute_mean_cosine, log_density
+from allonym.swap.density import FAMILIES, compute_log_density, compute_mean_cosine
 from allonym.swap.mixture import SphericalMixture, compute_criteria
 
 FOLDER = Path(__file__).parent / "golden"
@@ -72,7 +72,7 @@ def test_best_known_mixtures(case, start):
 def test_predictions_agree_with_one_another():
     X, _ = three()
     fit = SphericalMixture(3).fit(X)
-    logs = np.log(fit.weights_) + log_density(X @ fit.means_.T, fit.rhos_, 8, "spcauchy")
+    logs = np.log(fit.weights_) + compute_log_density(X @ fit.means_.T, fit.rhos_, 8, "spcauchy")
     whole = np.logaddexp.reduce(logs, axis=1)
     assert fit.score_samples(X) == pytest.approx(whole, rel=1e-9, abs=1e-9)
     assert fit.score(X) == pytest.approx(whole.mean())

@@ -52,11 +52,11 @@ def test_pairs_run_out_only_where_none_is_valid(misses: int, seed: int, n: int, 
     try:
         pairs = Pairs(members, apart, shared, forbidden)
         one, used, dead = dice(seed), set(), set(forbidden)
-        while (pair := pairs.draw(one)) is not None:
+        while (pair := pairs.draw_pair(one)) is not None:
             assert (min(pair), max(pair)) in every - dead
             assert not used & set(pair)
             if rng.random() < 0.3:
-                pairs.forbid(*pair)
+                pairs.forbid_pair(*pair)
                 dead.add((min(pair), max(pair)))
             else:
                 pairs.remove_chunks(*pair)
@@ -80,7 +80,7 @@ def test_every_valid_pair_is_as_likely(misses: int, monkeypatch: pytest.MonkeyPa
         one = dice(seed)
         pairs = Pairs(members, apart, shared)
         for _ in range(3):  # with no misses allowed, the buckets are counted at the first
-            pair = pairs.draw(one)
+            pair = pairs.draw_pair(one)
         assert pair is not None
         found[min(pair), max(pair)] += 1
     assert sorted(found) == every
@@ -115,8 +115,8 @@ def test_candidates_keep_the_least_cosine_and_the_number_of_entities() -> None:
     found = one.draw_partners_for(0, one.make_pool(range(400)), dice())
     assert found
     assert min(rows[found] @ rows[0]) >= 0.7
-    assert one.are_near(0, found[0])
-    assert not one.are_near(0, int(np.argmin(rows @ rows[0])))
+    assert one.are_similar_enough(0, found[0])
+    assert not one.are_similar_enough(0, int(np.argmin(rows @ rows[0])))
     like, _ = nearest(weighted=False, count_penalty=50.0)
     assert all(j % 5 == 0 for j in like.draw_partners_for(0, like.make_pool(range(400)), dice())[:20])
 

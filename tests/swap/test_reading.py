@@ -16,7 +16,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.plan import Plan, apply, apply_parts
 from allonym.policy import Policy
 from allonym.swap.corpus import Corpus
-from allonym.swap.documents import get_metadata, list_fields, read_corpus_documents
+from allonym.swap.documents import get_metadata, list_text_fields, read_corpus_documents
 from allonym.swap.reading import load, rewrite
 from allonym.swap.writing import write
 
@@ -410,10 +410,10 @@ def test_values(meta: dict[str, object], key: str, value: str) -> None:
 
 
 def test_reading_alone(calls: Path) -> None:
-    fields = list_fields(calls, "company", ["text"])
+    fields = list_text_fields(calls, "company", ["text"])
     assert fields == ("text", "company")
     documents = read_corpus_documents(calls, "company", fields=fields)
     assert [d.id for d in documents] == ["c1", "c2"]
-    assert list_fields(calls, "company", None) is None
+    assert list_text_fields(calls, "company", None) is None
     corpus = loaded(calls)
     assert apply(corpus.documents[0], corpus.plans[0])

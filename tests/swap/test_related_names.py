@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.swap.validity import find_related_keys, split_name_words
+from allonym.swap.validity import find_related_keys, find_significant_words
 
 SAME = [
     ("acme", "acme corporation"),
@@ -45,9 +45,9 @@ def test_exact_keys_are_like_nothing_else() -> None:
 
 
 def test_what_is_nothing_but_a_legal_form_keeps_its_words() -> None:
-    assert split_name_words("the company") == {"company"}
-    assert split_name_words("???") == {"???"}
-    assert split_name_words("") == {""}
+    assert find_significant_words("the company") == {"company"}
+    assert find_significant_words("???") == {"???"}
+    assert find_significant_words("") == {""}
 
 
 @given(st.lists(st.text("abc de.-", max_size=12), max_size=12))

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from allonym.errors import UsageError
-from allonym.swap.em import compute_sums as expected
-from allonym.swap.em import draw_random_labels, start_from_labels
+from allonym.swap.em import compute_expectation_sums as expected
+from allonym.swap.em import draw_random_labels, estimate_from_labels
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.rows import Rows, ThisProcess, Tree, add_along_tree, count_threads, limit_to_one_thread
+from allonym.swap.rows import (
+    Rows,
+    ThisProcess,
+    Tree,
+    count_blas_threads_allowed,
+    limit_blas_to_one_thread,
+    sum_along_tree,
+)
 from allonym.swap.selection import fit_all
 
 
@@ -30,12 +37,12 @@ class Told(str):
     [(1, "0"), (2, "(01)"), (3, "((01)2)"), (5, "(((01)(23))4)"), (6, "(((01)(23))(45))"), (7, "(((01)(23))((45)6))")],
 )
 def test_the_tree_is_this_one(count, sum_):
-    assert add_along_tree([Told(i) for i in range(count)], count) == sum_
+    assert sum_along_tree([Told(i) for i in range(count)], count) == sum_
 
 
 @given(st.integers(1, 60), st.randoms())
 def test_the_order_in_which_leaves_come_changes_nothing(count, random):
-    told = add_along_tree([Told(f"<{i}>") for i in range(count)], count)
+    told = sum_along_tree([Told(f"<{i}>") for i in range(count)], count)
     order = list(range(count))
     random.shuffle(order)
     tree = Tree(count)
@@ -86,7 +93,7 @@ def test_threads_change_no_bit(dtype, monkeypatch):
         given_ = SphericalMixture(6, restarts=3, shard_size=200, batch_size=batch, max_iter=20)
         fits = []
         for threads in (1, 3):
-            with limit_to_one_thread():
+            with limit_blas_to_one_thread():
                 rows = Rows(given_.rows(X).X, given_.rows(X).weight, 200, ThisProcess(threads))
                 fits.append(SphericalMixture(**given_.get_params()).fit_rows(rows))
         same(*fits)
@@ -106,7 +113,7 @@ def test_the_number_of_threads_of_products_changes_no_bit():
 def test_the_size_of_shards_is_all_that_counts():
     X = points()
     rng = np.random.default_rng(0)
-    start = start_from_labels(Rows(X), draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
+    start = estimate_from_labels(Rows(X), draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
     one, many = (Rows(X, size=size).placed_shards.sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
     assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
     assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
@@ -129,23 +136,23 @@ def test_one_thread_is_for_all_until_the_last_leaves():
     with threadpool_limits(2, user_api="blas"):
         before = now()
         first, second = ExitStack(), ExitStack()
-        first.enter_context(limit_to_one_thread())
-        second.enter_context(limit_to_one_thread())
+        first.enter_context(limit_blas_to_one_thread())
+        second.enter_context(limit_blas_to_one_thread())
         first.close()
-        assert now() == {1} and count_threads() == 2
+        assert now() == {1} and count_blas_threads_allowed() == 2
         second.close()
         assert now() == before
-        assert count_threads() == 2
+        assert count_blas_threads_allowed() == 2
 
 
 def test_what_is_sent_away_stays_with_one_thread():
     rows = Rows(points(50), None, 20, ThisProcess(2), 3)
     again = pickle.loads(pickle.dumps(rows))
     assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
-    assert [len(s.X) for s in again.shards()] == [20, 20, 10]
-    assert [s.first for s in again.shards()] == [0, 20, 40]
+    assert [len(s.X) for s in again.make_shards()] == [20, 20, 10]
+    assert [s.first for s in again.make_shards()] == [0, 20, 40]
     assert rows.placed_shards.map_shards(len_of) == [20, 20, 10]
 
 
 def len_of(shard):
-    return shard.rows.stop - shard.rows.start
+    return shard.row_slice.stop - shard.row_slice.start

@@ -23,10 +23,10 @@ import allonym
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.stats import Estimate
 from allonym.swap.corpus import Slot
-from allonym.swap.making import draw_release
+from allonym.swap.making import draw_release_sequence
 from allonym.swap.settings import Settings
-from allonym.swap.space import Grid, Point, _draw_sample
-from allonym.swap.writing import write_chunk
+from allonym.swap.space import Grid, Point, _draw_weighted_chunks
+from allonym.swap.writing import make_swapped_text
 
 HERE = Path(__file__).resolve().parent
 searching = importlib.import_module("allonym.swap.search")  # the module; the name is the function's
@@ -61,7 +61,7 @@ def paper():
 
 
 def test_the_papers_space_is_all_pairs_at_every_number_of_swaps_that_can_be_reached(paper):
-    asked = searching.list_subsets(corpus(), PAPER)
+    asked = searching.list_category_sets(corpus(), PAPER)
     assert len(asked) == math.comb(4, 2)
     kinds = dict.fromkeys(r.categories for r in paper.releases)
     assert set(kinds) | set(paper.dropped) == set(asked)
@@ -93,7 +93,7 @@ def test_prefixes_are_nested(ours):
 @given(st.integers(0, 60), st.integers(1, 40), st.integers(0, 500))
 @settings(max_examples=80, deadline=None)
 def test_the_grid_of_prefixes(most, points, length):
-    made = Grid(most, points).list_prefixes(length)
+    made = Grid(most, points).list_prefix_lengths(length)
     assert list(made) == sorted(made)
     assert all(1 <= r <= length for r in made)
     if most:
@@ -118,10 +118,10 @@ def test_every_number_of_a_release_is_what_a_plain_count_gives(ours):
     assert uniques == ours.uniques[release.categories]
     seen = {"changed": [], "uniques": [], "distance": [], "cosine": [], "utility": []}
     for number in range(2):
-        swaps, sequence = draw_release(ours, release, number)
+        swaps, sequence = draw_release_sequence(ours, release, number)
         placed = sequence.map_slots_to_donors(swaps)
         chunks = sorted({slot.chunk for slot in placed})
-        _, after = space.embed([write_chunk(ours.corpus, i, placed) for i in chunks], chunks)
+        _, after = space.embed([make_swapped_text(ours.corpus, i, placed) for i in chunks], chunks)
         labels = space.labels[chunks]
         gain = space.mixture.component_log_density(after, labels) - space.before[chunks]
         seen["changed"].append(len(chunks))
@@ -149,7 +149,7 @@ def test_entities_only_change_places(ours, beyond):
     if not beyond:
         ours = allonym.swap.search(corpus(), OURS.with_({"exchange.beyond": False}), seed=1)
     release = ours.best()
-    swaps, sequence = draw_release(ours, release, 0)
+    swaps, sequence = draw_release_sequence(ours, release, 0)
     placed = sequence.map_slots_to_donors(swaps)
     assert sorted(placed) == sorted(placed.values())
     for slot, donor in placed.items():
@@ -324,7 +324,7 @@ def test_covariates_are_taken_out_of_the_vectors_or_restrict_donors():
     assert gap(made) < gap(plain) / 2
     changes = {"embed.covariates": ("sector",), "embed.use": "donors"}
     apart = allonym.swap.search(corpus(), OURS.with_(changes), seed=1)
-    swaps, sequence = draw_release(apart, apart.releases[-1], 0)
+    swaps, sequence = draw_release_sequence(apart, apart.releases[-1], 0)
     placed = sequence.map_slots_to_donors(swaps)
     assert placed
     assert all(sector[a.chunk] == sector[b.chunk] for a, b in placed.items())
@@ -343,7 +343,7 @@ def test_clusters_of_low_concentration_take_no_part():
     least = float(np.median(cosines))
     made = allonym.swap.search(corpus(), OURS.with_({"exchange.min_concentration": least}), seed=1)
     weak = {k for k, c in enumerate(made.chosen_fit.mixture.cosines_) if c < least}
-    swaps, sequence = draw_release(made, made.releases[-1], 0)
+    swaps, sequence = draw_release_sequence(made, made.releases[-1], 0)
     assert weak
     assert not weak & {int(made.space.labels[slot.chunk]) for slot in sequence.map_slots_to_donors(swaps)}
 
@@ -468,11 +468,11 @@ def test_a_sample_of_changed_chunks_estimates_what_all_give(ours):
 def test_drawn_chunks_stand_for_all_of_their_stratum(sizes, sample, seed):
     edges = [0, *accumulate(sizes)]
     added = [list(range(a, b)) for a, b in pairwise(edges)]
-    weights = _draw_sample(added, sample, seed)
+    weights = _draw_weighted_chunks(added, sample, seed)
     assert len(weights) <= max(sample, sum(map(bool, added)))
     for fresh in added:
         assert sum(weights.get(c, 0) for c in fresh) == pytest.approx(len(fresh))
-    assert weights == _draw_sample(added, sample, seed)
+    assert weights == _draw_weighted_chunks(added, sample, seed)
 
 
 def test_releases_are_compared_on_one_scale():

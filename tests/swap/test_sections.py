@@ -7,7 +7,7 @@ from allonym.detect.turns import add_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import sections as module
-from allonym.swap.sections import Speech, check_section, everything, list_speeches, open_section, presentation
+from allonym.swap.sections import Speech, check_section, everything, get_sectioner, list_speeches, presentation
 
 REMARKS = "Revenue grew in all regions, and the new plant in the north runs as planned. " * 30
 OPENING = (
@@ -125,30 +125,30 @@ def test_a_transcript_inside_one_part_is_that_part() -> None:
 def test_two_patterns_are_from_and_to() -> None:
     document = Document("d", "Header. BEGIN the body of it. END and more.")
     for section in (("BEGIN", "END"), "BEGIN >>> END"):
-        found = open_section(section)(document)
+        found = get_sectioner(section)(document)
         assert found is not None
         assert [document.text[a:b] for a, b in found] == ["BEGIN the body of it. "]
-    assert open_section(("", "BEGIN"))(document) == ((0, 8),)
-    assert open_section(("END", ""))(document) == ((30, len(document.text)),)
-    assert open_section(("ABSENT", ""))(document) is None
-    assert open_section(("", "ABSENT"))(document) is None
+    assert get_sectioner(("", "BEGIN"))(document) == ((0, 8),)
+    assert get_sectioner(("END", ""))(document) == ((30, len(document.text)),)
+    assert get_sectioner(("ABSENT", ""))(document) is None
+    assert get_sectioner(("", "ABSENT"))(document) is None
 
 
 @pytest.mark.parametrize("section", [("(", ""), ("", "(?=x)"), ("only one",)])
 def test_patterns_must_be_two_and_valid(section: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=r"RE2|two patterns"):
-        open_section(section)
+        get_sectioner(section)
 
 
 def test_functions_and_registered_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def head(document: Document) -> list[tuple[int, int]]:
         return [(0, 4)]
 
-    assert open_section(head) is head
+    assert get_sectioner(head) is head
     monkeypatch.setitem(module.sections._table, "head", head)
-    assert open_section("head") is head
+    assert get_sectioner("head") is head
     with pytest.raises(UnknownNameError, match="presentation"):
-        open_section("presentations")
+        get_sectioner("presentations")
 
 
 @pytest.mark.parametrize("found", [[(3, 2)], [(0, 99)], [(4, 6), (1, 2)], [(-1, 2)]])

@@ -47,11 +47,11 @@ def test_doubles_and_what_one_document_says_alone():
     pairs = {frozenset(NAMES[i] for i in pair) for pair in table.doubles()}
     assert pairs == {frozenset(p) for p in (("y2", "y4"), ("y3", "y11"), ("y6", "y7"))}
     assert table.doubles(here) == ()
-    own = {NAMES[i] for cell in table.list_class_uniques(here) for i in table.cells[cell]}
+    own = {NAMES[i] for cell in table.list_single_class_cells(here) for i in table.cells[cell]}
     assert own == {"y1", "y5", "y8", "y12"}
     orgs = tabulate(here, ["Location"])
     assert {tuple(NAMES[i] for i in pair) for pair in orgs.doubles(here)} == {("y8", "y11")}
-    assert {next(iter(cell[0])) for cell in orgs.list_class_uniques(here)} == {"southern isles", "tallow bay"}
+    assert {next(iter(cell[0])) for cell in orgs.list_single_class_cells(here)} == {"southern isles", "tallow bay"}
 
 
 def test_recoded_values_are_sets_of_classes():

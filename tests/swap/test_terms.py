@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
-from allonym.swap.terms import TermOptions, Word, compute_z_value, find_phrases, select_terms, stem_word
+from allonym.swap.terms import TermOptions, Word, compute_z_value, find_noun_phrases, remove_plural_ending, select_terms
 
 PLAIN = (
     "Revenue grew in the quarter and our margin was better than last year.",
@@ -52,7 +52,7 @@ def calls(extra=None):
 
 def find_terms(documents, classes, bounds, taken, options=None, **more):
     """The two steps of a corpus."""
-    some = [find_phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
+    some = [find_noun_phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
     return select_terms(some, classes, bounds, options or TermOptions())
 
 
@@ -70,7 +70,7 @@ def surfaces(documents, out):
 def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
     documents, _, out = found(TermOptions(share=0.5))
     for (word, *_), said in zip(TOLD.values(), surfaces(documents, out), strict=True):
-        words = {stem_word(w) for phrase in said for w in phrase.split()}
+        words = {remove_plural_ending(w) for phrase in said for w in phrase.split()}
         assert word in words
         assert not words & {"revenue", "margin", "customer", "employee", "debt", "outlook"}
 
@@ -78,7 +78,9 @@ def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
 def test_every_mention_is_found_in_singular_and_plural():
     documents, _, out = found(TermOptions(share=0.5))
     [said] = [s for d, s in zip(documents, surfaces(documents, out), strict=True) if d.id == "Brindle"]
-    assert sum("home" in stem_word(phrase) or "homes" in phrase for phrase in said) == documents[1].text.count("home")
+    assert sum("home" in remove_plural_ending(phrase) or "homes" in phrase for phrase in said) == documents[
+        1
+    ].text.count("home")
 
 
 def test_names_that_nobody_else_uses_are_found_however_rare():
@@ -111,7 +113,7 @@ def test_a_transcribers_remark_is_no_term():
 
 def test_capitals_mark_no_names_where_all_is_written_in_them():
     text = "THE WIDGET MADE BY US IS GOOD. "
-    some = find_phrases(Document("", text * 3))
+    some = find_noun_phrases(Document("", text * 3))
     assert some.runs and not any(word.name for run in some.runs for word in run)
 
 
@@ -154,7 +156,7 @@ def test_a_chunk_has_at_most_so_many_terms():
     documents, _ = calls()
     for document, cut, spans in zip(documents, bounds, out.spans, strict=True):
         for a, b in cut:
-            inside = {stem_word(document.text[s.start : s.end]) for s in spans if a <= s.start < b}
+            inside = {remove_plural_ending(document.text[s.start : s.end]) for s in spans if a <= s.start < b}
             assert len(inside) <= 1
 
 
@@ -175,7 +177,7 @@ def test_spans_are_sorted_disjoint_terms_inside_chunks():
 
 def test_a_border_through_a_phrase_leaves_it_out():
     documents, bounds = calls()
-    some = [find_phrases(d) for d in documents]
+    some = [find_noun_phrases(d) for d in documents]
     word = some[0].runs[-1][0]
     torn = [[*bounds[0][:-1], (bounds[0][-1][0], word.start + 1), (word.start + 1, bounds[0][-1][1])], *bounds[1:]]
     out = select_terms(some, list(TOLD), torn, TermOptions(share=0.5))
@@ -211,7 +213,7 @@ def test_no_text_has_no_terms():
 def test_a_repr_shows_counts_only():
     _, _, out = found()
     assert "potash" not in repr(out) and "mentions" in repr(out)
-    assert "potash" not in repr(find_phrases(calls()[0][0]))
+    assert "potash" not in repr(find_noun_phrases(calls()[0][0]))
 
 
 @pytest.mark.parametrize("wrong", [{"share": 1.5}, {"share": -1}, {"per_chunk": 0}, {"classes": 2}, {"length": 0}])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.swap.rows import compute_copy_weights, iterate_blocks, to_unit_rows
+from allonym.swap.rows import compute_copy_weights, iterate_row_slices, to_unit_rows
 
 
 def unit(n, d, dtype="float64", seed=0):
@@ -17,7 +17,7 @@ def unit(n, d, dtype="float64", seed=0):
 @given(st.integers(0, 9000), st.integers(2, 3000), st.integers(1, 500))
 def test_stretches_tile_the_rows(n, d, k):
     at = 0
-    for part in iterate_blocks(n, d, k):
+    for part in iterate_row_slices(n, d, k):
         assert part.start == at < part.stop <= n
         at = part.stop
     assert at == n

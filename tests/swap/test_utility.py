@@ -14,7 +14,7 @@ few = settings(max_examples=60, deadline=None)
 DENSITY = st.floats(-50, 50)
 
 
-def log_density(case, x, labels):
+def compute_log_density(case, x, labels):
     """By the uniform measure, straight from P1 (2.1) and (2.2)."""
     mu, rho = np.array(case["mu"])[labels], np.array(case["rho"])[labels]
     d = mu.shape[1]
@@ -28,10 +28,12 @@ def test_known_values(cases):
         labels, swapped = np.array(case["labels"]), case["swapped"]
         x = np.array(case["x"])
         n, d = x.shape
-        all_of_them = log_density(case, x, labels)
+        all_of_them = compute_log_density(case, x, labels)
         total = float(all_of_them.sum())
         assert total == pytest.approx(case["total"], rel=1e-9)
-        got = compute_utility(all_of_them[swapped], log_density(case, case["after"], labels[swapped]), total, n=n, d=d)
+        got = compute_utility(
+            all_of_them[swapped], compute_log_density(case, case["after"], labels[swapped]), total, n=n, d=d
+        )
         assert got.distance == pytest.approx(case["distance"], rel=1e-9), case["case"]
         assert got.per_chunk == pytest.approx(case["distance"] / len(swapped), rel=1e-9)
         assert got.kept == pytest.approx(math.exp(case["distance"] / (n * d)), rel=1e-9)

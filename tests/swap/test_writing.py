@@ -20,7 +20,7 @@ from allonym.policy import Policy
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 from allonym.swap.exchange import exchange
 from allonym.swap.table import recoding
-from allonym.swap.writing import Mark, combine_edits, write, write_chunk
+from allonym.swap.writing import Mark, combine_edits, make_swapped_text, write
 
 ALL = ("Organization", "Person", "Product")
 KEY = "a key for tests only"
@@ -76,7 +76,7 @@ def test_promises(way: str, seed: int, base: bool) -> None:
         chunk = corpus.chunks[i]
         surfaces = {form for v in chunk.values for form in v.forms}
         if way == "keep":
-            assert piece.text == write_chunk(corpus, i, placed)
+            assert piece.text == make_swapped_text(corpus, i, placed)
         for mark in piece.marks:
             assert 0 <= mark.start < mark.end <= len(piece.text)
         for mark in piece.marks_before:
@@ -164,7 +164,7 @@ def test_articles_follow() -> None:
     )
     made = write(corpus, SWAPPED)
     assert made.texts == ("It is an Ostrava plan.", "A Hanmere one.")
-    assert [write_chunk(corpus, i, SWAPPED) for i in (0, 1)] == list(made.texts)
+    assert [make_swapped_text(corpus, i, SWAPPED) for i in (0, 1)] == list(made.texts)
 
 
 def test_a_mention_whose_donor_reads_the_same_falls_back() -> None:

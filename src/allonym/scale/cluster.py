@@ -37,7 +37,7 @@ def import_ray() -> Any:
 
 
 @contextmanager
-def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
+def connect_ray(workers: int | None = None, store_bytes: int = _STORE) -> Iterator[Any]:
     """Yield the module ray, connected to a cluster; a connection made here is closed at the end.
 
     The cluster is the one that the caller is connected to, else the one in ``RAY_ADDRESS``, else one that is started on
@@ -45,7 +45,7 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
 
     Args:
         workers: processors of a started cluster; by default all that this process may use.
-        store: bytes of its object store; 0: Ray's default. It is never on disk.
+        store_bytes: bytes of its object store; 0: Ray's default. It is never on disk.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -57,7 +57,7 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
         yield ray
         return
     address = os.environ.get("RAY_ADDRESS", "")
-    _check_address(address)
+    _check_ray_listens(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,8 +69,8 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
                     address="local",
                     num_cpus=workers or len(os.sched_getaffinity(0)),
                     include_dashboard=False,
-                    object_store_memory=store or None,
-                    _system_config=None if store else {"automatic_object_spilling_enabled": False},
+                    object_store_memory=store_bytes or None,
+                    _system_config=None if store_bytes else {"automatic_object_spilling_enabled": False},
                     **quiet,
                 )
         except Exception as error:  # Ray's exceptions here have no common base
@@ -86,7 +86,7 @@ def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any
         ray.shutdown()
 
 
-def _check_address(address: str) -> None:
+def _check_ray_listens(address: str) -> None:
     """Raise :class:`UsageError` if nothing listens at ``host:port``; Ray would take over a minute to fail."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():

@@ -30,7 +30,7 @@ from allonym.files.tasks import BATCH
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.scale.listing import Listing, check_targets, list_files
-from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, choose_slice_size, read_note
+from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, choose_slice_size, read_group_result
 from allonym.scale.storage import Disk, is_uri
 
 _INLINE = 1 << 16
@@ -138,7 +138,7 @@ def anonymize_on_ray(
         with connect_ray(workers) as ray:
             _run_steps(ray, worker, schedule, workers or count_processors(ray), report_bytes)
         state = journal.state_of_run
-        run_report = _gather_outputs(listing, state, schedule.count, job, quarantine, plans, settings, began)
+        run_report = _join_group_outputs(listing, state, schedule.count, job, quarantine, plans, settings, began)
         if report is not None:
             write_file(Path(report), run_report.to_json().encode())
         keep = False
@@ -160,7 +160,7 @@ class _Remembered:
     def __init__(
         self, listing: Listing, identity: dict[str, object], key: Key, *, resume: bool, overwrite: bool
     ) -> None:
-        self.storage, self.state = listing.storage, listing.state
+        self.storage, self.state = listing.storage, listing.state_folder
         self._journal: Journal | None = None
         if isinstance(self.storage, Disk):
             self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
@@ -192,28 +192,28 @@ class _Remembered:
             self._journal.close(remove=not keep)
 
 
-class _Seat:
+class _StepActor:
     """The actor: a worker in its own process, with its policy and models."""
 
     def __init__(self, worker: Worker) -> None:
         warnings.simplefilter("ignore")  # they may quote what a package was given
         self.worker = worker
 
-    def version(self) -> str:
+    def get_allonym_version(self) -> str:
         return __version__
 
-    def do_step(self, step: Step) -> Outcome:
-        return self.worker.do_step(step)
+    def perform_step(self, step: Step) -> Outcome:
+        return self.worker.perform_step(step)
 
 
 def _run_steps(ray: Any, worker: Worker, schedule: Schedule, workers: int, report: Callable[[int], None]) -> None:
     """Assign all steps, at most one at a time to each actor."""
-    actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
+    actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_StepActor)
     # Large values are not sent with the actor, and must remain for restarted actors.
     shared_worker = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
     seats = [actor.remote(shared_worker) for _ in range(workers)]
     # A seat gets no step before its actor has started.
-    busy: dict[Any, tuple[Any, Step | None]] = {seat.version.remote(): (seat, None) for seat in seats}
+    busy: dict[Any, tuple[Any, Step | None]] = {seat.get_allonym_version.remote(): (seat, None) for seat in seats}
     try:
         _assign_steps(ray, busy, schedule, report)
     finally:
@@ -231,7 +231,7 @@ def _assign_steps(
     while True:
         while idle and (step := schedule.next_step()) is not None:
             seat = idle.pop()
-            busy[seat.do_step.remote(step)] = (seat, step)
+            busy[seat.perform_step.remote(step)] = (seat, step)
             working += 1
         if not working and len(idle) > 0:
             return
@@ -254,11 +254,11 @@ def _assign_steps(
             working -= 1
             if came.error is not None:
                 raise came.error
-            bytes_done += schedule.finish_step(step, came)
+            bytes_done += schedule.record_finished_step(step, came)
             report(bytes_done)
 
 
-def _gather_outputs(
+def _join_group_outputs(
     listing: Listing,
     state: str,
     count: int,
@@ -284,7 +284,7 @@ def _gather_outputs(
         )
         stack.callback(run.close, keep=False)
         for group in range(count):
-            note = cast("dict[str, Any] | None", read_note(storage, state, group))
+            note = cast("dict[str, Any] | None", read_group_result(storage, state, group))
             if note is None:
                 raise AllonymError("a part of the run is missing from its state; resume computes it again")
             run.tally.add(Tally.from_dict(note["tally"]))
@@ -297,7 +297,7 @@ def _gather_outputs(
                             lines.write(line.decode().removesuffix("\n"))
         run.finish()
         if aside is not None and aside.exists():
-            storage.put(aside, remote_quarantine)
+            storage.move_file_in(aside, remote_quarantine)
         elif aside is not None:
             storage.delete([remote_quarantine])
     return run.make_report(settings, time.monotonic() - began)

@@ -67,26 +67,26 @@ def anonymize_frame(
     return cast(F, treat(frame, kernel, workers, batch_rows, connection))
 
 
-def _anonymize_table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_arrow_table(table: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     kernel.check_columns(table.schema.names)
-    batches = list(run_ordered(Kernel.__call__, table.to_batches(max_chunksize=rows), kernel, workers))
+    batches = list(run_ordered(Kernel.__call__, table.to_batches(max_chunksize=batch_rows), kernel, workers))
     return import_arrow().Table.from_batches(batches, schema=kernel.make_output_schema(table.schema))
 
 
-def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
-    table = _anonymize_table(import_arrow().Table.from_batches([batch]), kernel, workers, rows, connection)
+def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
+    table = _anonymize_arrow_table(import_arrow().Table.from_batches([batch]), kernel, workers, batch_rows, connection)
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else make_empty_batch(table.schema)
 
 
-def _anonymize_reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_batch_reader(reader: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     kernel.check_columns(reader.schema.names)
-    small = (batch.slice(offset, rows) for batch in reader for offset in range(0, batch.num_rows, rows))
+    small = (batch.slice(offset, batch_rows) for batch in reader for offset in range(0, batch.num_rows, batch_rows))
     batches = run_ordered(Kernel.__call__, small, kernel, workers)
     return import_arrow().RecordBatchReader.from_batches(kernel.make_output_schema(reader.schema), batches)
 
 
-def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     arrow = import_arrow()
     kernel.check_columns(list(frame.columns))
     try:
@@ -99,7 +99,7 @@ def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, conne
     for index, name in enumerate(table.schema.names):
         if arrow.types.is_null(table.schema.field(name).type):
             table = table.set_column(index, name, table.column(name).cast(arrow.string()))
-    result = _anonymize_table(table, kernel, workers, rows, connection)
+    result = _anonymize_arrow_table(table, kernel, workers, batch_rows, connection)
     out = frame.copy()
     for name in (*kernel.columns, *kernel.added_columns):
         values = result.column(name).to_pylist()
@@ -109,16 +109,18 @@ def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, conne
     return out
 
 
-def _anonymize_polars(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_polars(frame: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     import polars
 
     kernel.check_columns(frame.columns)
-    result = _anonymize_table(frame.select(kernel.input_columns).to_arrow(), kernel, workers, rows, connection)
+    result = _anonymize_arrow_table(
+        frame.select(kernel.input_columns).to_arrow(), kernel, workers, batch_rows, connection
+    )
     treated: Any = polars.from_arrow(result.select([*kernel.columns, *kernel.added_columns]))
     return frame.with_columns(treated.get_columns())
 
 
-def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     import polars
 
     schema = frame.collect_schema()
@@ -126,27 +128,27 @@ def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, c
     schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added_columns), polars.String)}
     # Filters on the result must not be pushed down to the originals.
     return frame.map_batches(
-        lambda some: _anonymize_polars(some, kernel, workers, rows, connection),
+        lambda some: _anonymize_polars(some, kernel, workers, batch_rows, connection),
         schema=schema,
         predicate_pushdown=False,
         projection_pushdown=False,
     )
 
 
-def _anonymize_duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_duckdb(relation: Any, kernel: Kernel, workers: int, batch_rows: int, connection: Any) -> Any:
     import duckdb
 
     kernel.check_columns(relation.columns)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # before DuckDB 1.4
-    reader = _anonymize_reader(read(rows), kernel, workers, rows, connection)
+    reader = _anonymize_batch_reader(read(batch_rows), kernel, workers, batch_rows, connection)
     # A relation may be read more than once, a reader may not.
     return (connection or duckdb).from_arrow(reader.read_all())
 
 
 _KINDS: dict[str, Callable[[Any, Kernel, int, int, Any], Any]] = {
-    "pyarrow.Table": _anonymize_table,
+    "pyarrow.Table": _anonymize_arrow_table,
     "pyarrow.RecordBatch": _anonymize_one_batch,
-    "pyarrow.RecordBatchReader": _anonymize_reader,
+    "pyarrow.RecordBatchReader": _anonymize_batch_reader,
     "pandas.DataFrame": _anonymize_pandas,
     "polars.DataFrame": _anonymize_polars,
     "polars.LazyFrame": _anonymize_lazy_frame,

@@ -32,7 +32,7 @@ class Listing:
     target: str
 
     @property
-    def state(self) -> str:
+    def state_folder(self) -> str:
         """The hidden folder beside the target with the finished parts of a run."""
         path = PurePosixPath(self.target)
         return str(path.with_name(f".{path.name}.allonym-ray"))
@@ -58,7 +58,7 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
     if isinstance(reads, Disk):
         items, folder = list_items(path, _NOWHERE if Path(path).is_dir() else "-", format)
     else:
-        items, folder = _list_remote(reads, path, format)
+        items, folder = _list_remote_items(reads, path, format)
         if isinstance(writes, Remote) and writes.filesystem.equals(reads.filesystem):
             if to == path:
                 raise UsageError("source and target are the same; the source is never changed")
@@ -66,11 +66,11 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
                 raise UsageError("the target lies inside the source")
     if not folder and (str(target).partition("?")[0].endswith("/") or writes.is_folder(to)):
         to = str(PurePosixPath(to, items[0].name))
-    return Listing([_set_target(item, to, folder) for item in items], folder, writes, to)
+    return Listing([_assign_target(item, to, folder) for item in items], folder, writes, to)
 
 
-def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
-    size = storage.size(path)
+def _list_remote_items(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
+    size = storage.get_size(path)
     if size is not None:
         name = PurePosixPath(path).name
         kind, packed = format_of(name, format)
@@ -78,7 +78,7 @@ def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[I
     if not storage.is_folder(path):
         raise UsageError(f"there is no file or folder {path}")
     items = []
-    for name, size in storage.files(path):
+    for name, size in storage.list_files(path):
         if any(piece.startswith(".") for piece in PurePosixPath(name).parts):
             continue
         where = cast(Any, Stored(storage, str(PurePosixPath(path, name))))
@@ -90,9 +90,9 @@ def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[I
     return sorted(items, key=lambda item: item.name), True
 
 
-def _set_target(item: Item, to: str, folder: bool) -> Item:
-    target = Path(to, item.name) if folder else Path(to)
-    return replace(item, target=target, pack=item.packed if folder else to.lower().endswith(".gz"))
+def _assign_target(item: Item, to: str, is_folder: bool) -> Item:
+    target = Path(to, item.name) if is_folder else Path(to)
+    return replace(item, target=target, pack=item.packed if is_folder else to.lower().endswith(".gz"))
 
 
 def check_targets(listing: Listing, extras: list[Path], overwrite: bool, *, fresh: bool) -> None:

@@ -84,7 +84,7 @@ def choose_slice_size(total: int) -> int:
     return max(BATCH, min(most, total >> 8))
 
 
-def group_files(items: Sequence[Item], size: int) -> Iterator[Step]:
+def iterate_group_steps(items: Sequence[Item], size: int) -> Iterator[Step]:
     """Return the first step of each group of files, in order; it depends on names, formats and sizes alone."""
     number, total = 0, 0
     some: list[Item] = []
@@ -115,7 +115,7 @@ class Schedule:
     """
 
     def __init__(self, items: Sequence[Item], size: int) -> None:
-        steps = list(group_files(items, size))
+        steps = list(iterate_group_steps(items, size))
         self.count = len(steps)
         # Large groups come first, so that the run does not end by waiting for one.
         large = sorted((s for s in steps if _count_bytes(s) > size), key=_count_bytes, reverse=True)
@@ -129,7 +129,7 @@ class Schedule:
             return self._ready.popleft()
         return next(self._groups, None)
 
-    def finish_step(self, step: Step, outcome: Outcome) -> int:
+    def record_finished_step(self, step: Step, outcome: Outcome) -> int:
         """Record the result of a step; return the number of bytes of the source that it finished."""
         item, group = step.items[0], step.group
         if step.kind == "cut":
@@ -176,10 +176,10 @@ class Worker:
     size: int = PARTITION
     batch: int = BATCH
 
-    def do_step(self, step: Step) -> Outcome:
+    def perform_step(self, step: Step) -> Outcome:
         """Perform a step. Failures are returned as errors that quote no document."""
         try:
-            return cast(Outcome, getattr(self, f"_do_{step.kind}")(step))
+            return cast(Outcome, getattr(self, f"_perform_{step.kind}")(step))
         except AllonymError as error:
             return Outcome(error=error)
         except OSError as error:
@@ -188,13 +188,13 @@ class Worker:
         except Exception as error:  # the error reaches the cluster's logs, and a package's message may quote a document
             return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
 
-    def _do_group(self, step: Step) -> Outcome:
+    def _perform_group(self, step: Step) -> Outcome:
         tasks = read_tasks(step.items, self.job, self.folder, self.batch)
         self._write_outputs(step, (anonymize_task(self.job, task) for task in tasks))
         return Outcome(is_done=True)
 
-    def _do_cut(self, step: Step) -> Outcome:
-        if not step.start and self._is_intact(step):
+    def _perform_cut(self, step: Step) -> Outcome:
+        if not step.start and self._is_group_intact(step):
             return Outcome(is_done=True)
         slices: list[Slice] = []
         begin, read = step.start, blake2b(digest_size=32)
@@ -210,8 +210,8 @@ class Worker:
         slices.append((begin, None, read.hexdigest()))
         return Outcome(slices=tuple(slices))
 
-    def _do_slice(self, step: Step) -> Outcome:
-        path = self._path_of_group(step.group, f"-{step.part}.part")
+    def _perform_slice(self, step: Step) -> Outcome:
+        path = self._make_group_path(step.group, f"-{step.part}.part")
         with suppress(OSError, ValueError, KeyError), self.storage.open(path) as stream:
             if json.loads(stream.readline())["read"] == step.digest:
                 return Outcome()
@@ -225,31 +225,31 @@ class Worker:
                     place, treated = anonymize_task(self.job, task)
                     if task.chunk is not None:
                         _update_digest(read, task.chunk)
-                    write_treated(out, place.last, treated)
+                    append_treated_batch(out, place.last, treated)
                     if treated.refused:
                         break
                 _write_json_line(out, {"end": True})
             if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
             self._check_run_open()
-            self.storage.put(part_file, path)
+            self.storage.move_file_in(part_file, path)
         return Outcome()
 
-    def _do_join(self, step: Step) -> Outcome:
-        paths = [self._path_of_group(step.group, f"-{number}.part") for number in range(step.part)]
-        self._write_outputs(step, (chunk for path in paths for chunk in self._read_slice(path)))
+    def _perform_join(self, step: Step) -> Outcome:
+        paths = [self._make_group_path(step.group, f"-{number}.part") for number in range(step.part)]
+        self._write_outputs(step, (chunk for path in paths for chunk in self._read_slice_results(path)))
         self.storage.delete(paths)
         return Outcome(is_done=True)
 
-    def _read_slice(self, path: str) -> Iterator[tuple[Place, Treated]]:
+    def _read_slice_results(self, path: str) -> Iterator[tuple[Place, Treated]]:
         with self.storage.open(path) as stream:
             stream.readline()
-            for last, treated in read_treated(stream):
+            for last, treated in read_treated_batches(stream):
                 yield Place(0, last=last), treated
 
     def _write_outputs(self, step: Step, chunks: Iterable[tuple[Place, Treated]]) -> None:
         """Write a group, unless it is intact: its files, the records left out, then the note that it is finished."""
-        if self._is_intact(step):
+        if self._is_group_intact(step):
             return
         with self.storage.make_scratch_folder(self.state) as scratch:
             placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(step.items)]
@@ -265,43 +265,43 @@ class Worker:
                     if item.name in digests:
                         part_file = scratch / str(n)
                         files.append((item.name, digests[item.name], part_file.stat().st_size))
-                        self.storage.put(part_file, str(item.target))
+                        self.storage.move_file_in(part_file, str(item.target))
                 sizes = {}
                 for name in ("q", "p"):
                     part_file = scratch / name
                     sizes[name] = part_file.stat().st_size if part_file.exists() else 0
                     if sizes[name]:
-                        self.storage.put(part_file, self._path_of_group(step.group, f".{name}"))
+                        self.storage.move_file_in(part_file, self._make_group_path(step.group, f".{name}"))
                 note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
-                self.storage.write(self._path_of_group(step.group, ".json"), json.dumps(note).encode("ascii"))
+                self.storage.write(self._make_group_path(step.group, ".json"), json.dumps(note).encode("ascii"))
             finally:
                 run.close(keep=False)
 
-    def _is_intact(self, step: Step) -> bool:
+    def _is_group_intact(self, step: Step) -> bool:
         """Tell whether the group is finished and its outputs still exist."""
-        note = read_note(self.storage, self.state, step.group)
+        note = read_group_result(self.storage, self.state, step.group)
         if note is None:
             return False
         targets = {item.name: str(item.target) for item in step.items}
         files = cast("list[tuple[str, str, int]]", note["files"])
-        return all(name in targets and self.storage.size(targets[name]) == size for name, _, size in files)
+        return all(name in targets and self.storage.get_size(targets[name]) == size for name, _, size in files)
 
     def _check_run_open(self) -> None:
         # A worker that lost its driver may outlive its run for some seconds.
-        if self.storage.size(f"{self.state}/{OPEN}") is None:
+        if self.storage.get_size(f"{self.state}/{OPEN}") is None:
             raise AllonymError("the run has ended")
 
-    def _path_of_group(self, group: int, end: str) -> str:
-        return f"{self.state}/{group}{end}"
+    def _make_group_path(self, group: int, suffix: str) -> str:
+        return f"{self.state}/{group}{suffix}"
 
 
-def _update_digest(read: blake2b, chunk: Chunk) -> None:
+def _update_digest(digest: blake2b, chunk: Chunk) -> None:
     # The digest includes the file's head: another header makes other records of the same bytes.
-    read.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
-    read.update(chunk.data)
+    digest.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
+    digest.update(chunk.data)
 
 
-def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] | None:
+def read_group_result(storage: Storage, state: str, group: int) -> Mapping[str, object] | None:
     """Return the result of a group, or None if it is not finished."""
     with suppress(ValueError):
         data = storage.read(f"{state}/{group}.json")
@@ -309,7 +309,7 @@ def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] 
     return None
 
 
-def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
+def append_treated_batch(out: BinaryIO, last: bool, treated: Treated) -> None:
     """Append an anonymised batch: a line of JSON, then the bytes to write."""
     row = {
         "last": last,
@@ -324,8 +324,8 @@ def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
     out.write(treated.data)
 
 
-def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
-    """Yield the batches that :func:`write_treated` wrote, each with whether it is the file's last.
+def read_treated_batches(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
+    """Yield the batches that :func:`append_treated_batch` wrote, each with whether it is the file's last.
 
     Raises:
         AllonymError: the end is missing.

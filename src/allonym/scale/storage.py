@@ -34,7 +34,7 @@ class Disk:
         """Open a file for reading, seekable. Raises :class:`OSError` if it cannot be read."""
         return Path(path).open("rb")
 
-    def size(self, path: str) -> int | None:
+    def get_size(self, path: str) -> int | None:
         """Return the size of a file in bytes, or None if it does not exist."""
         with suppress(OSError):
             return Path(path).stat().st_size
@@ -56,7 +56,7 @@ class Disk:
             os.fsync(stream.fileno())
         os.replace(part, file)
 
-    def put(self, file: Path, path: str) -> None:
+    def move_file_in(self, file: Path, path: str) -> None:
         """Move a file of this machine to the storage."""
         target = Path(path)
         if file.exists():  # otherwise the run has ended, and removed files must not be created again
@@ -113,7 +113,7 @@ class Remote:
     def open(self, path: str) -> BinaryIO:
         return cast(BinaryIO, io.BufferedReader(self.filesystem.open_input_file(path), _BLOCK))
 
-    def size(self, path: str) -> int | None:
+    def get_size(self, path: str) -> int | None:
         info = self.filesystem.get_file_info(path)
         return info.size if info.is_file else None
 
@@ -125,7 +125,7 @@ class Remote:
     def write(self, path: str, data: bytes) -> None:
         self._send_stream(io.BytesIO(data), len(data), path)
 
-    def put(self, file: Path, path: str) -> None:
+    def move_file_in(self, file: Path, path: str) -> None:
         with file.open("rb") as stream:
             self._send_stream(stream, file.stat().st_size, path)
         file.unlink()
@@ -136,7 +136,7 @@ class Remote:
             while block := stream.read(_BLOCK):
                 out.write(block)
             out.close()
-            if self.size(path) != size:
+            if self.get_size(path) != size:
                 raise OSError(errno.EIO, "the storage has fewer bytes than were sent")
         except BaseException:
             # Closing or dropping an unfinished stream would leave half an object.
@@ -172,7 +172,7 @@ class Remote:
         with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as scratch:
             yield Path(scratch)
 
-    def files(self, folder: str) -> Iterator[tuple[str, int]]:
+    def list_files(self, folder: str) -> Iterator[tuple[str, int]]:
         """Return (path below the folder, size in bytes) of each file below a folder."""
         from pyarrow.fs import FileSelector
 

@@ -22,7 +22,15 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.scale.cluster import connect_ray, count_processors
-from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, limit_to_one_thread
+from allonym.swap.rows import (
+    PlacedShards,
+    Shard,
+    ThisProcess,
+    Tree,
+    Work,
+    compute_arithmetic_fingerprint,
+    limit_blas_to_one_thread,
+)
 
 TRIES = 3
 """Number of times that a call is repeated after its actor died."""
@@ -55,13 +63,13 @@ def swap_workers(count: int | None = None) -> Iterator[Workers]:
     """
     if count is not None and count < 1:
         raise UsageError(f"workers must be 1 or more, got {count}")
-    with connect_ray(count, store=0) as ray:
+    with connect_ray(count, store_bytes=0) as ray:
         most = count_processors(ray)
         if count is not None and count > most:
             raise UsageError(f"the cluster has {most} processors; got {count} workers")
         pool = Workers(ray, count or most)
         try:
-            pool.compare_fingerprints()
+            pool.check_worker_arithmetic()
             yield pool
         finally:
             pool.close()
@@ -78,10 +86,10 @@ class Workers:
     def __reduce__(self) -> tuple[object, ...]:
         return (ThisProcess, ())  # a worker works alone
 
-    def compare_fingerprints(self) -> None:
+    def check_worker_arithmetic(self) -> None:
         """Raise :class:`UsageError` if a worker computes other bits than this process, or does not start."""
-        fingerprint = compute_fingerprint()
-        answers = [a.fingerprint.remote() for a in self.actors]
+        fingerprint = compute_arithmetic_fingerprint()
+        answers = [a.compute_arithmetic_fingerprint.remote() for a in self.actors]
         late = self.ray.wait(answers, num_returns=len(answers), timeout=WAIT)[1]
         if late:
             raise AllonymError(
@@ -101,9 +109,9 @@ class Workers:
             self.ray.kill(actor)
         self.actors = []
 
-    def place(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
         """Put the shards in Ray's object store, those of each actor as one object. A single shard stays here."""
-        return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place(shards)
+        return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place_shards(shards)
 
     def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``work(common, item)`` of each item, in order, computed by whichever actor is free."""
@@ -118,7 +126,7 @@ class Workers:
         while True:
             while free and len(waiting) < AHEAD * len(self.actors) and (item := next(source, _END)) is not _END:
                 actor = free.popleft()
-                reference = actor.item.remote(box, work, item)
+                reference = actor.apply_to_item.remote(box, work, item)
                 waiting.append(reference)
                 busy[reference] = actor
             if not waiting:
@@ -171,20 +179,21 @@ class _OnRay:
     def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
         call = self._workers.put_value((work, arguments))
         references = [
-            actor.each.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)
+            actor.map_shards.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)
         ]
         return [value for some in self._workers.get_results(references) for value in some]
 
     def sum_shards(self, work: Work, *arguments: Any) -> Any:
         call = self._workers.put_value((work, arguments))
         running = [
-            (actor, actor.sums.remote(self._count, first, group, call))
+            (actor, actor.sum_shards.remote(self._count, first, group, call))
             for actor, (first, group) in zip(self._actors, self._groups, strict=True)
         ]
         while len(running) > 1:
             pairs = [running[i : i + 2] for i in range(0, len(running), 2)]
             running = [
-                p[0] if len(p) == 1 else (p[0][0], p[0][0].add.remote(self._count, p[0][1], p[1][1])) for p in pairs
+                p[0] if len(p) == 1 else (p[0][0], p[0][0].add_sums.remote(self._count, p[0][1], p[1][1]))
+                for p in pairs
             ]
         tree = Tree(self._count)
         for node in self._workers.get_results([running[0][1]])[0]:
@@ -197,40 +206,40 @@ class _Worker:
 
     def __init__(self) -> None:
         warnings.simplefilter("ignore")  # warnings of packages may quote their input
-        self._pinned = limit_to_one_thread()
+        self._pinned = limit_blas_to_one_thread()
         self._pinned.__enter__()  # for good
         self._common: dict[str, Any] = {}
 
-    def fingerprint(self) -> bytes:
-        return compute_fingerprint()
+    def compute_arithmetic_fingerprint(self) -> bytes:
+        return compute_arithmetic_fingerprint()
 
-    def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
+    def sum_shards(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the sums over these shards, as nodes of the tree."""
-        return _call_and_catch(
-            lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_apply_to_shards(group, call))))
+        return _call_or_return_failure(
+            lambda: _add_up_nodes(count, ((0, first + i, v) for i, v in enumerate(_apply_to_shards(group, call))))
         )
 
-    def add(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
+    def add_sums(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
         """Return the sums of two runs of shards, as nodes of the tree."""
         if isinstance(left, _Failed):
             return left
-        return right if isinstance(right, _Failed) else _merge_nodes(count, [*left, *right])
+        return right if isinstance(right, _Failed) else _add_up_nodes(count, [*left, *right])
 
-    def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
+    def map_shards(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """Return the result of the work for each of these shards."""
-        return _call_and_catch(lambda: list(_apply_to_shards(group, call)))
+        return _call_or_return_failure(lambda: list(_apply_to_shards(group, call)))
 
-    def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        return _call_and_catch(lambda: work(self._get_common_value(box[0]), item))
+    def apply_to_item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
+        return _call_or_return_failure(lambda: work(self._get_common_value(box[0]), item))
 
-    def _get_common_value(self, name: Any) -> Any:
-        key = name.hex()
+    def _get_common_value(self, reference: Any) -> Any:
+        key = reference.hex()
         if key not in self._common:
             from allonym.scale.cluster import import_ray
 
             while len(self._common) >= _COMMON:
                 del self._common[next(iter(self._common))]
-            self._common[key] = import_ray().get(name)
+            self._common[key] = import_ray().get(reference)
         return self._common[key]
 
 
@@ -241,9 +250,9 @@ class _Failed:
         self.error = error
 
 
-def _call_and_catch(doing: Callable[[], Any]) -> Any:
+def _call_or_return_failure(function: Callable[[], Any]) -> Any:
     try:
-        return doing()
+        return function()
     except AllonymError as error:
         return _Failed(error)
     except Exception as error:  # its message may quote a text
@@ -255,7 +264,7 @@ def _apply_to_shards(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]])
     return (work(shard, *arguments) for shard in group)
 
 
-def _merge_nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
+def _add_up_nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
     tree = Tree(count)
     for node in nodes:
         tree.add(*node)

@@ -16,7 +16,7 @@ from functools import cache
 
 from allonym.document import Document, Entity, Reach, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.swap.categories import normalise_key
+from allonym.swap.categories import remove_family_and_determiner
 from allonym.text.names import normalize_surface
 from allonym.text.words import WORD, find_words
 
@@ -63,12 +63,12 @@ def are_initials(acronym: str, words: Sequence[str]) -> bool:
     letters = [c for c in acronym.lower() if c.isalnum()]
     reach = {0}
     for word in map(str.lower, words):
-        step = {n + 1 for n in reach if n < len(letters) and _begins_with(word, letters[n])}
+        step = {n + 1 for n in reach if n < len(letters) and _can_be_abbreviated_to(word, letters[n])}
         reach = step | reach if word in _SMALL else step
     return len(letters) in reach and len(words) > 1 and len(max(words, key=len)) > 1
 
 
-def _begins_with(word: str, letter: str) -> bool:
+def _can_be_abbreviated_to(word: str, letter: str) -> bool:
     return word.startswith(letter) or (letter == "x" and word.startswith(("ex", "acc", "cross", "trans")))
 
 
@@ -101,13 +101,13 @@ def link_acronyms(
     """
     joiner = _Joiner(taxonomy)
     complete = list(map(joiner.add_undetected_long_forms, documents, entities))
-    defined = list(map(joiner.find_definitions, documents, complete))
+    defined = list(map(joiner.find_acronym_definitions, documents, complete))
     agreed = {acronym: long for acronym, long in _find_agreed_long_forms(defined).items() if len(acronym) > 2}
     meanings = [
         initials | agreed | {acronym: longs[0] for acronym, longs in definitions.items()}
-        for initials, definitions in zip(joiner.match_initials(documents, complete), defined, strict=True)
+        for initials, definitions in zip(joiner.match_acronyms_by_initials(documents, complete), defined, strict=True)
     ]
-    return tuple(map(joiner.link_entities, documents, complete, meanings))
+    return tuple(map(joiner.unite_acronyms, documents, complete, meanings))
 
 
 def _find_agreed_long_forms(defined: Iterable[dict[str, list[_LongForm]]]) -> dict[str, _LongForm]:
@@ -153,7 +153,7 @@ class _Joiner:
             out.append(replace(entity, spans=tuple(sorted(spans))))
         return out
 
-    def find_definitions(self, document: Document, entities: Sequence[Entity]) -> dict[str, list[_LongForm]]:
+    def find_acronym_definitions(self, document: Document, entities: Sequence[Entity]) -> dict[str, list[_LongForm]]:
         """Return acronym to the long forms that this document puts beside it."""
         text = document.text
         out: dict[str, list[_LongForm]] = {}
@@ -169,13 +169,13 @@ class _Joiner:
                 bare = re.sub(r"^(?:the|a|an|our|its)\s+", "", inside[1] if inside else surface, flags=re.I)
                 for acronym in filter(is_acronym, acronyms):
                     if can_abbreviate(acronym, bare) or are_initials(acronym, find_words(bare)):
-                        key = normalize_surface(bare) if inside else normalise_key(entity.key)
+                        key = normalize_surface(bare) if inside else remove_family_and_determiner(entity.key)
                         long = _LongForm(f"{family}:{key}", entity.label)
                         if long not in out.setdefault(acronym, []):
                             out[acronym].append(long)
         return out
 
-    def match_initials(
+    def match_acronyms_by_initials(
         self, documents: Sequence[Document], entities: Sequence[Sequence[Entity]]
     ) -> list[dict[str, _LongForm]]:
         """Return per document its acronyms whose letters are the initials of one long form, and of no other.
@@ -187,9 +187,9 @@ class _Joiner:
         homes: dict[str, tuple[_LongForm, list[str], set[int]]] = {}
         for number, some in enumerate(entities):
             for entity in some:
-                words = find_words(normalise_key(entity.key))
+                words = find_words(remove_family_and_determiner(entity.key))
                 if len(words) > 1 and (family := self._get_family(entity)):
-                    key = f"{family}:{normalise_key(entity.key)}"
+                    key = f"{family}:{remove_family_and_determiner(entity.key)}"
                     homes.setdefault(key, (_LongForm(key, entity.label), words, set()))[2].add(number)
         by_letter: dict[str, list[tuple[_LongForm, list[str], set[int]]]] = {}
         for home in homes.values():
@@ -226,7 +226,7 @@ class _Joiner:
             out.append(meant)
         return out
 
-    def link_entities(
+    def unite_acronyms(
         self, document: Document, entities: Sequence[Entity], meant: Mapping[str, _LongForm]
     ) -> tuple[Entity, ...]:
         """Return the entities of a document, acronyms united with the long forms that they mean."""
@@ -238,7 +238,7 @@ class _Joiner:
                 surfaces = {text[s.start : s.end] for s in entity.spans}
                 only = next(iter(surfaces)) if len(surfaces) == 1 else ""
                 inside = _INSIDE.match(only)
-                key = f"{family}:{normalize_surface(inside[1]) if inside else normalise_key(key)}"
+                key = f"{family}:{normalize_surface(inside[1]) if inside else remove_family_and_determiner(key)}"
                 if only and (long := meant.get(only)):
                     key, label = long.key, long.label
             groups.setdefault(key, (label, []))[1].extend(entity.spans)

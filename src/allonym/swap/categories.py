@@ -94,10 +94,10 @@ def find_category(label: str, categories: Iterable[str], taxonomy: Taxonomy = TA
     return next((by_label[name] for name in taxonomy.lineage(label) if name in by_label), "")
 
 
-def normalise_key(key: str) -> str:
+def remove_family_and_determiner(key: str) -> str:
     """Return an entity's key without the label's family and a leading determiner, for comparison.
 
-    >>> normalise_key("PRODUCT:the galaxy phone")
+    >>> remove_family_and_determiner("PRODUCT:the galaxy phone")
     'galaxy phone'
     """
     family, colon, norm = key.partition(":")
@@ -116,7 +116,7 @@ def make_key(label: str, surface: str, taxonomy: Taxonomy = TAXONOMY) -> str:
     bare = surface.strip()
     if not bare:
         return ""
-    return normalise_key(link(Document("", bare), [Span(0, len(bare), label)], taxonomy).entities[0].key)
+    return remove_family_and_determiner(link(Document("", bare), [Span(0, len(bare), label)], taxonomy).entities[0].key)
 
 
 def is_initialism(form: str) -> bool:
@@ -144,7 +144,7 @@ def remove_possessive(surface: str) -> str:
     return bare
 
 
-def group_values(
+def group_values_by_chunk(
     document: Document,
     entities: Sequence[Entity],
     bounds: Sequence[Interval],
@@ -174,7 +174,7 @@ def group_values(
         category = category_by_label[entity.label]
         if not category:
             continue
-        key = normalise_key(entity.key)
+        key = remove_family_and_determiner(entity.key)
         for span in entity.spans:
             i = bisect_right(starts, span.start) - 1
             if i >= 0 and span.end <= bounds[i][1]:

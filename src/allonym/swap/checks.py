@@ -13,7 +13,7 @@ from allonym.intruder import TOLD, Item, Study, open_intruder, study
 from allonym.keys import derive_operator_key
 from allonym.policy import Policy
 from allonym.swap.corpus import Advance, Corpus, Placed
-from allonym.swap.making import WrittenDraw, map_changed_chunk_texts, write_draw
+from allonym.swap.making import WrittenDraw, draw_and_write_release, map_changed_chunk_texts
 from allonym.swap.results import Attack, Release
 from allonym.swap.settings import Check
 from allonym.swap.writing import is_any_form_in_text
@@ -66,9 +66,12 @@ class Checks:
 def draw_changed_chunks(
     common: tuple[Releases, Release, str | Path | Policy | None, bytes | str, dict[str, Any]], number: int
 ) -> Changed:
-    """Return a draw of a release by its number; ``common``: what :func:`allonym.swap.making.write_draw` takes."""
+    """Return a draw of a release by its number; ``common``: arguments of
+    :func:`allonym.swap.making.draw_and_write_release`."""
     releases, release, policy, secret, options = common
-    return collect_changed_chunks(releases.corpus, write_draw(releases, release, number, policy, secret, **options))
+    return collect_changed_chunks(
+        releases.corpus, draw_and_write_release(releases, release, number, policy, secret, **options)
+    )
 
 
 def collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw) -> Changed:
@@ -77,7 +80,7 @@ def collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw) -> Changed:
     return Changed(texts, drawn.placed, {i: drawn.written.chunk_texts[i].marks for i in texts})
 
 
-def list_model_options(corpus: Corpus, settings: Check, secret: bytes | str) -> dict[str, object]:
+def collect_llm_options(corpus: Corpus, settings: Check, secret: bytes | str) -> dict[str, object]:
     """Return the options that the settings give for a language model."""
     return {
         "subject": corpus.protect.replace("_", " "),

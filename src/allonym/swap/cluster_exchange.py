@@ -10,6 +10,7 @@ sample in proportion to exp(score). Pairs are taken from the best on, each slot 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +50,7 @@ class Task:
 
 def draw_task_steps(frame: Frame, task: Task) -> list[list[Step]]:
     """Return the steps of each round."""
-    return _ClusterExchange(frame, task).run()
+    return _ClusterExchange(frame, task).draw_steps_by_round()
 
 
 class Standing:
@@ -72,7 +73,7 @@ class Standing:
         self.classes: dict[int, int] = dict(zip(chunks, frame.ground.classes[rows].tolist(), strict=True))
         codes = zip(*(code[rows].tolist() for code in frame.codes), strict=True)
         self._codes: dict[int, tuple[int, ...]] = dict(zip(chunks, codes, strict=True))
-        self._fit = frame.ground.entity_fit() if frame.rules.matches_slots else None
+        self._fit = frame.ground.get_entity_fit() if frame.rules.matches_slots else None
 
     def has_movable_entity(self, i: int) -> bool:
         """Whether any entity of the chunk may still move."""
@@ -93,8 +94,8 @@ class Standing:
         """Whether the entity of ``donor`` fits the slot well enough."""
         if (fit := self._fit) is None:
             return True
-        looks = fit.looks[slot.chunk][slot.value], fit.looks[donor.chunk][donor.value]
-        return fit.compute_fit(*looks) >= self.rules.min_fit
+        appearances = fit.appearances[slot.chunk][slot.value], fit.appearances[donor.chunk][donor.value]
+        return fit.compute_fit(*appearances) >= self.rules.min_fit
 
     def can_be_partners(self, i: int, j: int) -> bool:
         """Whether the chunks differ in all in which partners must."""
@@ -154,7 +155,7 @@ class _ClusterExchange(Standing):
         self.traded = set(task.traded)
         self.bucket, self.rounds = list(task.chunks), task.rounds
 
-    def run(self) -> list[list[Step]]:
+    def draw_steps_by_round(self) -> list[list[Step]]:
         """Return the steps by round."""
         if len(self.bucket) < 2:
             return []
@@ -233,12 +234,12 @@ class _ClusterExchange(Standing):
         """
         matcher = Matcher(self.frame, self.generator)
         out: list[list[Step]] = []
-        while len(out) < self.rounds and (steps := self._trade_slots_once(matcher)):
+        while len(out) < self.rounds and (steps := self._trade_and_record_slots_once(matcher)):
             out.append(steps)
         return out
 
-    def _trade_slots_once(self, matcher: Matcher) -> list[Step]:
-        """Return the steps of one round."""
+    def _trade_and_record_slots_once(self, matcher: Matcher) -> list[Step]:
+        """Trade slots in one round, recording moves and pairs; return its steps."""
         keys = self.ground.keys
         cycles_of: dict[int, dict[tuple[Slot, ...], None]] = {}
         for c in self.rules.categories:
@@ -278,24 +279,24 @@ class Matcher:
 
     def __init__(self, frame: Frame, generator: np.random.Generator) -> None:
         self._frame, self._generator = frame, generator
-        self._fit = frame.ground.entity_fit()
+        self._fit = frame.ground.get_entity_fit()
         self._counts = frame.counts.astype(np.float64)
 
     def iterate_slot_pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
         """Yield pairs of slots, as indices into ``slots``, in the order in which to try them."""
         chunks = np.array([s.chunk for s in slots], np.int64)
-        looks = np.array([self._fit.looks[s.chunk][s.value] for s in slots], np.int64)
+        appearances = np.array([self._fit.appearances[s.chunk][s.value] for s in slots], np.int64)
         order = self._generator.permutation(len(slots))
         for block in np.array_split(order, max(1, -(-len(order) // BLOCK))):
             if len(block) > 1:
-                for a, b in self._rank_pairs(chunks[block], looks[block]):
+                for a, b in self._rank_pairs(chunks[block], appearances[block]):
                     yield int(block[a]), int(block[b])
 
-    def _rank_pairs(self, chunks: Any, looks: Any) -> list[tuple[int, int]]:
+    def _rank_pairs(self, chunks: Any, appearances: Any) -> list[tuple[int, int]]:
         """Return each slot's best partners in a block, as indices into it, the best pairs first."""
         rules, vectors, n = self._frame.rules, self._frame.vectors, len(chunks)
         # in float64: the order must not depend on how the machine sums
-        fits = self._fit.compute_fits(looks)
+        fits = self._fit.compute_fit_matrix(appearances)
         scores = fits * rules.fit
         if vectors is not None:
             rows = np.asarray(vectors[chunks], np.float64)
@@ -304,7 +305,8 @@ class Matcher:
                 scores += cosines
             if rules.min_cosine > -1.0:
                 scores[cosines < rules.min_cosine] = -np.inf
-        scores[fits < rules.min_fit] = -np.inf
+        if rules.min_fit > -math.inf:
+            scores[fits < rules.min_fit] = -np.inf
         scores /= rules.temperature
         if rules.count_penalty:
             counts = self._counts[chunks]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from allonym.errors import UnknownNameError, UsageError
 from allonym.swap.corpus import Corpus
 from allonym.swap.density import Array
-from allonym.swap.rows import iterate_blocks, to_unit_rows
+from allonym.swap.rows import iterate_row_slices, to_unit_rows
 
 COUNTS = "entity counts"
 PROTECTED = "protected"
@@ -48,7 +48,7 @@ class Residual:
         if len(numbers) != len(data):
             raise UsageError(f"one row of the design per vector is required: {len(data)} vectors, {len(numbers)} rows")
         out = np.empty_like(data)
-        for block in iterate_blocks(len(data), data.shape[1]):
+        for block in iterate_row_slices(len(data), data.shape[1]):
             old = data[block].astype(np.float64)
             rest = old - self.design[numbers[block]] @ self.effect
             length = np.linalg.norm(rest, axis=1, keepdims=True)
@@ -86,13 +86,13 @@ def fit_residual(X: ArrayLike, Z: ArrayLike) -> Residual:
             "fewer covariates, coarser ones or more chunks are required"
         )
     cross = np.zeros((design.shape[1], data.shape[1]))
-    for block in iterate_blocks(len(data), data.shape[1]):
+    for block in iterate_row_slices(len(data), data.shape[1]):
         cross += design[block].T @ data[block].astype(np.float64)
     base = directions[:, real]
     return Residual(design, base @ ((base.T @ cross) / values[real, None]))
 
 
-def build_design(corpus: Corpus, names: Sequence[str]) -> Array:
+def build_design_matrix(corpus: Corpus, names: Sequence[str]) -> Array:
     """Return the covariates of each chunk as numbers: float64 ``(chunks, q)``.
 
     A name is
@@ -110,7 +110,9 @@ def build_design(corpus: Corpus, names: Sequence[str]) -> Array:
     if not names:
         raise UsageError("at least one covariate is required, got none")
     places = np.array([c.document for c in corpus.chunks], np.intp)
-    columns = [_count_entities(corpus) if name == COUNTS else _make_column(corpus, name)[places] for name in names]
+    columns = [
+        _compute_log_entity_counts(corpus) if name == COUNTS else _make_column(corpus, name)[places] for name in names
+    ]
     return np.concatenate(columns, axis=1)
 
 
@@ -175,8 +177,8 @@ def _parse_number(value: object) -> float:
         return nan
 
 
-def encode_one_hot(values: Sequence[str], level: float = 1.0, *, empty: bool = True) -> Array:
-    """Return float64 ``(len(values), levels)``: ``level`` in the column of each value, columns in sorted order.
+def encode_one_hot(values: Sequence[str], value_of_hit: float = 1.0, *, empty: bool = True) -> Array:
+    """Return float64 ``(len(values), levels)``: ``value_of_hit`` in the column of each value, columns in sorted order.
 
     Args:
         empty: whether the empty string has a column; else its rows are zero.
@@ -185,11 +187,11 @@ def encode_one_hot(values: Sequence[str], level: float = 1.0, *, empty: bool = T
     out = np.zeros((len(values), len(columns)))
     for row, value in enumerate(values):
         if value in columns:
-            out[row, columns[value]] = level
+            out[row, columns[value]] = value_of_hit
     return out
 
 
-def _count_entities(corpus: Corpus) -> Array:
+def _compute_log_entity_counts(corpus: Corpus) -> Array:
     names = [c for c, state in corpus.categories.items() if state != "change"]
     counts = [Counter(v.category for v in chunk.values) for chunk in corpus.chunks]
     return np.array([[log1p(count[name]) for name in names] for count in counts])

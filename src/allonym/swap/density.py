@@ -26,7 +26,7 @@ Exponents = tuple[float, float]
 FAMILIES = ("spcauchy", "pkbd")
 
 
-def get_exponents(family: str, d: int) -> Exponents:
+def get_density_exponents(family: str, d: int) -> Exponents:
     """Return (a, b) of the density in ``d`` dimensions.
 
     Raises:
@@ -40,13 +40,13 @@ def get_exponents(family: str, d: int) -> Exponents:
     return (1.0, d / 2) if family == "pkbd" else (d - 1.0, d - 1.0)
 
 
-def log_density(t: ArrayLike, rho: ArrayLike, d: int, family: str) -> Array:
+def compute_log_density(t: ArrayLike, rho: ArrayLike, d: int, family: str) -> Array:
     """Return the log density at cosine ``t`` to the mean direction; ``t`` and ``rho`` broadcast. Nats, uniform measure.
 
     log w is computed from w - 1 = rho (rho - 2 t) where that is small, else from (1 - rho)^2 + 2 rho (1 - t) with 1 - t
     clipped at 0: nothing cancels for weak or for strong concentration, and rounding in ``t`` does no harm.
     """
-    a, b = get_exponents(family, d)
+    a, b = get_density_exponents(family, d)
     rho, t = np.asarray(rho, np.float64), np.asarray(t, np.float64)
     less = rho * (rho - 2 * t)
     w = (1 - rho) ** 2 + 2 * rho * np.maximum(1 - t, 0)
@@ -60,7 +60,7 @@ def compute_mean_cosine(rho: ArrayLike, d: int, family: str) -> Array:
 
     It is rho itself for pkbd (harmonic measure), and more for spcauchy, by quadrature over the angle.
     """
-    get_exponents(family, d)
+    get_density_exponents(family, d)
     rho = np.asarray(rho, np.float64)
     if family == "pkbd":
         return rho

@@ -35,7 +35,7 @@ def read_corpus_documents(
 
     Args:
         source, protect, format, metadata: as for :func:`allonym.swap.load`.
-        fields: those of :func:`list_fields`.
+        fields: those of :func:`list_text_fields`.
         beside: those of them that are no text of the corpus, but released with it.
 
     Raises:
@@ -54,7 +54,7 @@ def read_corpus_documents(
     return tuple(documents)
 
 
-def list_fields(
+def list_text_fields(
     source: str | Path,
     protect: str,
     fields: Sequence[str] | None,
@@ -95,21 +95,21 @@ def is_named_in_unread_text(document: Document, value: str) -> bool:
     words = " ".join(list_core_words(value))
     return len(words) > 2 and any(
         f" {words} " in f" {' '.join(fold_keeping_length(string).split())} " and string.strip() not in document.text
-        for string in _iterate_strings(document.meta)
+        for string in _iterate_nested_strings(document.meta)
     )
 
 
-def _iterate_strings(value: object) -> Iterator[str]:
+def _iterate_nested_strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _iterate_strings(item)
+            yield from _iterate_nested_strings(item)
 
 
-def _remove_field_names(document: Document, keep: Sequence[str]) -> Document:
+def _remove_field_names(document: Document, kept_names: Sequence[str]) -> Document:
     """Return the document without the names of fields in front of short texts, so that these are text as others are;
-    only the fields of ``keep`` keep theirs."""
+    only the fields of ``kept_names`` keep theirs."""
     if document.turns or not document.parts:
         return document
     text = document.text
@@ -118,7 +118,7 @@ def _remove_field_names(document: Document, keep: Sequence[str]) -> Document:
     before = offset = 0
     for n, (a, b) in enumerate(document.parts):
         lead = text[before:a].lstrip("\n")
-        is_kept = any(lead == format_lead_in(name.rpartition(".")[2], text[a:b]) for name in keep)
+        is_kept = any(lead == format_lead_in(name.rpartition(".")[2], text[a:b]) for name in kept_names)
         between = ("\n" if n else "") + (lead if is_kept else "")
         pieces += (between, text[a:b])
         parts.append((offset + len(between), offset + len(between) + b - a))

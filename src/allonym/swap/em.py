@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from allonym.swap.density import Array, Exponents, get_exponents
-from allonym.swap.rows import Rows, Shard, iterate_blocks
+from allonym.swap.density import Array, Exponents, get_density_exponents
+from allonym.swap.rows import Rows, Shard, iterate_row_slices
 
 LEAST = 1e-3
 """A component of a smaller effective size is always dropped."""
 
 SAME = 1e-3
-"""Components nearer than this (see :func:`find_duplicate_components`) are merged."""
+"""Components nearer than this (see :func:`map_to_first_equal_component`) are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Parameters:
     means: Array
     rhos: Array
 
-    def select_components(self, keep: Array) -> Parameters:
+    def select_components(self, selection: Array) -> Parameters:
         """Return some of the components, with weights that sum to 1."""
-        weights = self.weights[keep]
-        return Parameters(weights / weights.sum(), self.means[keep], self.rhos[keep])
+        weights = self.weights[selection]
+        return Parameters(weights / weights.sum(), self.means[selection], self.rhos[selection])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +58,22 @@ class Sums:
         arrays = (a + b for a, b in zip(self._arrays, other._arrays, strict=True))
         return Sums(self.log_likelihood + other.log_likelihood, *arrays)
 
-    def select_components(self, keep: Array) -> Sums:
+    def select_components(self, selection: Array) -> Sums:
         """Return the sums of some of the components."""
-        return Sums(self.log_likelihood, *(a[keep] for a in self._arrays))
+        return Sums(self.log_likelihood, *(a[selection] for a in self._arrays))
 
-    def blend(self, other: Sums, step: float) -> Sums:
-        """Return (1 - step) of these sums plus step of the other ones."""
-        arrays = (a + step * (b - a) for a, b in zip(self._arrays, other._arrays, strict=True))
+    def blend(self, other: Sums, weight: float) -> Sums:
+        """Return (1 - weight) of these sums plus ``weight`` of the other ones."""
+        arrays = (a + weight * (b - a) for a, b in zip(self._arrays, other._arrays, strict=True))
         return Sums(other.log_likelihood, *arrays)
 
     def divide(self, divisor: float) -> Sums:
         """Divide everything but the log-likelihood by a number, the weight of the rows."""
         return Sums(self.log_likelihood, *(a / divisor for a in self._arrays))
 
-    def merge(self, first: Array) -> Sums:
-        """Add up components that are the same, as :func:`find_duplicate_components` reports them."""
-        components, group = np.unique(first, return_inverse=True)
+    def merge_components(self, first_equal: Array) -> Sums:
+        """Add up components that are the same, as :func:`map_to_first_equal_component` reports them."""
+        components, group = np.unique(first_equal, return_inverse=True)
         totals = [np.zeros((len(components), *a.shape[1:])) for a in self._arrays]
         for total, values in zip(totals, self._arrays, strict=True):
             np.add.at(total, group, values)
@@ -92,15 +92,15 @@ def _iterate_scaled_distances(X: Array, parameters: Parameters, family: str) -> 
     n, d = X.shape
     rho = parameters.rhos
     k = len(rho)
-    scale = _compute_scale(parameters, get_exponents(family, d))
+    scale = _compute_scale(parameters, get_density_exponents(family, d))
     directions = np.ascontiguousarray((-2 * scale * rho * parameters.means.T), X.dtype)
     centre = (scale * (1 + rho**2)).astype(X.dtype)[:, None]
     sharp = np.flatnonzero(rho > 0.99)
     means = parameters.means.astype(X.dtype)
     small = scale * 1e6 * np.finfo(X.dtype).eps
-    rows = next(iterate_blocks(n, d, k)).stop
+    rows = next(iterate_row_slices(n, d, k)).stop
     product, w_space, log_space = (np.empty(k * rows, X.dtype) for _ in range(3))
-    for block in iterate_blocks(n, d, k):
+    for block in iterate_row_slices(n, d, k):
         rows = block.stop - block.start
         raw = product[: k * rows].reshape(rows, k)
         w, log = w_space[: k * rows].reshape(k, rows), log_space[: k * rows].reshape(k, rows)
@@ -121,20 +121,20 @@ def _iterate_scaled_distances(X: Array, parameters: Parameters, family: str) -> 
 
 def iterate_log_joint_densities(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice, Array]]:
     """Yield per block of rows its slice and log pi_k + log f_k(x_i) as ``(K, rows)``, overwritten by the next block."""
-    b = get_exponents(family, X.shape[1])[1]
+    b = get_density_exponents(family, X.shape[1])[1]
     for block, _, log in _iterate_scaled_distances(X, parameters, family):
         log *= X.dtype.type(-b)
         yield block, log
 
 
-def compute_sums(shard: Shard, parameters: Parameters, family: str, labels: Array | None = None) -> Sums:
+def compute_expectation_sums(shard: Shard, parameters: Parameters, family: str, labels: Array | None = None) -> Sums:
     """Run one expectation step over a shard. Posteriors are never stored.
 
     ``labels``, those of all rows, replace the posteriors by .9 on each row's label and .1 spread over the others (a
     start). Products are in the data's precision, sums over blocks in float64.
     """
     X, (k, d) = shard.X, parameters.means.shape
-    exponent = get_exponents(family, d)
+    exponent = get_density_exponents(family, d)
     minus = X.dtype.type(-exponent[1])
     size, shrunk, pull = np.zeros(k), np.zeros(k), np.zeros((k, d))
     total = 0.0
@@ -154,7 +154,7 @@ def compute_sums(shard: Shard, parameters: Parameters, family: str, labels: Arra
             np.divide(share, w, out=w)
             w *= factor
         else:
-            _fill_soft_labels(labels[shard.rows][block], log, counts)
+            _fill_soft_labels(labels[shard.row_slice][block], log, counts)
             size += log.sum(axis=1)
             np.divide(log, w, out=w)
         shrunk += w.sum(axis=1)
@@ -198,26 +198,28 @@ def _split_lengths_and_directions(pull: Array) -> tuple[Array, Array]:
     return length, means
 
 
-def maximise_parameters(sums: Sums, family: str, max_rho: float) -> Parameters:
+def run_maximisation_step(sums: Sums, family: str, max_rho: float) -> Parameters:
     """Return the parameters of one MM step."""
     length, means = _split_lengths_and_directions(sums.pull)
-    rhos = solve_concentration(sums.size, sums.shrunk, length, get_exponents(family, means.shape[1]), max_rho)
+    rhos = solve_concentration(sums.size, sums.shrunk, length, get_density_exponents(family, means.shape[1]), max_rho)
     return Parameters(sums.size / sums.size.sum(), means, rhos)
 
 
-def start_from_labels(rows: Rows, labels: Array, k: int, family: str, max_rho: float) -> Parameters:
+def estimate_from_labels(rows: Rows, labels: Array, k: int, family: str, max_rho: float) -> Parameters:
     """Return parameters for labels 0..k-1: weighted mean directions, rho = min(|mean|, .95), then one MM step."""
     sums = rows.placed_shards.sum_shards(_sum_soft_labels, labels, k)
     length, means = _split_lengths_and_directions(sums.pull)
     rough = Parameters(sums.size / sums.size.sum(), means, np.minimum(length / sums.size, min(0.95, max_rho)))
-    return maximise_parameters(rows.placed_shards.sum_shards(compute_sums, rough, family, labels), family, max_rho)
+    return run_maximisation_step(
+        rows.placed_shards.sum_shards(compute_expectation_sums, rough, family, labels), family, max_rho
+    )
 
 
 def _sum_soft_labels(shard: Shard, labels: Array, k: int) -> Sums:
     """Return B and r of soft labels, without the shrinking that parameters bring."""
-    X, shard_labels = shard.X, labels[shard.rows]
+    X, shard_labels = shard.X, labels[shard.row_slice]
     size, pull = np.zeros(k), np.zeros((k, X.shape[1]))
-    for block in iterate_blocks(len(X), X.shape[1], k):
+    for block in iterate_row_slices(len(X), X.shape[1], k):
         soft = np.empty((k, block.stop - block.start), X.dtype)
         _fill_soft_labels(shard_labels[block], soft, None if shard.weight is None else shard.weight[block])
         size += soft.sum(axis=1)
@@ -249,7 +251,7 @@ def draw_kmeans_labels(X: Array, k: int, rng: np.random.Generator, weight: Array
     return labels
 
 
-def select_large_components(size: Array, smallest: float) -> Array:
+def mark_kept_components(size: Array, smallest: float) -> Array:
     """Return a mask of the components that stay: of those below ``smallest``, the smallest quarter goes at a time.
 
     Their points then strengthen the others; dropping all at once may leave one component only.
@@ -264,11 +266,11 @@ def select_large_components(size: Array, smallest: float) -> Array:
 
 def _drop_small_components(sums: Sums, smallest: float, scale: float = 1.0) -> tuple[Sums, int]:
     # The sums of the components that stay, and how many go; ``scale`` turns mean sizes into sizes.
-    keep = select_large_components(sums.size * scale, smallest)
+    keep = mark_kept_components(sums.size * scale, smallest)
     return (sums, 0) if keep.all() else (sums.select_components(keep), int((~keep).sum()))
 
 
-def find_duplicate_components(parameters: Parameters) -> Array:
+def map_to_first_equal_component(parameters: Parameters) -> Array:
     """Return for each component the first one that is the same, (K,); all different: 0 to K - 1.
 
     Two are the same where d |psi_i - psi_j|^2 / (1 - 2 psi_i'psi_j + |psi_i|^2 |psi_j|^2) is below :data:`SAME`, with
@@ -320,7 +322,7 @@ def run_em(rows: Rows, start: Parameters, family: str, limits: Limits) -> EmRun:
     dropped = merged = 0
     previous: float | None = None
     for _ in range(limits.max_iter):
-        sums = rows.placed_shards.sum_shards(compute_sums, parameters, family)
+        sums = rows.placed_shards.sum_shards(compute_expectation_sums, parameters, family)
         trace.append(sums.log_likelihood)
         converged = previous is not None and abs(trace[-1] - previous) <= limits.tol * (abs(previous) + total_weight)
         previous = trace[-1]
@@ -328,12 +330,12 @@ def run_em(rows: Rows, start: Parameters, family: str, limits: Limits) -> EmRun:
         if gone:
             dropped, previous = dropped + gone, None
         elif converged:
-            first = find_duplicate_components(parameters)
+            first = map_to_first_equal_component(parameters)
             if not (same := len(first) - len(np.unique(first))):
                 return EmRun(parameters, tuple(trace), True, dropped, merged)
             merged += same
-            sums, previous = sums.merge(first), None
-        parameters = maximise_parameters(sums, family, limits.max_rho)
+            sums, previous = sums.merge_components(first), None
+        parameters = run_maximisation_step(sums, family, limits.max_rho)
     return EmRun(parameters, tuple(trace), False, dropped, merged)
 
 
@@ -363,15 +365,15 @@ def run_stepwise_em(
             step += 1
             mean, gone = _drop_small_components(mean, LEAST, total_weight)
             dropped += gone
-            parameters = maximise_parameters(mean, family, limits.max_rho)
+            parameters = run_maximisation_step(mean, family, limits.max_rho)
         mean, gone = _drop_small_components(mean, limits.smallest, total_weight)
-        first = find_duplicate_components(parameters) if not gone else np.arange(len(mean.size))
+        first = map_to_first_equal_component(parameters) if not gone else np.arange(len(mean.size))
         same = len(first) - len(np.unique(first))
         dropped, merged = dropped + gone, merged + same
         trace.append(total)
         if gone or same:
-            mean = mean.merge(first)
-            parameters = maximise_parameters(mean, family, limits.max_rho)
+            mean = mean.merge_components(first)
+            parameters = run_maximisation_step(mean, family, limits.max_rho)
         elif len(trace) > 1 and trace[-1] - trace[-2] <= max(limits.tol, 1e-4) * (abs(trace[-2]) + total_weight):
             converged = True
             break
@@ -381,5 +383,5 @@ def run_stepwise_em(
 
 
 def _compute_mean_sums(rows: Rows, parameters: Parameters, family: str) -> Sums:
-    sums: Sums = rows.placed_shards.sum_shards(compute_sums, parameters, family)
+    sums: Sums = rows.placed_shards.sum_shards(compute_expectation_sums, parameters, family)
     return sums.divide(max(rows.total_weight, 1e-300))

@@ -1,7 +1,7 @@
 """How well an entity fits another's place: its kind, how it is written, and its meaning.
 
-Each distinct look of an entity (category, fullest form in its chunk, finer label) becomes one vector, such that the fit
-of two is 1 less half the squared distance of their vectors: the cosine of their meanings, less a cost for each
+Each distinct appearance of an entity (category, fullest form in its chunk, finer label) becomes one vector, such that
+the fit of two is 1 less half the squared distance of their vectors: the cosine of their meanings, less a cost for each
 difference in kind, number, case, length and the like. So the fits of many entities are one matrix product.
 """
 
@@ -53,23 +53,23 @@ class EntityFit:
     """The fits of a corpus's entities.
 
     Attributes:
-        looks: per chunk, per value, the number of its look.
-        vectors: (looks, d) float32; see :meth:`compute_fits`.
+        appearances: per chunk, per value, the number of its appearance.
+        vectors: (appearances, d) float32; see :meth:`compute_fit_matrix`.
     """
 
-    looks: tuple[tuple[int, ...], ...]
+    appearances: tuple[tuple[int, ...], ...]
     vectors: Any = field(repr=False)
 
     @classmethod
     def of(cls, corpus: Corpus) -> EntityFit:
         """Read the corpus once; time is linear in its distinct entities. The knowledge base gives their trades."""
         numbers: dict[tuple[str, str, str, str], int] = {}
-        looks = tuple(
+        appearances = tuple(
             tuple(numbers.setdefault(_list_appearance_fields(v), len(numbers)) for v in c.values) for c in corpus.chunks
         )
         classes = recoding(knowledge=KnowledgeBase.open())
-        features = [_describe_appearance(*look, classes) for look in numbers]
-        parts = [_compute_meanings([DETERMINER.sub("", form) for _, form, _, _ in numbers])]
+        features = [_describe_appearance(*appearance, classes) for appearance in numbers]
+        parts = [_compute_meaning_vectors([DETERMINER.sub("", form) for _, form, _, _ in numbers])]
         for name in ("kind", "class"):
             parts.append(encode_one_hot([f[name] for f in features], np.sqrt(COSTS[name]), empty=False))
         columns = [("gender", [{"m": 1.0, "f": -1.0}.get(f["gender"], 0.0) for f in features])]
@@ -79,17 +79,17 @@ class EntityFit:
             columns.append(("words", [1.0 if f["words"] > n else -1.0 for f in features]))
         for name, signs in columns:  # half the squared distance of the two signs is the cost
             parts.append(np.array(signs, np.float32)[:, None] * np.float32(np.sqrt(COSTS[name] / 2)))
-        return cls(looks, np.ascontiguousarray(np.concatenate(parts, axis=1), np.float32))
+        return cls(appearances, np.ascontiguousarray(np.concatenate(parts, axis=1), np.float32))
 
-    def compute_fits(self, rows: Any) -> Any:
-        """Return (n, n) float64: how well the looks of these numbers fit each other, 1 for equals, down to below 0."""
-        vectors = self.vectors[rows].astype(np.float64)
+    def compute_fit_matrix(self, appearances: Any) -> Any:
+        """Return (n, n) float64: how well these appearances fit each other, 1 for equals, down to below 0."""
+        vectors = self.vectors[appearances].astype(np.float64)
         square = (vectors * vectors).sum(1)
         return 1.0 - (square[:, None] + square[None]) / 2 + vectors @ vectors.T
 
-    def compute_fit(self, row: int, other_row: int) -> float:
-        """Return how well two looks, by their numbers, fit each other."""
-        gap = self.vectors[row] - self.vectors[other_row]
+    def compute_fit(self, appearance: int, other_appearance: int) -> float:
+        """Return how well two appearances, by their numbers, fit each other."""
+        gap = self.vectors[appearance] - self.vectors[other_appearance]
         return 1.0 - float(gap @ gap) / 2
 
 
@@ -124,12 +124,12 @@ def _describe_appearance(category: str, form: str, label: str, key: str, classes
         names = [p.text for p in parse_name(bare) if p.kind in ("name", "initial", "particle")]
         features |= {"words": 1, "several": len(names) > 1, "plural": False, "kind": "", "class": ""}
         if names:
-            features["gender"] = _find_gender(names[0])
+            features["gender"] = _find_first_name_gender(names[0])
     return features
 
 
 @lru_cache(maxsize=65536)
-def _find_gender(name: str) -> str:
+def _find_first_name_gender(name: str) -> str:
     facts = [f for f in KnowledgeBase.open().name_facts(name) if f.part == "first"]
     return facts[0].gender if facts and facts[0].gender != "n" else ""
 
@@ -140,13 +140,13 @@ def _load_embeddings() -> Embeddings:
 
 
 @cache
-def _compute_mean_vector() -> Any:
+def _compute_mean_word_vector() -> Any:
     """Return the mean of the vectors of every sixteenth word, which carries no meaning."""
     rows = _load_embeddings()(range(_FIRST, _LAST, 16))[0].astype(np.float64)
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
 
 
-def _compute_meanings(forms: Sequence[str]) -> Any:
+def _compute_meaning_vectors(forms: Sequence[str]) -> Any:
     """Return (len(forms), at most WIDTH) unit rows: means of word vectors, rare words first (Arora et al. 2017)."""
     embed = _load_embeddings()
     ids = [[p for a, b in split_words(f) for p in embed.pieces.pieces(f[a:b])] for f in forms]
@@ -165,7 +165,7 @@ def _compute_meanings(forms: Sequence[str]) -> Any:
             positions = [position[p] for p in pieces]
             rows[i] = weights[positions] @ table[positions]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
-    rows -= _compute_mean_vector()
+    rows -= _compute_mean_word_vector()
     _, axes = np.linalg.eigh(rows.T @ rows)
     rows = rows @ axes[:, ::-1][:, :WIDTH]
     return rows / (np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12)

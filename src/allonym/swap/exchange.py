@@ -22,7 +22,7 @@ from allonym.swap.cluster_exchange import Standing, Step, Task, draw_task_steps
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.partners import TRIES, Candidates, Frame, Pairs
 from allonym.swap.rows import Spread, ThisProcess
-from allonym.swap.validity import Ground, Rules, check_rules, group_into_buckets, list_pair_codes, number_sets
+from allonym.swap.validity import Ground, Rules, check_rules, group_tradable_chunks, make_pair_conditions, number_sets
 
 OTHER_CLUSTER, NO_CATEGORY, NO_CLASS = "cluster not allowed", "lacks a category", "no other class in its cluster"
 NO_MOVE, NOT_REACHED = "nothing that may move", "not reached"
@@ -119,15 +119,15 @@ def exchange(
     if not n:
         return Sequence(rules.categories, (), seed, True)
     frame = Frame.of(ground or Ground.of(corpus), rules, seed, vectors)
-    run = _Run(frame, group_into_buckets(frame.ground, labels, rules, groups, allowed))
-    if rules.draws_pairs:
-        steps = run.draw_pairs()
+    run = _Run(frame, group_tradable_chunks(frame.ground, labels, rules, groups, allowed))
+    if rules.draws_uniform_pairs:
+        steps = run.trade_uniform_pairs()
     else:
-        steps = run.run_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
+        steps = run.draw_and_record_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
     if rules.beyond and not run.is_cut:
-        wide = group_into_buckets(frame.ground, np.zeros(n, np.int64), rules, groups, None)
+        wide = group_tradable_chunks(frame.ground, np.zeros(n, np.int64), rules, groups, None)
         remaining = [[i for i in m if i in run.bucket_of and run.has_movable_entity(i)] for m in wide]
-        steps += run.run_tasks([run.make_task((1, b), m) for b, m in enumerate(remaining)], None)
+        steps += run.draw_and_record_tasks([run.make_task_from_state((1, b), m) for b, m in enumerate(remaining)], None)
     if rules.cycles and not run.is_cut:
         run.add_rotations(steps)
     return run.make_sequence(steps, labels, allowed)
@@ -147,12 +147,12 @@ class _Run(Standing):
 
     # Cluster by cluster
 
-    def make_task(self, number: tuple[int, ...], chunks: list[int]) -> Task:
+    def make_task_from_state(self, number: tuple[int, ...], chunks: list[int]) -> Task:
         """Return one more pass through these chunks, in their present state."""
         free = {i: self.free[i] for i in chunks}
         return Task(number, chunks, 1, free, {i: self.received.get(i, []) for i in chunks}, frozenset(self.traded))
 
-    def run_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
+    def draw_and_record_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """Draw and note the steps of all tasks, mixed round by round. The largest tasks go to the workers first."""
         order = sorted(range(len(tasks)), key=lambda n: -len(tasks[n].chunks))
         workers, frame = spread or ThisProcess(), self.frame.without_texts()
@@ -169,7 +169,7 @@ class _Run(Standing):
 
     # Pairs, uniformly
 
-    def draw_pairs(self) -> list[Step]:
+    def trade_uniform_pairs(self) -> list[Step]:
         """Run P1's exchange: pairs one after the other, each uniform over those that remain; again in every round."""
         rules, categories, n = self.rules, self.rules.categories, len(self.free)
         out: list[Step] = []
@@ -179,22 +179,22 @@ class _Run(Standing):
             # as Ground.number_cells, of the entities that may still move
             cells = [number_sets([{keys[i][v] for v in self.free[i].get(c, ())} for i in range(n)]) for c in categories]
             members = [[i for i in m if test(self.free[i].get(c) for c in categories)] for m in self.buckets]
-            pairs = Pairs(members, *list_pair_codes(self.frame.codes, cells, n), self.traded)
+            pairs = Pairs(members, *make_pair_conditions(self.frame.codes, cells, n), self.traded)
             before = len(out)
-            while not self._is_limit_reached(len(out)) and (pair := pairs.draw(self.dice)) is not None:
+            while not self._is_limit_reached(len(out)) and (pair := pairs.draw_pair(self.dice)) is not None:
                 if cycles := self.exchange_entities(*pair, categories):
                     out.append(cycles)
                     self.record_pair(*pair)
                     pairs.remove_chunks(*pair)
                 else:
-                    pairs.forbid(*pair)
+                    pairs.forbid_pair(*pair)
             self.is_cut = self._is_limit_reached(len(out))
             if self.is_cut or len(out) == before:
                 break
         return out
 
-    def _is_limit_reached(self, swaps: int) -> bool:
-        return self.rules.is_limit_reached(swaps, len(self.changed), self.holders)
+    def _is_limit_reached(self, swap_count: int) -> bool:
+        return self.rules.is_limit_reached(swap_count, len(self.changed), self.holders)
 
     # Rotations of three
 
@@ -217,21 +217,23 @@ class _Run(Standing):
                 candidates = candidates or Candidates(self.frame, bucket, self.generator)
                 pairs = traded.get((b, c), [])
                 for slot in self.dice.shuffle(slots):
-                    if slot.value not in self.free[slot.chunk][c] or self._insert_into_pair(slot, c, pairs, candidates):
+                    if slot.value not in self.free[slot.chunk][c] or self._try_insert_into_pair(
+                        slot, c, pairs, candidates
+                    ):
                         continue
-                    if cycle := self._rotate_three(slot, c, slots, candidates):
+                    if cycle := self._make_and_record_rotation(slot, c, slots, candidates):
                         new.append([cycle])
         steps += self.dice.shuffle(new)
 
-    def _are_near(self, a: Slot, b: Slot, candidates: Candidates) -> bool:
-        return self.can_be_partners(a.chunk, b.chunk) and candidates.are_near(a.chunk, b.chunk)
+    def _can_trade_slots(self, a: Slot, b: Slot, candidates: Candidates) -> bool:
+        return self.can_be_partners(a.chunk, b.chunk) and candidates.are_similar_enough(a.chunk, b.chunk)
 
-    def _can_take(self, slot: Slot, donor: Slot) -> bool:
+    def _can_receive_donor(self, slot: Slot, donor: Slot) -> bool:
         """Whether the entity of ``donor`` may come to the slot, and fits it."""
         key = self.ground.keys[donor.chunk][donor.value]
         return self.can_receive_entity(slot.chunk, key) and self.is_fitting_donor(slot, donor)
 
-    def _insert_into_pair(
+    def _try_insert_into_pair(
         self, slot: Slot, category: str, pairs: list[tuple[Step, int]], candidates: Candidates
     ) -> bool:
         """Put the slot into a pair, if possible: p takes from q, q from the slot, the slot from p."""
@@ -241,7 +243,7 @@ class _Run(Standing):
             n = self.dice.draw_below(len(pairs))
             step, k = pairs[n]
             p, q = step[k] if self.dice.draw_below(2) else step[k][::-1]
-            if not (self._are_near(slot, p, candidates) and self._are_near(slot, q, candidates)):
+            if not (self._can_trade_slots(slot, p, candidates) and self._can_trade_slots(slot, q, candidates)):
                 continue
             if not (self.is_fitting_donor(slot, p) and self.is_fitting_donor(q, slot)):
                 continue
@@ -260,18 +262,20 @@ class _Run(Standing):
             received.insert(position, freed)
         return False
 
-    def _rotate_three(self, slot: Slot, category: str, slots: list[Slot], candidates: Candidates) -> tuple[Slot, ...]:
+    def _make_and_record_rotation(
+        self, slot: Slot, category: str, slots: list[Slot], candidates: Candidates
+    ) -> tuple[Slot, ...]:
         """Return a rotation of the slot and two others that did not move; empty if there is none."""
         # a sample of many: if one document owns most of the slots, trying all would take the square of them
         if len(slots) > SAMPLE:
             slots = [slots[self.dice.draw_below(len(slots))] for _ in range(SAMPLE)]
         free = [s for s in slots if s.value in self.free[s.chunk][category]]
-        others = dict.fromkeys(s for s in free if self._are_near(slot, s, candidates))
+        others = dict.fromkeys(s for s in free if self._can_trade_slots(slot, s, candidates))
         some = self.dice.shuffle(others)[:TRIES]
-        givers = [s for s in some if self._can_take(s, slot)]
-        for j in [s for s in some if self._can_take(slot, s)]:
+        givers = [s for s in some if self._can_receive_donor(s, slot)]
+        for j in [s for s in some if self._can_receive_donor(slot, s)]:
             for k in givers:
-                if j.chunk != k.chunk and self._are_near(j, k, candidates) and self._can_take(j, k):
+                if j.chunk != k.chunk and self._can_trade_slots(j, k, candidates) and self._can_receive_donor(j, k):
                     self.record_move(category, slot, j, k)
                     return (slot, j, k)
         return ()

@@ -54,7 +54,7 @@ class Rule:
             raise UsageError(f"best: slope must be 0 or above, got {self.slope:g}")
 
     @property
-    def limits(self) -> str:
+    def limits_in_words(self) -> str:
         """The limits in words; empty if there are none."""
         out = [] if self.risk_cap is None else [f"a risk of at most {self.risk_cap:g}"]
         out += [] if self.utility_floor is None else [f"a utility of at least {self.utility_floor:g}"]
@@ -110,7 +110,7 @@ def best(points: Sequence[Point], **rule: float | None) -> int:
         UsageError: as :class:`Rule`.
         DataError: no release is within the limits.
     """
-    return _rank_points(points, Rule(**rule))[0]
+    return _rank_allowed_frontier(points, Rule(**rule))[0]
 
 
 def explain(
@@ -133,13 +133,13 @@ def explain(
         UsageError, DataError: as :func:`best`.
     """
     choice = Rule(**rule)
-    ranked = _rank_points(points, choice)
+    ranked = _rank_allowed_frontier(points, choice)
     names = [f"release {i + 1}" for i in range(len(points))] if names is None else names
     usable = _select_usable_points(points)
     winner = ranked[0]
     utility, risk = usable[winner]
     outside = [i for i in usable if not choice.allows(usable[i])]
-    limits, within = choice.limits, _format_release_count(len(usable) - len(outside))
+    limits, within = choice.limits_in_words, _format_release_count(len(usable) - len(outside))
     out = [f"The choice is {names[winner]}: utility {utility:.4f}, risk {risk:.4f}."]
     among = f"of the {within} with {limits}" if limits else f"of all {within}"
     out.append(_explain_rule(usable[winner], choice, among))
@@ -160,7 +160,7 @@ def _select_usable_points(points: Sequence[Point]) -> dict[int, Point]:
     return {i: (min(u, 1.0), risk) for i, (u, risk) in enumerate(points) if u == u and risk == risk}
 
 
-def _rank_points(points: Sequence[Point], rule: Rule) -> list[int]:
+def _rank_allowed_frontier(points: Sequence[Point], rule: Rule) -> list[int]:
     """Return the frontier within the limits, the rule's choice first."""
     usable = _select_usable_points(points)
     if not usable:
@@ -170,7 +170,7 @@ def _rank_points(points: Sequence[Point], rule: Rule) -> list[int]:
         lowest = min(risk for _, risk in usable.values())
         highest = max(utility for utility, _ in usable.values())
         raise DataError(
-            f"best: no release has {rule.limits}; the lowest risk of any is {lowest:.4g}, "
+            f"best: no release has {rule.limits_in_words}; the lowest risk of any is {lowest:.4g}, "
             f"the highest utility {highest:.4g}"
         )
     return sorted(within, key=lambda i: (rule.loss(usable[i]), usable[i][1], -usable[i][0], i))

@@ -18,7 +18,7 @@ from allonym.swap.corpus import Advance, Corpus, ignore_progress
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
-from allonym.swap.search import collect_releases, list_candidates, measure_candidates
+from allonym.swap.search import collect_releases, list_candidates_and_rejections, measure_candidates
 from allonym.swap.settings import Settings
 from allonym.swap.space import embed_corpus, fit_mixtures, make_space
 
@@ -96,7 +96,7 @@ def grid(
     for i, threshold in enumerate(axes.threshold):
         corpus = read(threshold)
         embedded = embed_corpus(corpus, settings, cache=cache, workers=workers, spread=spread)
-        candidates, _ = list_candidates(corpus, settings)
+        candidates, _ = list_candidates_and_rejections(corpus, settings)
         for j, (family, clusters, min_weight) in enumerate(mixtures):
             advance("grid", i * len(mixtures) + j, total)
             mixture = replace(settings.mixture, family=family, clusters=clusters, min_weight=min_weight)
@@ -117,12 +117,12 @@ def grid(
             space = make_space(corpus, embedded, fit.mixture, here)
             draws, _ = measure_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
             releases, _ = collect_releases(candidates, draws, *space.vectors.shape)
-            out += [_choose_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
+            out += [_add_chosen_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
     advance("grid", total, total)
     return tuple(out)
 
 
-def _choose_release(point: Setting, releases: Sequence[Release], population: float, *, bounded: bool) -> Setting:
+def _add_chosen_release(point: Setting, releases: Sequence[Release], population: float, *, bounded: bool) -> Setting:
     if not releases:
         return replace(point, population=population, reason="no two chunks are a valid pair")
     risks = [(r.bounded if bounded else r.risk)[population].value for r in releases]

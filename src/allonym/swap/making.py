@@ -20,7 +20,7 @@ from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
-from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_versions, measure_utility
+from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_chunk_versions, measure_utility
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 
@@ -103,9 +103,9 @@ def make(
         ``moved``, by category; how many have ``fallen`` back, by treatment; chunks ``left``, by reason.
     """
     corpus = releases.corpus
-    drawn = write_draw(releases, release, draw, policy, key, spread, **options)
+    drawn = draw_and_write_release(releases, release, draw, policy, key, spread, **options)
     texts = map_changed_chunk_texts(corpus, drawn.written)
-    moved = embed_versions(releases.space, sorted(texts.items()))
+    moved = embed_chunk_versions(releases.space, sorted(texts.items()))
     vectors = np.array(releases.space.raw)
     vectors[moved.chunks] = moved.raw
     outcomes = tuple(_iterate_outcomes(releases, drawn, moved))
@@ -118,7 +118,7 @@ def map_changed_chunk_texts(corpus: Corpus, written: Written) -> dict[int, str]:
     return {i: new.text for i, new in enumerate(written.chunk_texts) if new.text != corpus.chunks[i].text}
 
 
-def write_draw(
+def draw_and_write_release(
     releases: Releases,
     release: Release,
     number: int,
@@ -129,7 +129,7 @@ def write_draw(
 ) -> WrittenDraw:
     """Draw a release, with fall-backs by a policy, and write it; see :func:`make`."""
     corpus, settings = releases.corpus, releases.settings
-    swaps, sequence = draw_release(releases, release, number, spread)
+    swaps, sequence = draw_release_sequence(releases, release, number, spread)
     placed = sequence.map_slots_to_donors(swaps)
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
@@ -143,11 +143,13 @@ def derive_fallback_key(corpus: Corpus, seed: int) -> bytes:
     return blake2b(f"{seed} {digest_corpus(corpus)}".encode(), digest_size=32, person=b"swap fall-backs").digest()
 
 
-def draw_release(releases: Releases, release: Release, number: int, spread: Spread | None = None) -> tuple[int, Swaps]:
+def draw_release_sequence(
+    releases: Releases, release: Release, number: int, spread: Spread | None = None
+) -> tuple[int, Swaps]:
     """Return a draw of a release: the number of swaps of its sequence, and the sequence."""
     settings, categories = releases.settings, release.categories
     sequence = draw_sequence(releases.space, categories, derive_seed(releases.seed, categories, number), spread)
-    prefixes = Grid(settings.exchange.swaps, settings.search.points).list_prefixes(len(sequence.swaps))
+    prefixes = Grid(settings.exchange.swaps, settings.search.points).list_prefix_lengths(len(sequence.swaps))
     step = min(releases.places[release.index].step, len(prefixes) - 1)
     return (prefixes[step] if prefixes else 0), sequence
 
@@ -195,7 +197,7 @@ def _collect_measures(
         "exchanged": len(drawn.sequence.changed(drawn.swaps)),
         "holding": sum(any(v.category in categories for v in chunk.values) for chunk in corpus.chunks),
         "swaps": drawn.swaps,
-        "words": estimate_changed_words(corpus, texts),
+        "words": estimate_changed_word_share(corpus, texts),
         "uniques": m,
         "risk": {n: (r.bounded_after(m) if releases.is_bounded else r.after(m)) for n, r in risks.items()},
         "remaining": {n: r.remaining(m) for n, r in risks.items()},
@@ -212,7 +214,7 @@ def _has_lost_entity(corpus: Corpus, chunk: int, text: str, placed: Placed, cate
     return any(slot in placed or not is_any_form_in_text(value.forms, text) for slot, value in slots)
 
 
-def estimate_changed_words(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:
+def estimate_changed_word_share(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:
     """Return the share of the corpus's words that the exchange changes; a word is a run of letters, or a sign.
 
     Args:

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import em
-from allonym.swap.density import Array, compute_mean_cosine, get_exponents, log_density
-from allonym.swap.em import LEAST, EmRun, Limits, Parameters, iterate_log_joint_densities, start_from_labels
+from allonym.swap.density import Array, compute_log_density, compute_mean_cosine, get_density_exponents
+from allonym.swap.em import LEAST, EmRun, Limits, Parameters, estimate_from_labels, iterate_log_joint_densities
 from allonym.swap.rows import (
     ALONE,
     SIZE,
@@ -25,10 +25,10 @@ from allonym.swap.rows import (
     Shard,
     Spread,
     ThisProcess,
-    add_along_tree,
     compute_copy_weights,
-    iterate_blocks,
-    limit_to_one_thread,
+    iterate_row_slices,
+    limit_blas_to_one_thread,
+    sum_along_tree,
     to_unit_rows,
 )
 
@@ -127,15 +127,15 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Fit to rows that :meth:`rows` returned; see :meth:`fit`.
 
         Args:
-            runs: the runs of this mixture's starts, if :func:`run_starts` was called for several mixtures.
+            runs: the runs of this mixture's starts, if :func:`run_em_from_all_starts` was called for several mixtures.
         """
         n, d = rows.X.shape
         self._check_parameters(n, d)
         if rows.zeros == n:
             raise DataError("a mixture needs directions; all rows are zero")
         start = None if labels is None else _check_labels(labels, n, self.n_components)
-        with limit_to_one_thread():
-            run = self._choose_run(rows, start, runs)
+        with limit_blas_to_one_thread():
+            run = self._run_em_from_best_start(rows, start, runs)
         order = np.lexsort((np.arange(len(run.parameters.rhos)), -run.parameters.weights))
         parameters = run.parameters.select_components(order)
         self.n_features_in_ = d
@@ -145,13 +145,13 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = run.converged
         self.degenerate_ = _mark_capped_components(parameters, self._get_max_rho(rows.X.dtype))
         self.cosines_ = compute_mean_cosine(parameters.rhos, d, self.family)
-        self.labels_, self.log_likelihood_, _ = _score_rows(rows, parameters, self.family)
+        self.labels_, self.log_likelihood_, _ = _label_and_score_rows(rows, parameters, self.family)
         self.warnings_ = tuple(self._list_warnings(run, rows))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
         """Return the likeliest component of each row: int64 (n,)."""
-        return self._map_log_joint(X, lambda log: log.argmax(axis=0))
+        return self._apply_to_log_densities(X, lambda log: log.argmax(axis=0))
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return posterior probabilities (n, K), float64."""
@@ -160,11 +160,11 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             share = np.exp(log - log.max(axis=0), dtype=np.float64)
             return np.asarray((share / share.sum(axis=0)).T)
 
-        return self._map_log_joint(X, normalise)
+        return self._apply_to_log_densities(X, normalise)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Return the log density of each row under the mixture, nats, uniform measure: float64 (n,)."""
-        return self._map_log_joint(X, _compute_log_sum_exp)
+        return self._apply_to_log_densities(X, _compute_log_sum_exp)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Return the mean log density of the rows; ``y`` is ignored."""
@@ -175,19 +175,19 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         The computation is in float64 whatever the data's type.
         """
-        data, _ = self._prepare_rows(X)
+        data, _ = self._make_unit_rows(X)
         components = _check_labels(labels, len(data), len(self.rhos_))
         cosine = np.empty(len(data))
-        for block in iterate_blocks(*data.shape):
+        for block in iterate_row_slices(*data.shape):
             rows = data[block].astype(np.float64)
             length = np.linalg.norm(rows, axis=1)
             product = np.einsum("ij,ij->i", rows, self.means_[components[block]])
             cosine[block] = product / np.where(length > 0, length, 1)
-        return log_density(cosine, self.rhos_[components], data.shape[1], self.family)
+        return compute_log_density(cosine, self.rhos_[components], data.shape[1], self.family)
 
-    def _map_log_joint(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
-        data, _ = self._prepare_rows(X)
-        with limit_to_one_thread():
+    def _apply_to_log_densities(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
+        data, _ = self._make_unit_rows(X)
+        with limit_blas_to_one_thread():
             blocks = iterate_log_joint_densities(data, self._parameters, self.family)
             return np.concatenate([compute(log) for _, log in blocks])
 
@@ -208,7 +208,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return compute_criteria(self, X)[2]
 
     def _check_parameters(self, n: int, d: int) -> None:
-        get_exponents(self.family, d)
+        get_density_exponents(self.family, d)
         if self.start not in STARTS:
             raise UnknownNameError("start", self.start, STARTS)
         if self.copies not in COPIES:
@@ -235,12 +235,12 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return weight
         return np.where(zeros, 0.0, 1.0 if weight is None else weight)
 
-    def _choose_run(self, rows: Rows, labels: Array | None, runs: Iterator[EmRun] | None) -> EmRun:
+    def _run_em_from_best_start(self, rows: Rows, labels: Array | None, runs: Iterator[EmRun] | None) -> EmRun:
         cap = self._get_max_rho(rows.X.dtype)
         if labels is not None:
-            start = start_from_labels(rows, labels, self.n_components, self.family, cap)
+            start = estimate_from_labels(rows, labels, self.n_components, self.family, cap)
             return self._run_em(rows, start, final=True)
-        started = islice(run_starts(rows, [self]) if runs is None else runs, self.restarts)
+        started = islice(run_em_from_all_starts(rows, [self]) if runs is None else runs, self.restarts)
         best = min(started, key=lambda run: (_mark_capped_components(run.parameters, cap).sum(), -run.trace[-1]))
         if len(rows) <= min(self._sample_size, self.batch_size or len(rows)):
             return best
@@ -251,7 +251,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _sample_size(self) -> int:
         return max(SAMPLE, 50 * self.n_components)
 
-    def _run_em_from_start(self, sample: Rows, number: int) -> EmRun:
+    def _run_em_from_random_start(self, sample: Rows, number: int) -> EmRun:
         # EM on the sample of the rows on which starts compete, from the start of this number.
         k, cap = self.n_components, self._get_max_rho(sample.X.dtype)
         rng = np.random.default_rng([self.seed, 1, number])
@@ -259,7 +259,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             labels = em.draw_random_labels(len(sample), k, rng)
         else:
             labels = em.draw_kmeans_labels(sample.X, k, rng, sample.weight)
-        return self._run_em(sample, start_from_labels(sample, labels, k, self.family, cap), final=False)
+        return self._run_em(sample, estimate_from_labels(sample, labels, k, self.family, cap), final=False)
 
     def _run_em(self, rows: Rows, start: Parameters, *, final: bool) -> EmRun:
         single = rows.X.dtype == np.float32
@@ -308,7 +308,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _parameters(self) -> Parameters:
         return Parameters(self.weights_, self.means_, self.rhos_)
 
-    def _prepare_rows(self, X: ArrayLike) -> tuple[Array, Array]:
+    def _make_unit_rows(self, X: ArrayLike) -> tuple[Array, Array]:
         if not hasattr(self, "means_"):
             raise UsageError("this mixture is not fitted yet; call fit first")
         data, zeros = to_unit_rows(X, self.dtype)
@@ -321,7 +321,7 @@ def _mark_capped_components(parameters: Parameters, cap: float) -> Array:
     return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
 
 
-def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmRun]:
+def run_em_from_all_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmRun]:
     """Run EM from all starts of mixtures of one seed, mixture by mixture; see :meth:`SphericalMixture.fit_rows`.
 
     No run needs another, so the workers may do several at the same time.
@@ -339,28 +339,28 @@ def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmR
 
 def _run_numbered_start(sample: Rows, item: tuple[SphericalMixture, int]) -> EmRun:
     mixture, number = item
-    return mixture._run_em_from_start(sample, number)
+    return mixture._run_em_from_random_start(sample, number)
 
 
 def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
     """Return (log-likelihood, BIC, ICL) of a fitted mixture on ``X``, in one pass; copies count as in the fit."""
     if not isinstance(X, Rows):
-        data, zeros = mixture._prepare_rows(X)
+        data, zeros = mixture._make_unit_rows(X)
         X = Rows(data, mixture._weigh_rows(data, zeros), mixture.shard_size)
-    _, total, entropy = _score_rows(X, mixture._parameters, mixture.family)
+    _, total, entropy = _label_and_score_rows(X, mixture._parameters, mixture.family)
     bic = -2 * total + mixture.n_parameters * float(np.log(X.total_weight))
     return total, bic, bic + 2 * max(entropy, 0.0)
 
 
-def _score_rows(rows: Rows, parameters: Parameters, family: str) -> tuple[Array, float, float]:
+def _label_and_score_rows(rows: Rows, parameters: Parameters, family: str) -> tuple[Array, float, float]:
     """Return the likeliest component of each row, the log-likelihood, and the entropy of the posteriors."""
-    with limit_to_one_thread():
-        parts = rows.placed_shards.map_shards(_score_shard, parameters, family)
-    total, entropy = add_along_tree((sums for _, sums in parts), len(parts)).tolist()
+    with limit_blas_to_one_thread():
+        parts = rows.placed_shards.map_shards(_label_and_score_shard, parameters, family)
+    total, entropy = sum_along_tree((sums for _, sums in parts), len(parts)).tolist()
     return np.concatenate([labels for labels, _ in parts]), total, entropy
 
 
-def _score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, Array]:
+def _label_and_score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, Array]:
     """Return the likeliest component of each row, and (2,): log-likelihood, and entropy of the posteriors."""
     labels = np.empty(len(shard.X), np.int64)
     total = entropy = 0.0

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.swap.validity import Ground, Rules, combine_codes, list_differing_codes
+from allonym.swap.validity import Ground, Rules, combine_codes, list_must_differ_codes
 
 MISSES = 48
 """Draws in a bucket without a valid pair after which it is counted exactly."""
@@ -50,11 +50,11 @@ class Frame:
     def of(cls, ground: Ground, rules: Rules, seed: int, vectors: Any) -> Frame:
         """Return the frame of an exchange by these rules."""
         if rules.matches_slots:
-            ground.entity_fit()  # computed once, here, for all processes
+            ground.get_entity_fit()  # computed once, here, for all processes
         slots = [ground.slots[c] for c in rules.categories]
         counts = np.array([sum(map(len, values)) for values in zip(*slots, strict=True)], np.int64)
         vectors = vectors if rules.uses_vectors else None
-        return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
+        return cls(ground, rules, seed, vectors, tuple(list_must_differ_codes(ground, rules)), counts)
 
     def list_movable_values(self, chunks: Iterable[int]) -> Free:
         """Return the values that may move in these chunks at the beginning: all."""
@@ -131,28 +131,28 @@ class _Bucket:
         self._position: dict[int, int] = {}
 
     @property
-    def weight(self) -> int:
+    def pair_count(self) -> int:
         """The number of ordered pairs to draw from: all of them, or just the valid ones."""
         n = len(self.live)
         return n * (n - 1) if self._degrees is None else int(self._degrees.sum())
 
-    def draw(self, dice: Dice) -> tuple[int, int] | None:
+    def try_draw_pair(self, dice: Dice) -> tuple[int, int] | None:
         """Draw a pair, uniformly over all; None if it is not a valid one."""
         if self._degrees is not None:
-            return self._draw_exactly(dice)
+            return self._draw_counted_pair(dice)
         items = self.live.items
         a = dice.draw_below(len(items))
         b = dice.draw_below(len(items) - 1)
         i, j = items[a], items[b + (b >= a)]
-        if self._is_valid(i, j):
+        if self._is_valid_pair(i, j):
             self._misses = 0
             return i, j
         self._misses += 1
         if self._misses > MISSES:
-            self._update_partner_counts()
+            self._count_valid_partners()
         return None
 
-    def remove(self, i: int) -> None:
+    def remove_chunk(self, i: int) -> None:
         """Remove a chunk that was used."""
         if self._degrees is not None and i in self.live:
             self._degrees -= self._mark_valid_partners(i)
@@ -160,15 +160,15 @@ class _Bucket:
             self._is_live[self._position[i]] = False
         self.live.discard(i)
 
-    def forbid(self, i: int, j: int) -> None:
+    def forbid_pair(self, i: int, j: int) -> None:
         """Exclude a pair, whatever the conditions say."""
-        if self._degrees is not None and j not in self._forbidden.get(i, ()) and self._is_valid(i, j):
+        if self._degrees is not None and j not in self._forbidden.get(i, ()) and self._is_valid_pair(i, j):
             self._degrees[self._position[i]] -= 1
             self._degrees[self._position[j]] -= 1
         self._forbidden.setdefault(i, set()).add(j)
         self._forbidden.setdefault(j, set()).add(i)
 
-    def _is_valid(self, i: int, j: int) -> bool:
+    def _is_valid_pair(self, i: int, j: int) -> bool:
         if not self._shared[i] & self._shared[j] or j in self._forbidden.get(i, ()):
             return False
         return all(code[i] != code[j] for code in self._codes)
@@ -184,13 +184,13 @@ class _Bucket:
                 valid[self._position[j]] = False
         return valid
 
-    def _draw_exactly(self, dice: Dice) -> tuple[int, int] | None:
+    def _draw_counted_pair(self, dice: Dice) -> tuple[int, int] | None:
         rising = np.cumsum(self._degrees)
         i = int(self._members[np.searchsorted(rising, dice.draw_below(int(rising[-1])), side="right")])
         partners = np.flatnonzero(self._mark_valid_partners(i))
         return i, int(self._members[partners[dice.draw_below(len(partners))]])
 
-    def _update_partner_counts(self) -> None:
+    def _count_valid_partners(self) -> None:
         """Count each chunk's valid partners: of all that share a category, those that differ in every code."""
         members = self._members = np.array(sorted(self.live.items), np.int64)
         n = len(members)
@@ -212,7 +212,7 @@ class _Bucket:
         self._forbidden = {}
         for i, j in forbidden:
             if i in self._position and j in self._position:
-                self.forbid(i, j)
+                self.forbid_pair(i, j)
 
 
 class Pairs:
@@ -233,35 +233,35 @@ class Pairs:
         for i, j in sorted(forbidden):
             b = self._bucket_of.get(i)
             if b is not None and b == self._bucket_of.get(j):
-                self._buckets[b].forbid(i, j)
-        self._weights = [b.weight for b in self._buckets]
+                self._buckets[b].forbid_pair(i, j)
+        self._weights = [b.pair_count for b in self._buckets]
         self._rising = list(accumulate(self._weights))
 
-    def draw(self, dice: Dice) -> tuple[int, int] | None:
+    def draw_pair(self, dice: Dice) -> tuple[int, int] | None:
         """Draw the next pair; None if no valid one remains."""
         while self._rising and self._rising[-1]:
             b = bisect_right(self._rising, dice.draw_below(self._rising[-1]))
-            pair = self._buckets[b].draw(dice)
+            pair = self._buckets[b].try_draw_pair(dice)
             if pair is not None:
                 return pair
-            self._update_weight(b)
+            self._update_bucket_weight(b)
         return None
 
     def remove_chunks(self, i: int, j: int) -> None:
         """Remove two chunks that have traded: neither is drawn again."""
         b = self._bucket_of[i]
-        self._buckets[b].remove(i)
-        self._buckets[b].remove(j)
-        self._update_weight(b)
+        self._buckets[b].remove_chunk(i)
+        self._buckets[b].remove_chunk(j)
+        self._update_bucket_weight(b)
 
-    def forbid(self, i: int, j: int) -> None:
+    def forbid_pair(self, i: int, j: int) -> None:
         """Exclude a pair: the two are not drawn together again, but may be with others."""
         b = self._bucket_of[i]
-        self._buckets[b].forbid(i, j)
-        self._update_weight(b)
+        self._buckets[b].forbid_pair(i, j)
+        self._update_bucket_weight(b)
 
-    def _update_weight(self, b: int) -> None:
-        weight = self._buckets[b].weight
+    def _update_bucket_weight(self, b: int) -> None:
+        weight = self._buckets[b].pair_count
         if weight != self._weights[b]:
             self._weights[b] = weight
             self._rising = list(accumulate(self._weights))
@@ -302,9 +302,9 @@ class Candidates:
         self._generator = generator
         self._cached: tuple[int, Any] = (-1, None)  # a chunk and its cosines with all members
 
-    def make_pool(self, items: Collection[int]) -> Pool:
+    def make_pool(self, chunks: Collection[int]) -> Pool:
         """Return a pool of chunks of the bucket, to draw from."""
-        return Pool(items, self._position)
+        return Pool(chunks, self._position)
 
     def draw_partners_for(self, i: int, pool: Pool, dice: Dice) -> list[int]:
         """Return up to :data:`TRIES` chunks of ``pool``, of other classes, in the order in which to try them."""
@@ -336,7 +336,7 @@ class Candidates:
         order: list[int] = self._members[others[np.argsort(-scores, kind="stable")]].tolist()
         return order
 
-    def are_near(self, i: int, j: int) -> bool:
+    def are_similar_enough(self, i: int, j: int) -> bool:
         """Whether two chunks are as similar as partners must be."""
         if self._rows is None or self._rules.min_cosine <= -1.0:
             return True

@@ -54,12 +54,12 @@ def _load_data() -> dict[str, dict[str, object]]:
 
 
 @cache
-def _load_words(name: str) -> frozenset[str]:
-    return frozenset(str(_load_data()["words"][name]).split())
+def _load_word_list(list_name: str) -> frozenset[str]:
+    return frozenset(str(_load_data()["words"][list_name]).split())
 
 
 @cache
-def _load_ranks() -> dict[str, int]:
+def _load_word_ranks() -> dict[str, int]:
     """Return the words of the encoder's vocabulary with their ranks, the frequent ones first."""
     lines = files("allonym.models").joinpath("english", "vocab.txt").read_text(encoding="utf-8").splitlines()
     return {word: rank for rank, word in enumerate(lines)}
@@ -116,18 +116,20 @@ def find_protected_spans(
     if kind == "PERSON":
         for name in names:
             for form, capital in [(name, False), *((f, c) for f, _, c in shorten_person_name(name))]:
-                intervals.update(text.find_phrase(fold_keeping_length(form).split(), capital))
+                intervals.update(text.find_phrase_mentions(fold_keeping_length(form).split(), capital))
     elif kind in ("COMPANY", "ORGANIZATION"):
         if kind == "COMPANY":
             names += text.find_introduced_names(value)
         for name in dict.fromkeys(names):
-            if name.isupper() and len(name) < (4 if name == value else 6) and _get_word_rank(name.lower()) < _RARE:
+            if name.isupper() and len(name) < (4 if name == value else 6) and _get_frequency_rank(name.lower()) < _RARE:
                 intervals.update(m.span() for m in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text.text))
             else:
-                intervals.update(text.find_organization(name))
+                intervals.update(text.find_organization_mentions(name))
     else:
         for name in names:
-            intervals.update(text.find_phrase(fold_keeping_length(name).split(), any(c.isupper() for c in name)))
+            intervals.update(
+                text.find_phrase_mentions(fold_keeping_length(name).split(), any(c.isupper() for c in name))
+            )
     spans: list[Span] = []
     for a, b in sorted(intervals, key=lambda interval: (interval[0], -interval[1])):
         if not spans or a >= spans[-1].end:
@@ -140,14 +142,14 @@ def list_core_words(name: str) -> list[str]:
     words = fold_keeping_length(name.replace(".", "")).split()
     while len(words) > 1 and words[0] == "the":
         words.pop(0)
-    for endings in (_LEGAL, _LEGAL | _load_words("endings")):
+    for endings in (_LEGAL, _LEGAL | _load_word_list("endings")):
         while len(words) > 1 and (words[-1] in endings or words[-1] == "and"):
             words.pop()
     return words
 
 
-def _get_word_rank(word: str) -> int:
-    return _load_ranks().get(word, 1 << 20)
+def _get_frequency_rank(word: str) -> int:
+    return _load_word_ranks().get(word, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -176,7 +178,7 @@ class _Text:
         cased = 50 * sum(1 for a, _, _ in words if text[a].isupper()) >= len(words)
         return cls(text, plain, words, small if cased else frozenset(), cased)
 
-    def find_phrase(self, words: Sequence[str], capital: bool) -> Iterator[Interval]:
+    def find_phrase_mentions(self, words: Sequence[str], needs_capital: bool) -> Iterator[Interval]:
         """Yield where the words follow each other; ``and`` may be missing, as in ``&``."""
         spoken = [w for w in words if w != "and"] or list(words)
         if not spoken or (len(spoken) == 1 and len(spoken[0]) < 2):
@@ -184,40 +186,48 @@ class _Text:
         joint = r"(?: +and)? +" if "and" in words else r" {1,4}"
         for match in compile_whole_words(joint.join(map(re.escape, spoken))).finditer(self.plain):
             a, b = match.span()
-            if "\n\n" not in self.text[a:b] and not (capital and self.cased and not self._has_capitals(a, b)):
+            if "\n\n" not in self.text[a:b] and not (
+                needs_capital and self.cased and not self._is_all_capitalised(a, b)
+            ):
                 yield a, b
 
-    def _has_capitals(self, start: int, end: int) -> bool:
+    def _is_all_capitalised(self, start: int, end: int) -> bool:
         """Whether each significant word in a stretch has a capital or is a number."""
         words = WORD.finditer(self.plain, start, end)
         return all(not self.text[m.start()].islower() for m in words if m.group() not in _SMALL)
 
-    def find_organization(self, name: str) -> Iterator[Interval]:
+    def find_organization_mentions(self, name: str) -> Iterator[Interval]:
         """Yield the mentions of an organisation by its name, parts of it, misspellings and acronyms."""
         full = fold_keeping_length(name.replace(".", "")).split()
         words = list_core_words(name)
         if not words:
             return
         heads = [w for i, w in enumerate(words) if self._is_identifying_word(w, i, len(words))]
-        is_rare = any(_get_word_rank(w) >= _RARE for w in heads)
+        is_rare = any(_get_frequency_rank(w) >= _RARE for w in heads)
         phrases = {tuple(words[:n]) for n in range(2, len(words)) if words[n - 1] not in _SMALL}
         phrases |= {tuple(full), tuple(words)}
-        intervals = {i for phrase in phrases for i in self.find_phrase(phrase, not is_rare)}
-        intervals.update(i for head in heads for i in self.find_phrase([head], True))
+        intervals = {i for phrase in phrases for i in self.find_phrase_mentions(phrase, not is_rare)}
+        intervals.update(i for head in heads for i in self.find_phrase_mentions([head], True))
         intervals.update(self._find_misspelt_heads([w for w in heads if len(w) > 4]))
-        intervals.update(self._find_acronyms(words, full, name))
+        intervals.update(self._find_acronym_mentions(words, full, name))
         for a, b in intervals:
-            yield a, self._include_legal_forms(b)
+            yield a, self._find_end_of_legal_forms(b)
 
     def _is_identifying_word(self, word: str, position: int, count: int) -> bool:
         """Whether one of ``count`` words of a name means its bearer wherever it has a capital."""
         if count == 1:
             return len(word) > 1
-        if len(word) < 3 or word.isdigit() or word in _SMALL or word in self.common or word in _load_words("generic"):
+        if (
+            len(word) < 3
+            or word.isdigit()
+            or word in _SMALL
+            or word in self.common
+            or word in _load_word_list("generic")
+        ):
             return False
-        if word.upper() in read_word_list("acronyms") or word in _load_words("persons"):
+        if word.upper() in read_word_list("acronyms") or word in _load_word_list("persons"):
             return False
-        rank = _get_word_rank(word)
+        rank = _get_frequency_rank(word)
         if rank >= _RARE:
             return position == 0 or len(word) > 4
         return position == 0 and rank >= _COMMON and sum(w == word for _, _, w in self.words) > 1
@@ -231,14 +241,14 @@ class _Text:
         def is_alike(word: str) -> bool:
             return (
                 word not in self.common
-                and _get_word_rank(word) >= _RARE
+                and _get_frequency_rank(word) >= _RARE
                 and any(_is_misspelling(word, h) for h in heads)
             )
 
         for i, (a, b, word) in enumerate(self.words):
             holds_head = any(h in word for h in heads)
             if self.cased and self.text[a].islower():
-                is_plural = word[-1] == "s" and word[:-1] in heads and _get_word_rank(word[:-1]) >= _RARE
+                is_plural = word[-1] == "s" and word[:-1] in heads and _get_frequency_rank(word[:-1]) >= _RARE
                 if is_plural or (holds_head and any(c.isupper() for c in self.text[a:b])):
                     yield a, b
             elif holds_head or is_alike(word):
@@ -249,7 +259,7 @@ class _Text:
                 if is_joined and any(_is_misspelling(word + after, h) for h in heads):
                     yield a, d
 
-    def _find_acronyms(self, words: Sequence[str], full: Sequence[str], name: str) -> Iterator[Interval]:
+    def _find_acronym_mentions(self, words: Sequence[str], full: Sequence[str], name: str) -> Iterator[Interval]:
         """Yield capitals that abbreviate a name, alone or with those of a legal form, and longer ones that begin with
         its own."""
         lists = [some for w in (words, full) for some in (w, [x for x in w if x not in _SMALL])]
@@ -262,14 +272,14 @@ class _Text:
             if "".join(c for c in match.group() if c.isalpha()) in names:
                 yield match.span()
 
-    def _include_legal_forms(self, end: int) -> int:
+    def _find_end_of_legal_forms(self, end: int) -> int:
         """Return the end after legal forms and the like that follow: ``Orlo`` in ``Orlo, Inc``."""
         while True:
             start = end
             while start - end < 2 and self.text[start : start + 1] in (" ", ",", "\xa0"):
                 start += 1
             match = WORD.match(self.plain, start) if start > end else None
-            if match is None or match.group() not in _LEGAL | _load_words("endings"):
+            if match is None or match.group() not in _LEGAL | _load_word_list("endings"):
                 return end
             if self.cased and self.text[start].islower():
                 return end
@@ -279,20 +289,22 @@ class _Text:
         """Return the names by which the opening of a call introduces its company."""
         opening = self.text[:OPENING]
         counts = Counter(w for _, _, w in self.words)
-        value_words = set(list_core_words(value)) - _load_words("generic")
+        value_words = set(list_core_words(value)) - _load_word_list("generic")
         out: dict[str, None] = {}
         for sureness, patterns in _load_data()["introductions"].items():
             assert isinstance(patterns, list)
             for pattern in patterns:
                 for ((_, start),) in find_matches(compile_pattern(f"(?i){pattern}"), opening):
                     match = _NAME.match(opening, start)
-                    name, occasion = _split_event_words(match.group(), opening[match.end() :]) if match else ("", 0)
+                    name, occasion = _remove_event_words(match.group(), opening[match.end() :]) if match else ("", 0)
                     words = list_core_words(name) if name else []
-                    if not words or _load_words("persons") & set(words) or not _can_be_name(words):
+                    if not words or _load_word_list("persons") & set(words) or not _can_be_name(words):
                         continue
                     repeated = min(counts[w] for w in words) > 1
                     is_introduced = {"sure": occasion + repeated > 1, "likely": occasion > 2 and repeated}.get(sureness)
-                    is_rare = len(words) > 1 or (words[0] not in self.common and _get_word_rank(words[0]) >= _FREQUENT)
+                    is_rare = len(words) > 1 or (
+                        words[0] not in self.common and _get_frequency_rank(words[0]) >= _FREQUENT
+                    )
                     if value_words & set(words) or (is_introduced and is_rare):
                         out[name] = None
         return list(out)
@@ -324,10 +336,10 @@ def _can_be_name(words: Sequence[str]) -> bool:
     """Whether words can be a name: one that is not generic, or several, no codes."""
     if not any(len(w) > 1 for w in words) or all(re.fullmatch(r"[a-z]{0,2}\d+", w) for w in words):
         return False
-    return len(words) > 1 or words[0] not in _load_words("generic") | _load_words("occasion")
+    return len(words) > 1 or words[0] not in _load_word_list("generic") | _load_word_list("occasion")
 
 
-def _split_event_words(name: str, after: str) -> tuple[str, int]:
+def _remove_event_words(name: str, after: str) -> tuple[str, int]:
     """Return a name without the event that follows it, and how sure that event is: 3 the name's own, 2 at once,
     1 within a few words, 0 none.
 
@@ -340,7 +352,7 @@ def _split_event_words(name: str, after: str) -> tuple[str, int]:
     if possessive:
         name, after = name[: possessive.start()], name[possessive.end() :] + after
     words = list(re.finditer(r"[^\s-]+", name))
-    cut = next((i for i in range(len(words)) if _begins_event_words([w.group() for w in words[i : i + 2]])), len(words))
+    cut = next((i for i in range(len(words)) if _begins_event_name([w.group() for w in words[i : i + 2]])), len(words))
     following = [word.group() for word in words[cut:]]
     following += [m.group() for m in WORD.finditer(_MARK.sub("", after[:48]).partition(".")[0])]
     if following and following[0] in ("and", "&"):
@@ -350,19 +362,22 @@ def _split_event_words(name: str, after: str) -> tuple[str, int]:
     return name.strip(" ,.-&"), sure + (possessive is not None and sure > 1)
 
 
-def _begins_event_words(words: Sequence[str]) -> bool:
+def _begins_event_name(words: Sequence[str]) -> bool:
     """Whether the first of one or two words names an event, or joins such a word, or a generic one, to a name."""
     if _is_event_word(words[0]):
         return True
     if words[0] not in ("and", "&") or len(words) < 2:
         return False
-    return _is_event_word(words[1]) or fold_keeping_length(words[1]).strip() in _load_words("generic")
+    return _is_event_word(words[1]) or fold_keeping_length(words[1]).strip() in _load_word_list("generic")
 
 
 def _is_event_word(surface: str) -> bool:
     """Whether a word belongs to the name of a call or its period, such as ``Quarter`` or ``2020``."""
     word = fold_keeping_length(surface).strip()
-    return word in _load_words("occasion") or re.fullmatch(r"(?:19|20)\d\d|(?:fy|q|h)\d{1,4}|\d[qhm]", word) is not None
+    return (
+        word in _load_word_list("occasion")
+        or re.fullmatch(r"(?:19|20)\d\d|(?:fy|q|h)\d{1,4}|\d[qhm]", word) is not None
+    )
 
 
 def insert_protected_spans(

@@ -26,7 +26,7 @@ from allonym.swap.acronyms import link_acronyms
 from allonym.swap.categories import (
     find_category,
     get_category_label,
-    group_values,
+    group_values_by_chunk,
     list_detector_labels,
     parse_categories,
     remove_common_entities,
@@ -36,8 +36,8 @@ from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
 from allonym.swap.documents import (
     is_named_in_unread_text,
     list_aliases,
-    list_fields,
     list_protected_values,
+    list_text_fields,
     read_corpus_documents,
 )
 from allonym.swap.protected import (
@@ -48,9 +48,9 @@ from allonym.swap.protected import (
     insert_protected_spans,
 )
 from allonym.swap.rows import Spread
-from allonym.swap.sections import Sectioner, check_section, everything, open_section
+from allonym.swap.sections import Sectioner, check_section, everything, get_sectioner
 from allonym.swap.settings import Settings
-from allonym.swap.terms import Phrases, TermOptions, find_phrases, select_terms
+from allonym.swap.terms import Phrases, TermOptions, find_noun_phrases, select_terms
 
 REST = ("drop", "anonymize")
 TERM = "TERM"
@@ -71,10 +71,10 @@ class _Job:
     encode: bool
 
     @property
-    def kind(self) -> str:
+    def protected_kind(self) -> str:
         return find_protected_label(self.protect)
 
-    def is_direct(self, label: str) -> bool:
+    def is_direct_identifier(self, label: str) -> bool:
         """Whether mentions with a label are removed before anything is counted: direct identifiers in no category of
         their own; people's names are one, those of executives whom the metadata lists are not."""
         category = find_category(label, self.states, self.policy.taxonomy)
@@ -82,10 +82,10 @@ class _Job:
             return False
         return self.policy.taxonomy.get(label).kind == "direct"
 
-    def is_edited(self, label: str) -> bool:
+    def is_always_edited(self, label: str) -> bool:
         """Whether mentions with a label are edited in any case: direct ones and those of ``change`` categories."""
         category = find_category(label, self.states, self.policy.taxonomy)
-        return self.is_direct(label) or self.states.get(category) == "change"
+        return self.is_direct_identifier(label) or self.states.get(category) == "change"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,7 +174,7 @@ def load(
     states = parse_categories(settings.categories if categories is None else categories)
     if rest not in REST:
         raise UnknownNameError("value", rest, REST, "rest")
-    find_section = open_section(read.section if section is None else section)
+    find_section = get_sectioner(read.section if section is None else section)
     sizes = (
         read.threshold if breakpoint is None else breakpoint,
         read.min_size if min_chars is None else min_chars,
@@ -182,15 +182,20 @@ def load(
     )
     check_chunk_sizes(*sizes)
     base = Policy.load(policy or read.policy or "swap")
-    loaded, label = add_protected_rule(_extend_labels(base, states), protect)
-    all_fields = list_fields(source, protect, fields, format, loaded.metadata)
+    loaded, label = add_protected_rule(_extend_policy_labels(base, states), protect)
+    all_fields = list_text_fields(source, protect, fields, format, loaded.metadata)
     beside = [f for f in all_fields or () if f not in (fields or ())]
     documents = read_corpus_documents(source, protect, all_fields, beside, format, metadata)
     classes = list_protected_values(documents, protect)
     sections = [find_section(document) for document in documents]
     job = _Job(loaded, states, protect, label, rest, key, sizes, embedder is None)
     items = [
-        _Item(d, c, list_aliases(d, c, job.kind, aliases or {}), check_section(d, everything(d) if s is None else s))
+        _Item(
+            d,
+            c,
+            list_aliases(d, c, job.protected_kind, aliases or {}),
+            check_section(d, everything(d) if s is None else s),
+        )
         for d, c, s in zip(documents, classes, sections, strict=True)
     ]
     if spread is None:
@@ -204,7 +209,7 @@ def load(
     if not job.encode:
         pairs = [(item, _add_chunk_borders(item.document.text, r, embedder.encode, job.sizes)) for item, r in pairs]
     entities, term_warnings = _link_corpus(pairs, job, terms or TermOptions(share=read.terms))
-    chunks, plans = _make_chunks(pairs, entities, job)
+    chunks, plans = _make_chunks_and_base_plans(pairs, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
     warnings = [*_list_warnings(pairs, job, missing), *term_warnings]
     about: dict[str, object] = {
@@ -242,7 +247,7 @@ def load(
     )
 
 
-def _extend_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
+def _extend_policy_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
     """Return the policy, extended to look for the categories' labels."""
     extra = list_detector_labels(states, policy.taxonomy)
     labels = policy.labels if policy.every else tuple(dict.fromkeys((*policy.labels, *extra)))
@@ -256,7 +261,7 @@ def _extend_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
 def _detect_and_split(job: _Job, item: _Item) -> _Result:
     """Find and chunk in one document: the function that the workers run."""
     document, policy = item.document, job.policy
-    protected = find_protected_spans(document, item.class_, job.kind, job.label, item.aliases)
+    protected = find_protected_spans(document, item.class_, job.protected_kind, job.label, item.aliases)
     spans = insert_protected_spans(
         document.text, detect_with_key(document, policy, job.key), protected, policy.taxonomy
     )
@@ -265,7 +270,7 @@ def _detect_and_split(job: _Job, item: _Item) -> _Result:
     tiles = tuple(join_cut_tiles(_split_into_sentences(document, a, b), covered) for a, b in section)
     result = _Result(spans, section, tiles)
     if find_category(TERM, job.states):
-        result = replace(result, phrases=find_phrases(document, spans, language=policy.language))
+        result = replace(result, phrases=find_noun_phrases(document, spans, language=policy.language))
     return _add_chunk_borders(document.text, result, encode, job.sizes) if job.encode else result
 
 
@@ -333,7 +338,9 @@ def _link_corpus(
     return tuple(out), terms.warnings
 
 
-def _make_chunks(pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job) -> tuple[list[Chunk], tuple[Plan, ...]]:
+def _make_chunks_and_base_plans(
+    pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job
+) -> tuple[list[Chunk], tuple[Plan, ...]]:
     """Return the chunks of all documents, and per document the plan of the edits that are made in any case."""
     counted = [c for c, state in job.states.items() if state != "change"]
     chunks: list[Chunk] = []
@@ -345,9 +352,9 @@ def _make_chunks(pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job) 
         covered = [(s.start, s.end) for e in linked for s in e.spans] + [(e.start, e.end) for e in edits]
         tiles: list[Interval] = []
         for start, end in result.section:
-            tiles += _move_borders([b for b in result.bounds if start <= b[0] and b[1] <= end], covered)
-        quasi = [e for e in linked if not job.is_direct(e.label)]
-        values = group_values(document, quasi, tiles, counted, job.policy.taxonomy)
+            tiles += _move_borders_behind_spans([b for b in result.bounds if start <= b[0] and b[1] <= end], covered)
+        quasi = [e for e in linked if not job.is_direct_identifier(e.label)]
+        values = group_values_by_chunk(document, quasi, tiles, counted, job.policy.taxonomy)
         starts = [e.start for e in edits]
         for (a, b), chunk_values in zip(tiles, values, strict=True):
             inside = edits[bisect_left(starts, a) : bisect_left(starts, b)]
@@ -357,7 +364,7 @@ def _make_chunks(pairs: _Read, entities: Sequence[Sequence[Entity]], job: _Job) 
     return chunks, tuple(plans)
 
 
-def _move_borders(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
+def _move_borders_behind_spans(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
     """Return the tiles, their borders moved to the end of spans that they would cut."""
     reach = Reach(merge_intervals(spans))
     out: list[Interval] = []
@@ -379,7 +386,7 @@ def _make_base_plan(document: Document, entities: Sequence[Entity], section: Seq
     section_reach, dropped_reach = Reach(inside), Reach(dropped)
     edited: list[Entity] = []
     for entity in entities:
-        always = job.is_edited(entity.label)
+        always = job.is_always_edited(entity.label)
         borders = ((s, s.start, s.end) for s in entity.spans)
         spans = tuple(
             s for s, a, b in borders if (always if section_reach.touches(a, b) else not dropped_reach.touches(a, b))
@@ -407,13 +414,13 @@ def _list_warnings(pairs: _Read, job: _Job, missing: Sequence[int]) -> Iterator[
         yield f"{silent} {of_all} never name their {protect}, as far as it was recognised"
     telling = 0
     for item, _ in pairs:
-        names = (item.class_, *list_aliases(item.document, item.class_, job.kind, {}))
+        names = (item.class_, *list_aliases(item.document, item.class_, job.protected_kind, {}))
         id_words = split_field_name(item.document.id)
         telling += any(word in id_words for name in names for word in split_field_name(name).split() if len(word) > 3)
     if telling:
         word = f"a word of their {protect}"
         yield f"{telling} {of_all} have an id that holds {word}; rename them before they are released"
-    if len({item.class_ for item, _ in pairs}) == len(pairs) and job.kind == OTHER:
+    if len({item.class_ for item, _ in pairs}) == len(pairs) and job.protected_kind == OTHER:
         yield f"every document has its own {protect}: is it a value, or an id?"
 
 

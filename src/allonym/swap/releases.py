@@ -136,10 +136,10 @@ class Releases:
         points = self.points(population)
         rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
         if all(value is None for value in rule.values()):
-            return self._choose_default(points)
+            return self._choose_default_release(points)
         return self.releases[plane.best(points, **rule)]
 
-    def _choose_default(self, points: Sequence[tuple[float, float]]) -> Release:
+    def _choose_default_release(self, points: Sequence[tuple[float, float]]) -> Release:
         similar = [r for r in self.releases if r.cosine.value >= self.settings.search.min_cosine]
         if not similar:  # then the one that keeps most
             top = max(r.cosine.value for r in self.releases)
@@ -156,7 +156,7 @@ class Releases:
             return self.explain(chosen, population=population)
         size = self.population if population is None else population
         several = self.settings.search.draws > 1  # else there is no spread
-        spreads = [(_get_estimate_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
+        spreads = [(_get_half_width(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
         sentences = plane.explain(
             self.points(size),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
@@ -184,7 +184,7 @@ class Releases:
                 out += [f"{word} {self._describe_risk_and_utility(r, points)}." for r in other]
         elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
             out.append(f"It is not on the frontier, for there is {self._describe_risk_and_utility(better[0], points)}.")
-        if chosen == self._choose_default(points):
+        if chosen == self._choose_default_release(points):
             out.append(self._describe_default_rule(chosen))
         return " ".join(out)
 
@@ -192,7 +192,7 @@ class Releases:
         """Return the standard deviation over the draws alone: R is linear in m."""
         table = self.risks[release.categories][population]
         p = table.bounded if self.is_bounded else table.p
-        return _get_estimate_sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
+        return _get_half_width(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 
     def _describe_effect(self, release: Release) -> str:
         total, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
@@ -276,7 +276,7 @@ class Releases:
                 progress("draws", number + 1, settings.runs)
         of_intruders, most = dict(options or {}), {}
         if (model := checks.LANGUAGE_MODEL) in settings.intruders:
-            defaults = checks.list_model_options(corpus, settings, secret)
+            defaults = checks.collect_llm_options(corpus, settings, secret)
             of_intruders[model] = {**defaults, **of_intruders.get(model, {})}
             most = {model: settings.llm_runs} if settings.llm_runs else {}
         return checks.check_runs(
@@ -373,5 +373,5 @@ class Releases:
         return out
 
 
-def _get_estimate_sd(value: Estimate) -> float:
+def _get_half_width(value: Estimate) -> float:
     return (value.high - value.low) / 2

@@ -67,11 +67,11 @@ class Risk:
         Raises:
             UsageError: m below 0 or above s_1.
         """
-        return self._compute_after(m, self.p)
+        return self._compute_risk_after_swaps(m, self.p)
 
     def bounded_after(self, m: float) -> Estimate:
         """Return the same as :meth:`after` with p* in place of p."""
-        return self._compute_after(m, self.bounded)
+        return self._compute_risk_after_swaps(m, self.bounded)
 
     def remaining(self, m: float) -> Estimate:
         """Return the expected number of unswapped sample uniques that are unique in the population: p (s_1 - m).
@@ -84,7 +84,7 @@ class Risk:
             return Estimate(0.0, 0.0, 0.0, self.fit.n, _NONE)
         return _scale_estimate(self.p, unswapped)
 
-    def _compute_after(self, m: float, p: Estimate) -> Estimate:
+    def _compute_risk_after_swaps(self, m: float, p: Estimate) -> Estimate:
         swapped = self._check_uniques(m)
         if not self.fit.singles:
             return Estimate(1.0, 1.0, 1.0, self.fit.n, _NONE)

@@ -4,7 +4,7 @@ Rounding makes sums depend on the order in which they are added. So sums over ma
 separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then the pairs pairwise, and
 so on; a sum without a neighbour goes up as it is. The number of rows and the size of a shard fix all of that. Who works
 on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by the number of threads
-either: see :func:`limit_to_one_thread`.
+either: see :func:`limit_blas_to_one_thread`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROOM = 1 << 19
 # Rows
 
 
-def iterate_blocks(n: int, d: int, k: int = 1) -> Iterator[slice]:
+def iterate_row_slices(n: int, d: int, k: int = 1) -> Iterator[slice]:
     """Yield slices over ``n`` rows of ``d`` numbers such that a slice, and ``k`` values per row, stay in the cache."""
     rows = max(128, min(1024, ROOM // (d + 3 * k)))
     for start in range(0, n, rows):
@@ -61,7 +61,7 @@ def to_unit_rows(X: ArrayLike, dtype: str | None = None) -> tuple[Array, Array]:
     kind = dtype or (data.dtype.name if data.dtype.name in ("float32", "float64") else "float64")
     data = np.ascontiguousarray(data, dtype=kind)
     square = np.empty(len(data), np.float64)
-    for block in iterate_blocks(*data.shape):
+    for block in iterate_row_slices(*data.shape):
         np.einsum("ij,ij->i", data[block], data[block], out=square[block], dtype=np.float64, casting="same_kind")
     if not np.isfinite(square).all():
         raise DataError(f"{int((~np.isfinite(square)).sum())} of {len(data)} rows hold values that are not finite")
@@ -91,7 +91,7 @@ class Shard:
     first: int = 0
 
     @property
-    def rows(self) -> slice:
+    def row_slice(self) -> slice:
         """The place of these rows among all."""
         return slice(self.first, self.first + len(self.X))
 
@@ -115,7 +115,7 @@ class PlacedShards(Protocol):
 class Spread(Protocol):
     """The workers: this process, or others."""
 
-    def place(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
         """Bring shards to where they are worked on."""
         ...
 
@@ -154,7 +154,7 @@ class Tree:
         return self.nodes[(self.count - 1).bit_length(), 0]
 
 
-def add_along_tree(values: Iterable[Any], count: int) -> Any:
+def sum_along_tree(values: Iterable[Any], count: int) -> Any:
     """Return the sum of ``count`` values, 1 or more, added along the tree."""
     tree = Tree(count)
     for i, value in enumerate(values):
@@ -170,13 +170,13 @@ class ThisProcess:
     """
 
     def __init__(self, threads: int = 1) -> None:
-        self.threads = threads or count_threads()
+        self.threads = threads or count_blas_threads_allowed()
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def __reduce__(self) -> tuple[object, ...]:
         return (ThisProcess, ())  # another process has its own
 
-    def place(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
         """Leave the shards where they are."""
         return _LocalShards(shards, self._pool)
 
@@ -195,7 +195,7 @@ class _LocalShards:
         return list(self._map(lambda shard: work(shard, *arguments), self._shards))
 
     def sum_shards(self, work: Work, *arguments: Any) -> Any:
-        return add_along_tree(self._map(lambda shard: work(shard, *arguments), self._shards), len(self._shards))
+        return sum_along_tree(self._map(lambda shard: work(shard, *arguments), self._shards), len(self._shards))
 
 
 class Rows:
@@ -226,7 +226,7 @@ class Rows:
         """The weights of all rows together."""
         return float(len(self.X) if self.weight is None else self.weight.sum())
 
-    def shards(self) -> list[Shard]:
+    def make_shards(self) -> list[Shard]:
         """Return the shards: all of one size but the last."""
         parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
         return [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
@@ -234,7 +234,7 @@ class Rows:
     @cached_property
     def placed_shards(self) -> PlacedShards:
         """The shards at the place where they are worked on."""
-        return self.spread.place(self.shards())
+        return self.spread.place_shards(self.make_shards())
 
     def without_workers(self) -> Rows:
         """Return the same rows, for one thread."""
@@ -263,7 +263,7 @@ def _get_thread_controller() -> Any:
     return ThreadpoolController()
 
 
-def count_threads() -> int:
+def count_blas_threads_allowed() -> int:
     """Return how many threads a matrix product may have, as the environment says (``OMP_NUM_THREADS`` and the like)."""
     with _Pin.lock:
         return _Pin.threads if _Pin.depth else _count_blas_threads()
@@ -275,7 +275,7 @@ def _count_blas_threads() -> int:
 
 
 @contextmanager
-def limit_to_one_thread() -> Iterator[None]:
+def limit_blas_to_one_thread() -> Iterator[None]:
     """Give matrix products one thread each, in the whole process, until the last caller leaves the context.
 
     How OpenBLAS cuts up a product depends on its number of threads, and the last bits of the result on the cut.
@@ -294,14 +294,14 @@ def limit_to_one_thread() -> Iterator[None]:
                 _Pin.before.restore_original_limits()
 
 
-def compute_fingerprint() -> bytes:
+def compute_arithmetic_fingerprint() -> bytes:
     """Return bytes that agree for two processes whose products, logarithms and sums of fixed numbers agree.
 
     Another processor, or another NumPy, has other kernels for them, and other last bits.
     """
     rng: Any = np.random.default_rng(0)
     out = b""
-    with limit_to_one_thread():
+    with limit_blas_to_one_thread():
         for kind in (np.float32, np.float64):
             X, Y = rng.random((300, 384)).astype(kind), rng.random((384, 20)).astype(kind)
             product = np.log(X @ Y)

@@ -26,7 +26,7 @@ from allonym.swap.results import Release
 from allonym.swap.rows import Spread
 from allonym.swap.search import search
 from allonym.swap.settings import Settings
-from allonym.swap.utility import list_task_labels, task_utility
+from allonym.swap.utility import list_metadata_values, task_utility
 
 STAGES: Mapping[str, str] = {
     "read": "reading",
@@ -120,7 +120,7 @@ class Run:
         corpus = self.load(advance=advance) if corpus is None else corpus
         gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
         if label:
-            list_task_labels(corpus, label)
+            list_metadata_values(corpus, label)
         return search(corpus, self.settings, **self._search_options(state, advance))
 
     def _search_options(self, state: Path | None, advance: Advance | None) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Run:
                 key=self.key,
                 background=outside,
                 options=self.intruder_options(),
-                progress=_name_check_stages(advance),
+                progress=_rename_progress_stages(advance),
                 spread=self.spread,
             )
         task = task_utility(releases.corpus, label, releases.space.raw, corpus.vectors) if label else None
@@ -236,7 +236,7 @@ def _list_background(corpus: Corpus) -> list[tuple[Item, str]]:
     return [(make_intruder_item(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
 
 
-def _name_check_stages(advance: Advance | None) -> Advance | None:
+def _rename_progress_stages(advance: Advance | None) -> Advance | None:
     """Return a report of progress whose stages have the intruders' names."""
     if advance is None:
         return None

@@ -89,20 +89,20 @@ def search(
     """
     settings = Settings.load(settings)
     advance = progress or ignore_progress
-    warnings = [*corpus.warnings, *_check_corpus(corpus, settings)]
+    warnings = [*corpus.warnings, *_list_search_remarks(corpus, settings)]
     timings: dict[str, float] = {}
     store = None if state is None else State(state)
-    with _measure_time(timings, "embed"):
+    with _record_time(timings, "embed"):
         cache = None if store is None else store.folder / "vectors"
         embedded = embed_corpus(corpus, settings, cache=cache, workers=workers, advance=advance, spread=spread)
-    with _measure_time(timings, "mixture"):
+    with _record_time(timings, "mixture"):
         fits = fit_mixtures(embedded.vectors, settings.mixture, seed=seed, advance=advance, spread=spread)
         best = choose_fit(fits, settings.mixture.criterion)
         space = make_space(corpus, embedded, best.mixture, settings)
     warnings += _list_mixture_warnings(best, fits)
-    with _measure_time(timings, "tables"):
-        candidates, dropped = list_candidates(corpus, settings, recode, advance)
-    with _measure_time(timings, "sequences"):
+    with _record_time(timings, "tables"):
+        candidates, dropped = list_candidates_and_rejections(corpus, settings, recode, advance)
+    with _record_time(timings, "sequences"):
         draws, without_swaps = measure_candidates(
             space, settings, candidates, seed=seed, state=store, advance=advance, spread=spread
         )
@@ -140,7 +140,7 @@ def search(
     )
 
 
-def list_subsets(corpus: Corpus, settings: Settings) -> list[Categories]:
+def list_category_sets(corpus: Corpus, settings: Settings) -> list[Categories]:
     """Return the sets of categories to try, in the order of the categories; last, if wanted, all that occur."""
     swapped = corpus.swapped
     size = min(settings.search.size, len(swapped))
@@ -163,11 +163,11 @@ def open_recoding(settings: Settings) -> Recoding | None:
     return recoding(settings.read.recode)
 
 
-def list_candidates(
+def list_candidates_and_rejections(
     corpus: Corpus, settings: Settings, recode: Recoding | None = None, advance: Advance = ignore_progress
 ) -> tuple[list[Candidate], dict[Categories, str]]:
     """Return the sets of categories that can be exchanged; and the others, with the reason."""
-    subsets, recode = list_subsets(corpus, settings), recode or open_recoding(settings)
+    subsets, recode = list_category_sets(corpus, settings), recode or open_recoding(settings)
     candidates: list[Candidate] = []
     dropped: dict[Categories, str] = {}
     occurring = {v.category for chunk in corpus.chunks for v in chunk.values}
@@ -184,7 +184,7 @@ def list_candidates(
         asymptotic = settings.search.risk == "paper"
         risks = {n: assess_risk(fit, n, asymptotic=asymptotic) for n in settings.search.population}
         uniques = tuple(sorted(table.uniques()))
-        candidates.append(Candidate(categories, uniques, _describe_table(corpus, table, risks), risks))
+        candidates.append(Candidate(categories, uniques, _make_table_fit(corpus, table, risks), risks))
     advance("tables", len(subsets), len(subsets))
     return candidates, dropped
 
@@ -216,9 +216,9 @@ def measure_candidates(
     stored = [None if state is None else state.load_value(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
     drawn: Iterator[list[list[object]]] = (
-        (_draw_points(common, draw, spread) for draw in missing)
+        (_draw_and_measure_rows(common, draw, spread) for draw in missing)
         if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
-        else spread.map_items(_draw_points, common, missing)
+        else spread.map_items(_draw_and_measure_rows, common, missing)
     )
     out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
     for i, ((candidate, _), name, rows) in enumerate(zip(draws, names, stored, strict=True)):
@@ -233,7 +233,7 @@ def measure_candidates(
     return {c: points for c, points in out.items() if c not in dropped}, dropped
 
 
-def _draw_points(
+def _draw_and_measure_rows(
     common: tuple[Space, Grid, int, int], draw: tuple[Candidate, int], spread: Spread | None = None
 ) -> list[list[object]]:
     """Return plain values of the recorded prefixes of a numbered draw; ``common`` ends with sample and seed."""
@@ -303,16 +303,18 @@ def _make_release(index: int, candidate: Candidate, points: Sequence[Point], n: 
         distance=mean([p.distance for p in points]),
         distance_per_chunk=mean([p.distance / max(p.changed, 1) for p in points]),
         cosine=mean([p.cosine for p in points]),
-        risk={size: _average_risk(risk.after, m, 1.0) for size, risk in risks.items()},
-        bounded={size: _average_risk(risk.bounded_after, m, 1.0) for size, risk in risks.items()},
-        remaining={size: _average_risk(risk.remaining, m) for size, risk in risks.items()},
+        risk={size: _average_risk_over_draws(risk.after, m, 1.0) for size, risk in risks.items()},
+        bounded={size: _average_risk_over_draws(risk.bounded_after, m, 1.0) for size, risk in risks.items()},
+        remaining={size: _average_risk_over_draws(risk.remaining, m) for size, risk in risks.items()},
         flags=tuple(flags),
     )
 
 
-def _average_risk(risk: Callable[[int], Estimate], uniques: Sequence[int], most: float = math.inf) -> Estimate:
+def _average_risk_over_draws(
+    compute_risk: Callable[[int], Estimate], unique_counts: Sequence[int], most: float = math.inf
+) -> Estimate:
     """Return a mean over draws, with the interval of the model, wider by one standard deviation of the draws."""
-    estimates = [risk(m) for m in uniques]
+    estimates = [compute_risk(m) for m in unique_counts]
     centre = mean([e.value for e in estimates])
     sd = centre.high - centre.value
     low = max(0.0, min(e.low for e in estimates) - sd)
@@ -321,7 +323,7 @@ def _average_risk(risk: Callable[[int], Estimate], uniques: Sequence[int], most:
     return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(estimates), method)
 
 
-def _describe_table(corpus: Corpus, table: Table, risks: Mapping[float, Risk]) -> TableFit:
+def _make_table_fit(corpus: Corpus, table: Table, risks: Mapping[float, Risk]) -> TableFit:
     """Return a column of P1's Table 1."""
     fit = next(iter(risks.values())).fit
     return TableFit(
@@ -330,7 +332,7 @@ def _describe_table(corpus: Corpus, table: Table, risks: Mapping[float, Risk]) -
         k=fit.k,
         singles=fit.singles,
         doubles=table.frequencies().get(2, 0),
-        alone=len(table.list_class_uniques(corpus)),
+        alone=len(table.list_single_class_cells(corpus)),
         theta=fit.strength,
         alpha=fit.discount,
         log_likelihood=fit.log_likelihood,
@@ -342,7 +344,7 @@ def _describe_table(corpus: Corpus, table: Table, risks: Mapping[float, Risk]) -
     )
 
 
-def _check_corpus(corpus: Corpus, settings: Settings) -> Iterator[str]:
+def _list_search_remarks(corpus: Corpus, settings: Settings) -> Iterator[str]:
     """Yield remarks about what the search can still do with this corpus; raise where it can do nothing."""
     if len(corpus.documents) < 2:
         raise DataError(f"swapping needs two documents at least, got {len(corpus.documents)}")
@@ -378,7 +380,7 @@ def _list_mixture_warnings(best: Fit, fits: Sequence[Fit]) -> list[str]:
 
 
 @contextmanager
-def _measure_time(timings: dict[str, float], name: str) -> Iterator[None]:
+def _record_time(timings: dict[str, float], name: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
     timings[name] = time.perf_counter() - start

@@ -49,7 +49,7 @@ class Speech:
     speaker: str = field(default="", repr=False)
 
 
-def open_section(section: str | tuple[str, str] | Sectioner) -> Sectioner:
+def get_sectioner(section: str | tuple[str, str] | Sectioner) -> Sectioner:
     """Return the function for a name, a pair of RE2 patterns (from, to), or a function.
 
     The section of a pair, also written as one string ``FROM >>> TO``, is from the match of the first pattern to the
@@ -137,7 +137,7 @@ def list_speeches(document: Document) -> tuple[Speech, ...]:
     if not running:
         return ()
     start, end = max(running, key=lambda s: s[1] - s[0])
-    if turns := _read_turns(document.meta.get("turns"), start, end):
+    if turns := _parse_turns(document.meta.get("turns"), start, end):
         return turns
     out: list[Speech] = []
     for a, b in running:
@@ -148,7 +148,7 @@ def list_speeches(document: Document) -> tuple[Speech, ...]:
     return tuple(out)
 
 
-def _read_turns(turns: object, start: int, end: int) -> tuple[Speech, ...]:
+def _parse_turns(turns: object, start: int, end: int) -> tuple[Speech, ...]:
     out: list[Speech] = []
     last = start
     for turn in turns if isinstance(turns, (list, tuple)) else ():
@@ -170,8 +170,8 @@ def _load_patterns() -> Mapping[str, Any]:
     return {name: compile_pattern("(?i)" + "|".join(f"(?:{p})" for p in patterns)) for name, patterns in rows.items()}
 
 
-def _has_pattern_match(name: str, text: str) -> bool:
-    return next(find_matches(_load_patterns()[name], text), None) is not None
+def _has_pattern_match(pattern_name: str, text: str) -> bool:
+    return next(find_matches(_load_patterns()[pattern_name], text), None) is not None
 
 
 def presentation(document: Document) -> tuple[Interval, ...] | None:

@@ -16,9 +16,9 @@ from allonym.errors import UnknownNameError, UsageError
 from allonym.serial import Serialisable
 from allonym.swap.corpus import Corpus, ignore_progress
 from allonym.swap.density import FAMILIES
-from allonym.swap.mixture import SphericalMixture, compute_criteria, run_starts
+from allonym.swap.mixture import SphericalMixture, compute_criteria, run_em_from_all_starts
 from allonym.swap.results import Cluster
-from allonym.swap.rows import Spread, limit_to_one_thread
+from allonym.swap.rows import Spread, limit_blas_to_one_thread
 from allonym.text.placeholders import remove_placeholders
 from allonym.text.words import compile_word_pattern
 
@@ -90,9 +90,9 @@ def fit_all(
         raise UsageError(f"numbers of components must lie between 1 and the number of rows, {n}; got {list(numbers)}")
     mixtures = [SphericalMixture(k, family=family, **settings) for family in families for k in numbers]
     fits = []
-    with limit_to_one_thread():
+    with limit_blas_to_one_thread():
         rows = mixtures[0].rows(X, spread)
-        runs = run_starts(rows, mixtures)
+        runs = run_em_from_all_starts(rows, mixtures)
         for i, mixture in enumerate(mixtures):
             advance(i, len(mixtures))
             mixture.fit_rows(rows, runs=runs)
@@ -198,13 +198,13 @@ def find_distinctive_words(corpus: Corpus, labels: Any, count: int) -> tuple[tup
     for k in range(count):
         size = int(sizes[k])
         counts = [(w, c) for w, c in inside[k].items() if w in wide and c > 1]
-        scored = [(_compute_log_odds(c, size, total[w] - c, n - size), w) for w, c in counts]
+        scored = [(_compute_log_odds_z(c, size, total[w] - c, n - size), w) for w, c in counts]
         best = sorted((s for s in scored if s[0] > _CLEAR), key=lambda s: (-s[0], s[1]))
         out.append(tuple(w for _, w in best[:WORDS]))
     return tuple(out)
 
 
-def _compute_log_odds(a: int, n: int, b: int, m: int) -> float:
+def _compute_log_odds_z(a: int, n: int, b: int, m: int) -> float:
     """Return the log odds ratio over its standard error, half a chunk added to each cell (Haldane and Anscombe)."""
     cells = np.array([a, n - a, b, m - b]) + 0.5
     ratio = np.log(cells[0] * cells[3] / (cells[1] * cells[2]))

@@ -37,7 +37,9 @@ class Table(Serialisable):
     def __post_init__(self: Any) -> None:
         hints = get_type_hints(type(self))
         for f in fields(self):
-            _check_value(getattr(self, f.name), hints[f.name], f.metadata, f"{type(self).__name__.lower()}.{f.name}")
+            _check_and_convert_value(
+                getattr(self, f.name), hints[f.name], f.metadata, f"{type(self).__name__.lower()}.{f.name}"
+            )
 
 
 class Read(Table):
@@ -219,7 +221,7 @@ class Settings:
     grid: Axes = field(default_factory=Axes)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_restore_settings, (self.to_dict(), self.description))
+        return (_build_settings_from_dict, (self.to_dict(), self.description))
 
     @classmethod
     def load(cls, source: str | Path | Settings = "default") -> Settings:
@@ -257,7 +259,7 @@ class Settings:
             if table not in _TABLES or not key:
                 raise UnknownNameError("setting", name, [setting for setting, _, _ in describe_settings()])
             raw.setdefault(table, {})[key] = value
-        return _change_settings(self, raw, "")
+        return _override_settings(self, raw, "")
 
     def fallback_for(self, category: str) -> str:
         """Return the treatment of entities of this category that were not exchanged."""
@@ -297,9 +299,9 @@ def _load_preset(name: str) -> Settings:
     return _parse_settings(data, f"preset {name}", None)
 
 
-def _restore_settings(values: dict[str, Any], description: str) -> Settings:
+def _build_settings_from_dict(values: dict[str, Any], description: str) -> Settings:
     empty = Settings(values["name"], description, MappingProxyType({}), MappingProxyType({}))
-    return _change_settings(empty, {table: values[table] for table in _TABLES}, "")
+    return _override_settings(empty, {table: values[table] for table in _TABLES}, "")
 
 
 def _parse_settings(data: bytes, where: str, folder: Path | None) -> Settings:
@@ -319,17 +321,17 @@ def _parse_settings(data: bytes, where: str, folder: Path | None) -> Settings:
     base = Settings()
     if parent := raw.get("extends", ""):
         base = Settings.load(folder / parent if folder and parent.endswith(".toml") else parent)
-    settings = _change_settings(base, {k: v for k, v in raw.items() if k in _TABLES}, f"{where}: ")
+    settings = _override_settings(base, {k: v for k, v in raw.items() if k in _TABLES}, f"{where}: ")
     return replace(settings, name=raw.get("name") or Path(where).stem, description=raw.get("description", ""))
 
 
-def _change_settings(base: Settings, raw: Mapping[str, object], where: str) -> Settings:
+def _override_settings(base: Settings, raw: Mapping[str, object], where: str) -> Settings:
     changes: dict[str, Any] = {}
     for table, values in raw.items():
         if not isinstance(values, dict):
             raise UsageError(f"{where}{table} must be a table, got {type(values).__name__}")
         if table in _GROUPS:
-            changes[table] = _change_group(getattr(base, table), values, f"{where}{table}")
+            changes[table] = _replace_checked_values(getattr(base, table), values, f"{where}{table}")
         else:
             allowed = STATES if table == "categories" else FALLBACKS
             for key, value in values.items():
@@ -343,22 +345,22 @@ def _change_settings(base: Settings, raw: Mapping[str, object], where: str) -> S
     return settings
 
 
-def _change_group(base: Any, values: Mapping[str, object], where: str) -> Any:
+def _replace_checked_values(base: Any, values: Mapping[str, object], where: str) -> Any:
     hints = get_type_hints(type(base))
     about = {f.name: f.metadata for f in fields(base)}
     changes: dict[str, object] = {}
     for key, value in values.items():
         if key not in about:
             raise UnknownNameError("key", key, about, where)
-        changes[key] = _check_value(value, hints[key], about[key], f"{where}.{key}")
+        changes[key] = _check_and_convert_value(value, hints[key], about[key], f"{where}.{key}")
     return replace(base, **changes)
 
 
-def _check_value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
+def _check_and_convert_value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
     if get_origin(kind) is tuple:
         if not isinstance(value, (list, tuple)):
             raise UsageError(f"{where} must be a list, got {type(value).__name__}")
-        return tuple(_check_value(v, get_args(kind)[0], about, where) for v in value)
+        return tuple(_check_and_convert_value(v, get_args(kind)[0], about, where) for v in value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:

@@ -18,18 +18,18 @@ import numpy as np
 
 from allonym.errors import DataError, UsageError
 from allonym.swap.corpus import Advance, Corpus, Slot, ignore_progress
-from allonym.swap.covariates import Residual, build_design, fit_residual, list_donor_groups
+from allonym.swap.covariates import Residual, build_design_matrix, fit_residual, list_donor_groups
 from allonym.swap.density import FAMILIES
 from allonym.swap.embedding import Embedder, open_embedder
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.exchange import exchange
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.rows import Spread, limit_to_one_thread
+from allonym.swap.rows import Spread, limit_blas_to_one_thread
 from allonym.swap.selection import Fit, fit_all
 from allonym.swap.settings import AUTO, Exchange, Mixture, Settings
 from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.validity import Ground, Rules
-from allonym.swap.writing import write_chunk
+from allonym.swap.writing import make_swapped_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,15 @@ class Grid:
     swaps: int
     points: int
 
-    def list_prefixes(self, length: int) -> tuple[int, ...]:
+    def list_prefix_lengths(self, sequence_length: int) -> tuple[int, ...]:
         """Return numbers of swaps. Up to ``swaps``: those of the grid that the sequence reaches. To its end: always
         ``points`` of them, from its first part to all of it; two may be equal in a short sequence."""
-        if length <= 0:
+        if sequence_length <= 0:
             return ()
         if self.swaps:
             many = min(self.points, self.swaps)
-            return tuple(r for k in range(many) if (r := -(-(k + 1) * self.swaps // many)) <= length)
-        return tuple(-(-(k + 1) * length // self.points) for k in range(self.points))
+            return tuple(r for k in range(many) if (r := -(-(k + 1) * self.swaps // many)) <= sequence_length)
+        return tuple(-(-(k + 1) * sequence_length // self.points) for k in range(self.points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def derive_seed(seed: int, categories: Sequence[str], number: int) -> int:
 
 def draw_sequence(space: Space, categories: Sequence[str], seed: int, spread: Spread | None = None) -> Swaps:
     """Draw one sequence of swaps of these categories; ``spread``: the workers, None: this process."""
-    with limit_to_one_thread():  # the order of scores must not depend on the last bits of cosines
+    with limit_blas_to_one_thread():  # the order of scores must not depend on the last bits of cosines
         return exchange(
             space.corpus,
             space.labels,
@@ -157,13 +157,13 @@ def measure_prefixes(
             recorded prefix adds, and represent them: D and cosine are stratified estimates then, counts exact.
 
     Returns:
-        As many as ``grid.list_prefixes`` returns, in order.
+        As many as ``grid.list_prefix_lengths`` returns, in order.
     """
-    prefixes = grid.list_prefixes(len(sequence.swaps))
+    prefixes = grid.list_prefix_lengths(len(sequence.swaps))
     if not prefixes:
         return ()
     added = _list_added_chunks(sequence, prefixes)
-    weights = _draw_sample(added, sample, sequence.seed)
+    weights = _draw_weighted_chunks(added, sample, sequence.seed)
     stages: list[tuple[int, dict[int, str]]] = []
     versions: dict[tuple[int, str], int] = {}
     texts: dict[int, str] = {}
@@ -172,10 +172,10 @@ def measure_prefixes(
         swaps = sequence.swaps[start:end]
         placed.update(move for swap in swaps for move in swap.moves)
         for chunk in sorted({c for swap in swaps for c in swap.chunks} & weights.keys()):
-            texts[chunk] = write_chunk(space.corpus, chunk, placed)
+            texts[chunk] = make_swapped_text(space.corpus, chunk, placed)
             versions.setdefault((chunk, texts[chunk]), len(versions))
         stages.append((len(placed), dict(texts)))
-    embedded = embed_versions(space, list(versions))
+    embedded = embed_chunk_versions(space, list(versions))
     unique_chunks = frozenset(uniques)
     n, d = space.vectors.shape
     points = []
@@ -205,7 +205,7 @@ def _list_added_chunks(sequence: Swaps, prefixes: Sequence[int]) -> list[list[in
     return out
 
 
-def _draw_sample(added: Sequence[Sequence[int]], sample: int, seed: int) -> dict[int, float]:
+def _draw_weighted_chunks(added: Sequence[Sequence[int]], sample: int, seed: int) -> dict[int, float]:
     """Return the chunks to embed, and how many chunks each of them represents."""
     if not sample or sum(map(len, added)) <= sample:
         return {c: 1.0 for chunks in added for c in chunks}
@@ -219,7 +219,7 @@ def _draw_sample(added: Sequence[Sequence[int]], sample: int, seed: int) -> dict
     return weights
 
 
-def embed_versions(space: Space, versions: Sequence[tuple[int, str]]) -> Moved:
+def embed_chunk_versions(space: Space, versions: Sequence[tuple[int, str]]) -> Moved:
     """Embed (chunk, text) pairs: log densities in the chunks' components, cosines with the chunks' vectors."""
     chunks = np.fromiter((c for c, _ in versions), dtype=np.intp, count=len(versions))
     if not len(chunks):
@@ -286,7 +286,7 @@ def embed_corpus(
     raw = embedder.encode(texts, progress=lambda count: advance("embed", count, len(set(texts))))
     if not embed.covariates or embed.use != "residual":
         return Embedded(embedder, raw, raw)
-    residual = fit_residual(raw, build_design(corpus, embed.covariates))
+    residual = fit_residual(raw, build_design_matrix(corpus, embed.covariates))
     return Embedded(embedder, raw, residual(raw), residual)
 
 

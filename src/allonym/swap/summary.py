@@ -40,20 +40,20 @@ class Rarity:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Rarity:
         """Count the words of each text once."""
-        sets = [set(_split_words(text)) for text in texts]
+        sets = [set(_list_lower_words(text)) for text in texts]
         return cls(len(sets), Counter(word for words in sets for word in words))
 
-    def score(self, text: str) -> float:
+    def compute_mean_rarity(self, text: str) -> float:
         """Return the mean of log(n / holders) over the words of a text, 0 or more; 0 without any."""
-        words = _split_words(text)
+        words = _list_lower_words(text)
         return sum(log((self.chunks + 1) / (self.holders.get(w, 0) + 1)) for w in words) / max(1, len(words))
 
 
-def _split_words(text: str) -> list[str]:
+def _list_lower_words(text: str) -> list[str]:
     return [w.lower() for w in _WORD.findall(text)]
 
 
-def choose_sentences(sentences: Sequence[str], clean: Sequence[bool], rarity: Rarity) -> tuple[int, ...]:
+def choose_sentence_indices(sentences: Sequence[str], clean: Sequence[bool], rarity: Rarity) -> tuple[int, ...]:
     """Return the sentences that stay, in order: of the clean ones those with the least rare words; if none is, one.
 
     Args:
@@ -63,8 +63,8 @@ def choose_sentences(sentences: Sequence[str], clean: Sequence[bool], rarity: Ra
     """
     if not sentences:
         return ()
-    order = sorted(range(len(sentences)), key=lambda i: (rarity.score(sentences[i]), i))
-    good = [i for i in order if clean[i] and _split_words(sentences[i])]
+    order = sorted(range(len(sentences)), key=lambda i: (rarity.compute_mean_rarity(sentences[i]), i))
+    good = [i for i in order if clean[i] and _list_lower_words(sentences[i])]
     most = max(1, int(len(sentences) * SHARE))
     return tuple(sorted(good[:most] or order[:1]))
 
@@ -87,21 +87,21 @@ def request_summaries(client: Client, passages: Sequence[Passage], language: str
             prompt = build_messages("summarise", client.prompts, again=again, text=passages[i].text, language=language)
             requests.append(Request(prompt, _SCHEMA, "summary"))
         for i, reply in zip(missing, client.ask_all(requests) if requests else (), strict=True):
-            out[i] = None if isinstance(reply, EndpointError) else _extract_summary(reply, passages[i])
+            out[i] = None if isinstance(reply, EndpointError) else _get_usable_summary(reply, passages[i])
     return out
 
 
-def _extract_summary(reply: Reply, passage: Passage) -> str | None:
+def _get_usable_summary(reply: Reply, passage: Passage) -> str | None:
     """Return the model's summary, if it may replace the passage."""
     summary = (reply.answer or {}).get("summary")
     if not isinstance(summary, str):
         return None
     text = " ".join(summary.split())
-    if not _split_words(text) or len(text) > len(passage.text) or any(c in "[]{}<>" for c in text):
+    if not _list_lower_words(text) or len(text) > len(passage.text) or any(c in "[]{}<>" for c in text):
         return None
-    return None if passage.banned & set(list_words(text)) else text
+    return None if passage.banned & set(list_plain_words(text)) else text
 
 
-def list_words(text: str) -> list[str]:
+def list_plain_words(text: str) -> list[str]:
     """Return the words of a text in plain form that have two letters or digits, or more."""
     return [word for word in find_words(normalize_surface(text)) if len(word) > 1] if text else []

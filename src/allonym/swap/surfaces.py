@@ -24,7 +24,7 @@ from allonym.replace.wording import find_article_change, fit_article, grow_span,
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
 from allonym.swap.table import Recoding, recoding
-from allonym.swap.terms import stem_word
+from allonym.swap.terms import remove_plural_ending
 from allonym.text.names import normalize_organization, normalize_surface
 
 _DETERMINED = re.compile(
@@ -70,11 +70,13 @@ def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") ->
         a, b = trim_mention(text, span.start, span.end, get_top_label(span.label, value.category))
         mention = text[a:b]
         if is_person:
-            new = _fit_person(mention, value.forms, donor.forms)
+            new = _replace_person_mention(mention, value.forms, donor.forms)
         else:
-            new = _fit_name(mention, value.forms, donor.forms, classify_position(text, a) if language == "en" else "")
+            new = _replace_name_mention(
+                mention, value.forms, donor.forms, classify_position(text, a) if language == "en" else ""
+            )
             if value.category == donor.category == "Term" and language == "en":
-                new = _inflect_noun(mention, new)
+                new = _match_noun_number(mention, new)
         if new == mention:
             new = next((f for f in donor.forms if f != mention), new)
         out.append((a, b, new))
@@ -133,7 +135,7 @@ def remove_legal_form(form: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _pick_name_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
+def _pick_full_short_and_acronym(forms: tuple[str, ...]) -> tuple[str, str, str]:
     """Return the full form, the short one, and the acronym (the short one if there is none), without determiners."""
     bare = list(dict.fromkeys(_split_determiner(f)[1] for f in forms))
     names = [f for f in bare if not is_initialism(f)] or bare
@@ -143,10 +145,10 @@ def _pick_name_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=65536)
-def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], place: str) -> str:
+def _replace_name_mention(mention: str, forms: tuple[str, ...], donor_forms: tuple[str, ...], position: str) -> str:
     determiner, surface = _split_determiner(mention)
-    full, _, _ = _pick_name_forms(forms or (mention,))
-    new_full, new_short, new_acronym = _pick_name_forms(donor)
+    full, _, _ = _pick_full_short_and_acronym(forms or (mention,))
+    new_full, new_short, new_acronym = _pick_full_short_and_acronym(donor_forms)
     is_full = normalize_surface(surface) == normalize_surface(full)
     if is_initialism(surface) and not is_full:
         new = new_acronym
@@ -154,58 +156,66 @@ def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], plac
         new = new_short
     else:
         new = new_full if remove_legal_form(surface) != surface else remove_legal_form(new_full)
-    new = _adjust_case(surface, _adjust_plural(surface, forms, new, donor), place)
-    takes_the = any(_split_determiner(f)[0].strip().lower() == "the" for f in donor)
+    new = _copy_case(surface, _match_plural(surface, forms, new, donor_forms), position)
+    takes_the = any(_split_determiner(f)[0].strip().lower() == "the" for f in donor_forms)
     word = determiner.strip()
     if word.lower() == "the":
-        return determiner + new if takes_the else _capitalise(new, word[:1].isupper())
+        return determiner + new if takes_the else _capitalise_if(new, word[:1].isupper())
     if word.lower() in ("a", "an"):
         return (fit_article(word, new) or word) + determiner[len(determiner.rstrip()) :] + new
-    if not determiner and takes_the and place in ("start", "open"):
-        return ("The " if place == "start" else "the ") + new
+    if not determiner and takes_the and position in ("start", "open"):
+        return ("The " if position == "start" else "the ") + new
     return determiner + new
 
 
-def _capitalise(new: str, condition: bool) -> str:
+def _capitalise_if(text: str, condition: bool) -> str:
     """Capitalise the first word of a sentence; brands such as ``eBay`` stay as they are written."""
-    return new[:1].upper() + new[1:] if condition and new.islower() else new
+    return text[:1].upper() + text[1:] if condition and text.islower() else text
 
 
-def _adjust_plural(surface: str, forms: tuple[str, ...], new: str, donor: tuple[str, ...]) -> str:
+def _match_plural(surface: str, forms: tuple[str, ...], replacement: str, donor_forms: tuple[str, ...]) -> str:
     """Return the plural if the mention is the plural of a singular in its chunk, and the other way round."""
-    if surface.endswith("s") and surface[:-1] in forms and not new.endswith("s"):
-        return pluralise_name(new)
-    if f"{surface}s" in forms and new.endswith("s"):
-        return next((f for f in donor if f"{f}s" == new), new)
-    return new
+    if surface.endswith("s") and surface[:-1] in forms and not replacement.endswith("s"):
+        return pluralise_name(replacement)
+    if f"{surface}s" in forms and replacement.endswith("s"):
+        return next((f for f in donor_forms if f"{f}s" == replacement), replacement)
+    return replacement
 
 
-def _inflect_noun(surface: str, new: str) -> str:
+def _match_noun_number(surface: str, replacement: str) -> str:
     """Return a common noun in the number of the mention; names and acronyms stay."""
-    if not (surface[-1:].islower() and new[-1:].islower()):
-        return new
-    noun, new_noun = surface.split()[-1].lower(), new.split()[-1]
+    if not (surface[-1:].islower() and replacement[-1:].islower()):
+        return replacement
+    noun, new_noun = surface.split()[-1].lower(), replacement.split()[-1]
     if not (noun.isalpha() and new_noun.isalpha()):
-        return new
-    many, base = stem_word(noun) != noun, stem_word(new_noun)
+        return replacement
+    many, base = remove_plural_ending(noun) != noun, remove_plural_ending(new_noun)
     if many == (base != new_noun.lower()):
-        return new
+        return replacement
     if many:
-        return new[:-1] + "ies" if new[-1] == "y" and new[-2:-1] not in "aeiou" else pluralise_name(new)
+        return (
+            replacement[:-1] + "ies"
+            if replacement[-1] == "y" and replacement[-2:-1] not in "aeiou"
+            else pluralise_name(replacement)
+        )
     if new_noun.lower().startswith(base):
         base = new_noun[: len(base)]
     elif new_noun[:1].isupper():
         base = base[:1].upper() + base[1:]
-    return new[: -len(new_noun)] + base
+    return replacement[: -len(new_noun)] + base
 
 
-def _adjust_case(surface: str, new: str, place: str) -> str:
+def _copy_case(surface: str, replacement: str, position: str) -> str:
     letters = [c for c in surface if c.isalpha()]
     if letters and all(c.isupper() for c in letters) and (len(letters) > 6 or " " in surface):
-        return new.upper()
-    if letters and all(c.islower() for c in letters) and not is_initialism(new):
-        return new.lower() if sum(w[:1].isupper() for w in new.split()) <= 1 or " " not in new else new
-    return _capitalise(new, place == "start")
+        return replacement.upper()
+    if letters and all(c.islower() for c in letters) and not is_initialism(replacement):
+        return (
+            replacement.lower()
+            if sum(w[:1].isupper() for w in replacement.split()) <= 1 or " " not in replacement
+            else replacement
+        )
+    return _capitalise_if(replacement, position == "start")
 
 
 # Names of people
@@ -216,7 +226,7 @@ def _is_name_or_initial(piece: Piece) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
+def _split_person_names(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
     """Return full name, given names, family name with its particles, and title of a person."""
     best: tuple[Piece, ...] = ()
     title = ""
@@ -240,9 +250,9 @@ def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
 
 
 @lru_cache(maxsize=65536)
-def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) -> str:
-    full, given_name, family, title = _split_person(donor)
-    _, old_given, old_family, _ = _split_person(forms or (mention,))
+def _replace_person_mention(mention: str, forms: tuple[str, ...], donor_forms: tuple[str, ...]) -> str:
+    full, given_name, family, title = _split_person_names(donor_forms)
+    _, old_given, old_family, _ = _split_person_names(forms or (mention,))
     determiner, surface = _split_determiner(mention)
     pieces = parse_name(surface)
     names = [p.text for p in pieces if _is_name_or_initial(p) or p.kind == "particle"]
@@ -301,7 +311,7 @@ class GeneralNouns:
         name = self._knowledge(category, key)
         return _load_nouns("classes").get(name, name) if name != key else _load_nouns("categories")[category]
 
-    def list_changes(self, text: str, value: Value) -> list[Change]:
+    def list_noun_changes(self, text: str, value: Value) -> list[Change]:
         """Return the replacement of each mention, as :func:`fit_donor`; empty if there is no noun."""
         noun = self.get_noun(value.category, value.key)
         out = []

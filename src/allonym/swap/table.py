@@ -77,7 +77,7 @@ class Table:
         chunks = corpus.chunks
         return tuple((a, b) for a, b in pairs if chunks[a].document == chunks[b].document)
 
-    def list_class_uniques(self, corpus: Corpus) -> tuple[Cell, ...]:
+    def list_single_class_cells(self, corpus: Corpus) -> tuple[Cell, ...]:
         """Return the cells all of whose chunks have one protected value, to which their entities therefore point."""
         return tuple(cell for cell, chunks in self.cells.items() if len(set(map(corpus.class_of, chunks))) == 1)
 
@@ -92,7 +92,7 @@ class Table:
                 raise UnknownNameError("category of this table", category, self.categories)
         positions = [self.categories.index(category) for category in categories]
         rows = ((tuple(cell[p] for p in positions), chunks) for cell, chunks in self.cells.items())
-        return Table(tuple(categories), _gather_cells(rows, self.empty_cells), self.empty_cells)
+        return Table(tuple(categories), _group_chunks_by_cell(rows, self.empty_cells), self.empty_cells)
 
 
 def tabulate(
@@ -133,10 +133,12 @@ def tabulate(
                     sets[value.category].add(value.key if recode is None else recode(value.category, value.key))
             yield tuple(frozenset(sets[category]) for category in names), (index,)
 
-    return Table(names, _gather_cells(iterate_rows(), empty_cells), empty_cells)
+    return Table(names, _group_chunks_by_cell(iterate_rows(), empty_cells), empty_cells)
 
 
-def _gather_cells(rows: Iterable[tuple[Cell, tuple[int, ...]]], empty_cells: str) -> dict[Cell, tuple[int, ...]]:
+def _group_chunks_by_cell(
+    rows: Iterable[tuple[Cell, tuple[int, ...]]], empty_cells: str
+) -> dict[Cell, tuple[int, ...]]:
     cells: dict[Cell, list[int]] = {}
     for cell, chunks in rows:
         if empty_cells == "keep" or any(cell):
@@ -226,7 +228,7 @@ def recoding(
         UnknownNameError: a row's category, or a fact, is unknown.
     """
     where = str(source) if isinstance(source, str | Path) else "the recoding"
-    rows = _read_rows(Path(source)) if isinstance(source, str | Path) else _flatten_table(source or {}, where)
+    rows = _read_class_rows(Path(source)) if isinstance(source, str | Path) else _list_class_rows(source or {}, where)
     table: dict[tuple[str, str], str] = {}
     for category, value, class_ in rows:
         # A value without a category may be any: it is known by each of its normal forms.
@@ -239,14 +241,14 @@ def recoding(
     return Recoding(table, knowledge, facts, taxonomy)
 
 
-def _read_rows(path: Path) -> list[tuple[str, str, str]]:
+def _read_class_rows(path: Path) -> list[tuple[str, str, str]]:
     suffix = path.suffix.lower()
     if suffix not in (".toml", ".json", ".csv", ".tsv"):
         raise DataError(f"{path}: a recoding is a .csv, .tsv, .toml or .json file")
     try:
         text = path.read_text("utf-8-sig")
         if suffix in (".toml", ".json"):
-            return _flatten_table(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
+            return _list_class_rows(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
         delimiter = "\t" if suffix == ".tsv" else ","
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except DataError:
@@ -263,7 +265,7 @@ def _read_rows(path: Path) -> list[tuple[str, str, str]]:
     return [(row.get("category") or "", row["value"], row["class"]) for row in rows]
 
 
-def _flatten_table(data: object, where: str) -> list[tuple[str, str, str]]:
+def _list_class_rows(data: object, where: str) -> list[tuple[str, str, str]]:
     out: list[tuple[str, str, str]] = []
     for key, value in data.items() if isinstance(data, Mapping) else ():
         if isinstance(value, Mapping):

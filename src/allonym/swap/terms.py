@@ -116,10 +116,10 @@ class Terms:
         return f"Terms({sum(map(len, self.spans))} mentions, {self.share:.1%} of the words)"
 
 
-def stem_word(word: str) -> str:
+def remove_plural_ending(word: str) -> str:
     """Return a word in lower case without a plural's ending, so that *homes* and *home* count as one.
 
-    >>> tuple(map(stem_word, ("Homes", "companies", "losses", "gas", "business")))
+    >>> tuple(map(remove_plural_ending, ("Homes", "companies", "losses", "gas", "business")))
     ('home', 'company', 'loss', 'gas', 'business')
     """
     low = word.lower()
@@ -132,7 +132,7 @@ def stem_word(word: str) -> str:
     return low
 
 
-def find_phrases(
+def find_noun_phrases(
     document: Document, spans: Iterable[Span] = (), *, language: str = "en", model: TaggerModel | None = None
 ) -> Phrases:
     """Find the noun phrases of a document, for :func:`select_terms`. Quick right after the embedded tagger read it.
@@ -174,8 +174,8 @@ def find_phrases(
             continue
         if run and not _JOINED.fullmatch(text[run[-1].end : start]):
             close()
-        name = is_noun and not in_capitals and _is_name(text, start, surface, part == "PROPN" or guessed)
-        run.append(Word(start, end, stem_word(surface), is_noun, name))
+        name = is_noun and not in_capitals and _is_proper_name(text, start, surface, part == "PROPN" or guessed)
+        run.append(Word(start, end, remove_plural_ending(surface), is_noun, name))
     close()
     return Phrases(tuple(runs), tuple(starts), guessed)
 
@@ -202,10 +202,10 @@ def _is_sentence_start(text: str, start: int) -> bool:
     return bool(_SENTENCE_END.search(text, max(0, start - 4), start))
 
 
-def _is_name(text: str, start: int, surface: str, proper: bool) -> bool:
+def _is_proper_name(text: str, start: int, surface: str, is_tagged_proper: bool) -> bool:
     if any(c.isupper() for c in surface[1:]):
         return True
-    return proper and surface[:1].isupper() and bool(start) and not _is_sentence_start(text, start)
+    return is_tagged_proper and surface[:1].isupper() and bool(start) and not _is_sentence_start(text, start)
 
 
 def select_terms(
@@ -226,7 +226,7 @@ def select_terms(
     if any(p.guessed for p in phrases):
         warnings.append("terms: parts of speech are known for English only; terms may be any runs of words")
     pairs = list(zip(phrases, bounds, strict=True))
-    chunks = [_assign_to_chunks(p, bound) for p, bound in pairs]
+    chunks = [_group_runs_by_chunk(p, bound) for p, bound in pairs]
     total = sum(bisect_left(p.words, b) - bisect_left(p.words, a) for p, bound in pairs for a, b in bound)
     if len(set(classes)) < 2:
         warnings.append("terms: there is one protected value only, so nothing can point to it")
@@ -236,11 +236,11 @@ def select_terms(
     scores = counts.score_words(options)
     ranked = sorted(scores, key=lambda item: (item not in counts.rare, -scores[item], item))
     rank = {item: i for i, item in enumerate(ranked)}
-    documents = [[_rank_runs(runs, c, rank) for runs in some] for some, c in zip(chunks, classes, strict=True)]
-    count, used = _count_term_words(documents, len(ranked), int(options.share * total), options)
+    documents = [[_select_ranked_runs(runs, c, rank) for runs in some] for some, c in zip(chunks, classes, strict=True)]
+    count, used = _choose_term_word_count(documents, len(ranked), int(options.share * total), options)
     spans = []
     for document in documents:
-        mentions = chain.from_iterable(_pick_mentions(runs, count, options) for runs in document)
+        mentions = chain.from_iterable(_select_term_mentions(runs, count, options) for runs in document)
         spans.append(tuple(sorted(Span(m[0].start, m[-1].end, LABEL, 1.0, SOURCE) for m in mentions)))
     return Terms(tuple(spans), used / total, {item: scores[item] for item in ranked[:count]}, tuple(warnings))
 
@@ -248,13 +248,13 @@ def select_terms(
 Runs = list[tuple[Word, ...]]
 
 
-def _assign_to_chunks(phrases: Phrases, bounds: Sequence[Interval]) -> list[Runs]:
+def _group_runs_by_chunk(phrases: Phrases, chunk_bounds: Sequence[Interval]) -> list[Runs]:
     """Return the runs inside each chunk; a run that a border cuts is in none."""
-    starts = [start for start, _ in bounds]
-    out: list[Runs] = [[] for _ in bounds]
+    starts = [start for start, _ in chunk_bounds]
+    out: list[Runs] = [[] for _ in chunk_bounds]
     for run in phrases.runs:
         i = bisect_right(starts, run[0].start) - 1
-        if i >= 0 and run[-1].end <= bounds[i][1]:
+        if i >= 0 and run[-1].end <= chunk_bounds[i][1]:
             out[i].append(run)
     return out
 
@@ -316,13 +316,13 @@ Ranked = list[tuple[tuple[Word, ...], tuple[int, ...]]]
 """Runs with the rank of each word among all that may be terms; other words have the rank :data:`_NONE`."""
 
 
-def _rank_runs(runs: Runs, class_: str, rank: Mapping[tuple[str, str], int]) -> Ranked:
+def _select_ranked_runs(runs: Runs, class_: str, rank: Mapping[tuple[str, str], int]) -> Ranked:
     """Return the runs of a chunk that hold a word that may be a term."""
     ranked = ((run, tuple(rank.get((class_, word.stem), _NONE) for word in run)) for run in runs)
     return [(run, ranks) for run, ranks in ranked if min(ranks) < _NONE]
 
 
-def _count_term_words(
+def _choose_term_word_count(
     documents: Sequence[Sequence[Ranked]], most: int, budget: int, options: TermOptions
 ) -> tuple[int, int]:
     """Return how many of the ranked words may be terms, and the number of words in these terms.
@@ -333,7 +333,7 @@ def _count_term_words(
     while low < high and used < _NEAR * budget:
         middle = (low + high + 1) // 2
         chunks = chain.from_iterable(documents)
-        words = sum(len(mention) for runs in chunks for mention in _pick_mentions(runs, middle, options))
+        words = sum(len(mention) for runs in chunks for mention in _select_term_mentions(runs, middle, options))
         if words <= budget:
             low, used = middle, words
         else:
@@ -341,13 +341,13 @@ def _count_term_words(
     return low, used
 
 
-def _pick_mentions(runs: Ranked, count: int, options: TermOptions) -> list[tuple[Word, ...]]:
+def _select_term_mentions(runs: Ranked, count: int, options: TermOptions) -> list[tuple[Word, ...]]:
     """Return the mentions of a chunk's terms; of too many terms, those of the words that rank first."""
     terms: dict[tuple[str, ...], tuple[int, list[tuple[Word, ...]]]] = {}
     for run, ranks in runs:
         if min(ranks) >= count:
             continue
-        for start, end in _find_stretches(run, ranks, count, options.length):
+        for start, end in _find_term_stretches(run, ranks, count, options.length):
             key = tuple([word.stem for word in run[start:end]])
             terms.setdefault(key, (min(ranks[start:end]), []))[1].append(run[start:end])
     best: Iterable[tuple[str, ...]] = terms
@@ -356,7 +356,9 @@ def _pick_mentions(runs: Ranked, count: int, options: TermOptions) -> list[tuple
     return [mention for key in best for mention in terms[key][1]]
 
 
-def _find_stretches(run: Sequence[Word], ranks: Sequence[int], count: int, length: int) -> Iterable[tuple[int, int]]:
+def _find_term_stretches(
+    run: Sequence[Word], ranks: Sequence[int], count: int, length: int
+) -> Iterable[tuple[int, int]]:
     """Yield stretches of ranked words that end in a noun; an adjective counts only beside a noun that does."""
     start = 0
     while start < len(run):

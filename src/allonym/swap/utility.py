@@ -136,7 +136,7 @@ def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
     Raises:
         DataError: fewer than two classes, or a class of which no two documents are.
     """
-    values = list_task_labels(corpus, label)
+    values = list_metadata_values(corpus, label)
     chunks = np.array([i for i, c in enumerate(corpus.chunks) if values[c.document]], dtype=np.intp)
     documents = np.array([corpus.chunks[i].document for i in chunks])
     targets = np.array([values[document] for document in documents])
@@ -157,23 +157,23 @@ def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
     return Task(label, len(counts), len(chunks), unchanged, learnt, applied, chance)
 
 
-def list_task_labels(corpus: Corpus, label: str) -> list[str]:
+def list_metadata_values(corpus: Corpus, key: str) -> list[str]:
     """Return each document's value of a metadata key, empty where it has none or no chunk; quick, for an early check.
 
     Raises:
         DataError: as :func:`task_utility`.
     """
     used = {chunk.document for chunk in corpus.chunks}
-    values = [_to_string(d.meta.get(label)) if i in used else "" for i, d in enumerate(corpus.documents)]
+    values = [_to_string_or_empty(d.meta.get(key)) if i in used else "" for i, d in enumerate(corpus.documents)]
     counts = Counter(v for v in values if v)
     if not counts:
-        raise DataError(f"task: no document has the metadata key {label!r}")
+        raise DataError(f"task: no document has the metadata key {key!r}")
     if len(counts) < 2:
-        raise DataError(f"task: {label!r} has one value only; two are required")
+        raise DataError(f"task: {key!r} has one value only; two are required")
     if max(counts.values()) < 2:
-        raise DataError(f"task: every value of {label!r} is of one document only; nothing can be learnt for others")
+        raise DataError(f"task: every value of {key!r} is of one document only; nothing can be learnt for others")
     return values
 
 
-def _to_string(value: object) -> str:
+def _to_string_or_empty(value: object) -> str:
     return "" if value is None or isinstance(value, (list, tuple, dict)) else str(value)

@@ -45,7 +45,7 @@ class Rules(Exchange):
     categories: tuple[str, ...] = declare_setting((), "categories that are exchanged")
 
     @property
-    def draws_pairs(self) -> bool:
+    def draws_uniform_pairs(self) -> bool:
         """Whether pairs of chunks are drawn uniformly over all that are valid."""
         uniform = self.weights == "uniform" and not self.count_penalty and self.min_cosine <= -1.0
         return uniform and self.partners == "same" and self.counts == "min"
@@ -60,9 +60,11 @@ class Rules(Exchange):
         """Whether cosines count."""
         return self.weights == "cosine" or self.min_cosine > -1.0
 
-    def is_limit_reached(self, swaps: int, changed: int, holders: int) -> bool:
-        """Whether ``swaps`` swaps, or ``changed`` of ``holders`` chunks, are as many as there may be."""
-        return 0 < self.swaps <= swaps or (self.target_share < 1.0 and changed >= self.target_share * holders)
+    def is_limit_reached(self, swap_count: int, changed_count: int, holder_count: int) -> bool:
+        """Whether so many swaps, or changed chunks of those with entities, are as many as there may be."""
+        return 0 < self.swaps <= swap_count or (
+            self.target_share < 1.0 and changed_count >= self.target_share * holder_count
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,7 +127,7 @@ class Ground:
             },
         )
 
-    def entity_fit(self) -> EntityFit:
+    def get_entity_fit(self) -> EntityFit:
         """Return how well the corpus's entities fit each other's places; computed at the first call."""
         if not self._fit:
             self._fit.append(EntityFit.of(self.corpus))
@@ -185,7 +187,7 @@ def check_rules(corpus: Corpus, rules: Rules) -> None:
             raise UsageError(f"rules of exchange: {category} is exchanged, so partners can neither agree nor differ")
 
 
-def group_into_buckets(
+def group_tradable_chunks(
     ground: Ground, labels: Any, rules: Rules, groups: Sequence[str] | None, allowed: Collection[int] | None
 ) -> list[list[int]]:
     """Return the chunks that may trade, by cluster, group of donors, and the categories in which partners must agree.
@@ -208,7 +210,7 @@ def group_into_buckets(
     return [out[b] for b in sorted(out)]
 
 
-def list_differing_codes(ground: Ground, rules: Rules) -> list[Any]:
+def list_must_differ_codes(ground: Ground, rules: Rules) -> list[Any]:
     """Return codes, (n,) each, in all of which partners must differ, beside the swapped categories."""
     n = len(ground.corpus.chunks)
     out = [ground.classes]
@@ -218,11 +220,11 @@ def list_differing_codes(ground: Ground, rules: Rules) -> list[Any]:
     return out + [ground.number_cells(c) for c in rules.differ]
 
 
-def list_pair_codes(codes: Sequence[Any], cells: Sequence[Any], n: int) -> tuple[list[Any], Any]:
+def make_pair_conditions(codes: Sequence[Any], cells: Sequence[Any], n: int) -> tuple[list[Any], Any]:
     """Return codes, (n,) each, in all of which partners must differ, and (n,) bits, of which they must share one.
 
     Args:
-        codes: of :func:`list_differing_codes`.
+        codes: of :func:`list_must_differ_codes`.
         cells: for each swapped category, the number of each chunk's set of entities; a bit says whether it has any.
     """
     bits = np.zeros(n, np.int64)
@@ -234,10 +236,10 @@ def list_pair_codes(codes: Sequence[Any], cells: Sequence[Any], n: int) -> tuple
 # Names that count as the same
 
 
-def split_name_words(key: str) -> frozenset[str]:
+def find_significant_words(key: str) -> frozenset[str]:
     """Return the words that characterise a name: without legal forms, small words and marks such as ``+jr``.
 
-    >>> sorted(split_name_words("the bank of acme, inc."))
+    >>> sorted(find_significant_words("the bank of acme, inc."))
     ['acme', 'bank']
     """
     bare = normalize_surface(key) if key else ""
@@ -260,7 +262,7 @@ def find_related_keys(keys: Sequence[str], exact: Sequence[bool] | None = None) 
         exact: which of them are the same only as their equals, e.g. dates; None: none.
     """
     related: list[set[int]] = [{i} for i in range(len(keys))]
-    words = [split_name_words(k) if exact is None or not exact[i] else frozenset() for i, k in enumerate(keys)]
+    words = [find_significant_words(k) if exact is None or not exact[i] else frozenset() for i, k in enumerate(keys)]
     pairs = chain(_pair_contained_names(words), _pair_misspelt_names(keys, words), _pair_abbreviated_names(keys, words))
     for i, j in pairs:
         related[i].add(j)

@@ -29,7 +29,7 @@ from allonym.swap.chunking import join_cut_tiles, split_sentences
 from allonym.swap.corpus import Corpus, Placed, Value
 from allonym.swap.sections import everything
 from allonym.swap.settings import FALLBACKS
-from allonym.swap.summary import Passage, Rarity, choose_sentences, list_words, request_summaries
+from allonym.swap.summary import Passage, Rarity, choose_sentence_indices, list_plain_words, request_summaries
 from allonym.swap.surfaces import GeneralNouns, adjust_articles, fit_donor
 from allonym.swap.table import Recoding
 from allonym.text.fold import fold
@@ -96,7 +96,7 @@ class Written:
         return f"Written({len(self.texts)} documents, {sum(self.swapped.values())} entities exchanged)"
 
 
-def write_chunk(corpus: Corpus, chunk: int, placed: Placed) -> str:
+def make_swapped_text(corpus: Corpus, chunk: int, placed: Placed) -> str:
     """Return the chunk as released, without fall-backs: the text that is embedded after an exchange.
 
     Args:
@@ -113,7 +113,7 @@ def write_chunk(corpus: Corpus, chunk: int, placed: Placed) -> str:
     if not changes:
         return original.text
     edits = [Edit(a, b, new, "") for a, b, new in adjust_articles(text, changes, original.start)]
-    base = select_edits(corpus.plans[original.document].edits, original.start, original.end)
+    base = select_touching_edits(corpus.plans[original.document].edits, original.start, original.end)
     return apply_edits_to_parts(text, ((original.start, original.end),), combine_edits(base, edits, text))[0]
 
 
@@ -125,17 +125,17 @@ def is_any_form_in_text(forms: Sequence[str], text: str) -> bool:
         end = start + len(form)
         return not (folded[start - 1 : start].isalnum() and form[:1].isalnum()) and not folded[end : end + 1].isalnum()
 
-    return any(is_whole(start, form) for form in map(fold, forms) for start in _find_occurrences(form, folded))
+    return any(is_whole(start, form) for form in map(fold, forms) for start in _find_substring_starts(form, folded))
 
 
-def _find_occurrences(form: str, text: str) -> Iterator[int]:
+def _find_substring_starts(form: str, text: str) -> Iterator[int]:
     start = text.find(form)
     while start >= 0:
         yield start
         start = text.find(form, start + 1)
 
 
-def select_edits(edits: Sequence[Edit], start: int, end: int) -> Sequence[Edit]:
+def select_touching_edits(edits: Sequence[Edit], start: int, end: int) -> Sequence[Edit]:
     """Return those of the sorted edits that touch ``start..end``."""
     return edits[bisect_left(edits, start, key=_end) : bisect_left(edits, end, key=_start)]
 
@@ -234,7 +234,7 @@ class _Writer:
             ["swap" if s in placed else self.fallback.get(v.category, "keep") for s, v in pairs] for pairs in slots
         ]
         rules: dict[str, Rule] = {}
-        for value, treatment in self._iterate_values():
+        for value, treatment in self._iterate_values_with_treatments():
             label = get_category_label(value.category)
             if treatment in _OPERATORS and label not in rules:
                 rule = policy.rule(label)
@@ -243,7 +243,7 @@ class _Writer:
         names = [label.name for label in policy.taxonomy]
         self.categories = {name: find_category(name, corpus.categories, policy.taxonomy) for name in names}
 
-    def _iterate_values(self) -> Iterator[tuple[Value, str]]:
+    def _iterate_values_with_treatments(self) -> Iterator[tuple[Value, str]]:
         for chunk, treatments in zip(self.corpus.chunks, self.treatments, strict=True):
             yield from zip(chunk.values, treatments, strict=True)
 
@@ -253,19 +253,19 @@ class _Writer:
         chunks_of: list[list[int]] = [[] for _ in corpus.documents]
         for c, chunk in enumerate(corpus.chunks):
             chunks_of[chunk.document].append(c)
-        cuts, summaries = self.summarise_chunks()
+        cuts, summaries = self.make_summary_edits()
         plans: list[Plan] = []
         texts: list[str] = []
         pieces: dict[int, ChunkText] = {}
         for d, document in enumerate(corpus.documents):
-            edits = self.edit_mentions(d, chunks_of[d])
-            edits = combine_edits(self.list_removals(d, edits, cuts.get(d, ())), edits, document.text)
+            edits = self.make_mention_edits(d, chunks_of[d])
+            edits = combine_edits(self.make_removal_edits(d, edits, cuts.get(d, ())), edits, document.text)
             text = apply_edits(document.text, edits)
             plans.append(Plan(digest(document.text), tuple(edits), corpus.plans[d].notes, digest(text)))
             texts.append(text)
-            pieces |= self.locate_chunks(d, chunks_of[d], edits, text)
+            pieces |= self.make_chunk_texts(d, chunks_of[d], edits, text)
         counts: dict[str, Counter[str]] = {c: Counter() for c, s in corpus.categories.items() if s in ("swap", "free")}
-        for value, treatment in self._iterate_values():
+        for value, treatment in self._iterate_values_with_treatments():
             if value.category in counts:
                 counts[value.category][treatment] += 1
         fallen = {t: sum(row[t] for row in counts.values()) for t in FALLBACKS}
@@ -281,15 +281,19 @@ class _Writer:
 
     # One document
 
-    def edit_mentions(self, d: int, chunks: Sequence[int]) -> list[Edit]:
+    def make_mention_edits(self, document_index: int, chunk_indices: Sequence[int]) -> list[Edit]:
         """Return the edits of all mentions: the base plan's, swapped ones, and fall-backs.
 
         A mention whose donor has the very same form would stay as it is; it falls back, or is suppressed.
         """
-        corpus, document, base = self.corpus, self.corpus.documents[d], self.corpus.plans[d].edits
+        corpus, document, base = (
+            self.corpus,
+            self.corpus.documents[document_index],
+            self.corpus.plans[document_index].edits,
+        )
         fixed: dict[Span, tuple[str, str]] = {}
         values: list[tuple[Value, Sequence[Span]]] = []
-        for c in chunks:
+        for c in chunk_indices:
             for (slot, value), treatment in zip(corpus.slots_of(c), self.treatments[c], strict=True):
                 if treatment == "keep" or corpus.categories.get(value.category) not in ("swap", "free"):
                     continue
@@ -299,7 +303,7 @@ class _Writer:
                     donor = corpus.value_at(self.placed[slot])
                     new = fit_donor(document.text, value, donor, language=self.policy.language)
                 elif treatment == "generalise" and self.policy.language == "en":
-                    new = self.nouns.list_changes(document.text, value)
+                    new = self.nouns.list_noun_changes(document.text, value)
                 for span, (a, b, text) in zip(value.spans, new, strict=False):
                     if text != document.text[a:b]:
                         fixed[span] = (text, SWAP if is_swap else GENERALISED)
@@ -309,15 +313,15 @@ class _Writer:
                 if spans:
                     values.append((value, spans))
         book = _Numbering(e.replacement for e in base if e.operator.startswith("tag@"))
-        entities = self._group_spans_into_entities(d, values, fixed)
+        entities = self._group_spans_into_entities(document_index, values, fixed)
         plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, given=fixed)
         return combine_edits(base, plan.edits, document.text)
 
     def _group_spans_into_entities(
-        self, d: int, values: Sequence[tuple[Value, Sequence[Span]]], fixed: Collection[Span]
+        self, document_index: int, values: Sequence[tuple[Value, Sequence[Span]]], fixed: Collection[Span]
     ) -> list[Entity]:
         """Return the values as entities of the document, linked as its own are; fixed mentions are separate ones."""
-        entities = self.corpus.entities[d]
+        entities = self.corpus.entities[document_index]
         number_of = {(s.start, s.end): n for n, e in enumerate(entities) for s in e.spans}
         groups: dict[tuple[int, str, str, bool], list[Span]] = {}
         for value, spans in values:
@@ -333,12 +337,14 @@ class _Writer:
         ]
         return sorted(out, key=lambda e: e.spans[0])
 
-    def list_removals(self, d: int, edits: Sequence[Edit], cuts: Sequence[Edit]) -> list[Edit]:
+    def make_removal_edits(self, document_index: int, edits: Sequence[Edit], cuts: Sequence[Edit]) -> list[Edit]:
         """Return the removals: summarised stretches, with all edits in them, and text outside the section."""
-        corpus, document = self.corpus, self.corpus.documents[d]
+        corpus, document = self.corpus, self.corpus.documents[document_index]
         out: list[Edit] = []
         for cut in cuts:
-            reach = [e for e in select_edits(edits, cut.start, cut.end) if e.start < cut.end and cut.start < e.end]
+            reach = [
+                e for e in select_touching_edits(edits, cut.start, cut.end) if e.start < cut.end and cut.start < e.end
+            ]
             low, high = min([cut.start, *(e.start for e in reach)]), max([cut.end, *(e.end for e in reach)])
             low = max(low, out[-1].end) if out else low
             if low >= high:
@@ -348,7 +354,7 @@ class _Writer:
             out.append(replace(cut, start=low, end=high, replacement=new, original=document.text[low:high]))
         if corpus.settings.get("rest") != "anonymize":
             covered = merge_intervals((e.start, e.end) for e in (*out, *edits))
-            section = merge_intervals(corpus.sections[d])
+            section = merge_intervals(corpus.sections[document_index])
             gaps = [gap for stretch in everything(document) for gap in subtract_intervals(stretch, section)]
             rest = [piece for gap in gaps for piece in subtract_intervals(gap, covered)]
             out += [Edit(a, b, "", "", 0, DROP, document.text[a:b]) for a, b in rest]
@@ -356,7 +362,7 @@ class _Writer:
 
     # Summaries
 
-    def summarise_chunks(self) -> tuple[dict[int, list[Edit]], dict[str, int]]:
+    def make_summary_edits(self) -> tuple[dict[int, list[Edit]], dict[str, int]]:
         """Return per document the edits that make chunks summaries, and the number of summaries of each sort."""
         corpus, policy = self.corpus, self.policy
         chosen = [c for c, treatments in enumerate(self.treatments) if "summarise" in treatments]
@@ -369,7 +375,9 @@ class _Writer:
 
             secret = None if self.key is None else derive_operator_key(self.key, "llm cache")
             client = client_for(policy.llm, secret)
-            summaries = request_summaries(client, [self._make_passage(c, rarity) for c in chosen], policy.language)
+            summaries = request_summaries(
+                client, [self._make_covered_passage(c, rarity) for c in chosen], policy.language
+            )
         out: dict[int, list[Edit]] = {}
         counts = Counter("extracted" if summary is None else "model" for summary in summaries)
         for c, summary in zip(chosen, summaries, strict=True):
@@ -383,51 +391,53 @@ class _Writer:
             out.setdefault(chunk.document, []).extend(Edit(a, b, t, "", 0, SUMMARY, text[a:b]) for a, b, t in new)
         return out, {sort: counts[sort] for sort in ("extracted", "model") if counts[sort]}
 
-    def _list_omitted_sentences(self, c: int, text: str, rarity: Rarity) -> list[tuple[int, int]]:
+    def _list_omitted_sentences(self, chunk_index: int, text: str, rarity: Rarity) -> list[tuple[int, int]]:
         """Return the sentences of a chunk that its extracted summary omits."""
-        chunk = self.corpus.chunks[c]
+        chunk = self.corpus.chunks[chunk_index]
         spans = [(s.start, s.end) for v in chunk.values for s in v.spans]
         tiles = join_cut_tiles(split_sentences(text, chunk.start, chunk.end), spans)
-        pairs = zip(chunk.values, self.treatments[c], strict=True)
+        pairs = zip(chunk.values, self.treatments[chunk_index], strict=True)
         removed = [span for value, treatment in pairs if treatment == "summarise" for span in value.spans]
         clean = [not any(s.start < b and a < s.end for s in removed) for a, b in tiles]
-        chosen = choose_sentences([text[a:b] for a, b in tiles], clean, rarity)
+        chosen = choose_sentence_indices([text[a:b] for a, b in tiles], clean, rarity)
         return merge_intervals(tile for n, tile in enumerate(tiles) if n not in chosen)
 
-    def _make_passage(self, c: int, rarity: Rarity) -> Passage:
+    def _make_covered_passage(self, chunk_index: int, rarity: Rarity) -> Passage:
         """Return a chunk with every entity covered, and the rare words of names in it and in its document's edits."""
-        corpus, chunk = self.corpus, self.corpus.chunks[c]
+        corpus, chunk = self.corpus, self.corpus.chunks[chunk_index]
         text, edits = corpus.documents[chunk.document].text, corpus.plans[chunk.document].edits
         covers = [Edit(s.start, s.end, f"[{v.category}]", "") for v in chunk.values for s in v.spans]
         covers.sort(key=_start)
-        names = {corpus.class_of(c), *(e.original for e in edits if e.original)}
+        names = {corpus.class_of(chunk_index), *(e.original for e in edits if e.original)}
         names.update(form for value in chunk.values for form in value.forms)
-        words = {word for name in names for word in list_words(name)}
+        words = {word for name in names for word in list_plain_words(name)}
         rare = frozenset(w for w in words if rarity.holders.get(w, 0) < max(2.0, COMMON * rarity.chunks))
-        combined = combine_edits(select_edits(edits, chunk.start, chunk.end), covers, text)
+        combined = combine_edits(select_touching_edits(edits, chunk.start, chunk.end), covers, text)
         return Passage(apply_edits_to_parts(text, ((chunk.start, chunk.end),), combined)[0], rare)
 
     # The released chunks
 
-    def locate_chunks(self, d: int, chunks: Sequence[int], edits: Sequence[Edit], text: str) -> dict[int, ChunkText]:
-        """Return the chunks of a document as released, with marks."""
-        base = set(self.corpus.plans[d].edits)
-        after, before = _OffsetMap(edits), _OffsetMap(self.corpus.plans[d].edits)
+    def make_chunk_texts(
+        self, document_index: int, chunk_indices: Sequence[int], edits: Sequence[Edit], text: str
+    ) -> dict[int, ChunkText]:
+        """Return the chunks of a document as released, by index, with marks."""
+        base = set(self.corpus.plans[document_index].edits)
+        after, before = _OffsetMap(edits), _OffsetMap(self.corpus.plans[document_index].edits)
         out = {}
-        for c in chunks:
+        for c in chunk_indices:
             chunk = self.corpus.chunks[c]
-            start, end = after.shift(chunk.start), after.shift(chunk.end)
+            start, end = after.map_offset(chunk.start), after.map_offset(chunk.end)
             marks, marks_before = [], []
-            for edit in select_edits(edits, chunk.start, chunk.end):
+            for edit in select_touching_edits(edits, chunk.start, chunk.end):
                 kind = edit.operator.partition("@")[0]
                 if edit in base or kind in ("article", "drop") or edit.start < chunk.start or edit.end <= chunk.start:
                     continue
                 category = self.categories.get(edit.label, "")
                 if edit.replacement:
-                    position = after.shift(edit.start) - start
+                    position = after.map_offset(edit.start) - start
                     marks.append(Mark(position, position + len(edit.replacement), category, kind))
-                first = before.shift(chunk.start)
-                a, b = before.shift(edit.start) - first, before.shift(edit.end) - first
+                first = before.map_offset(chunk.start)
+                a, b = before.map_offset(edit.start) - first, before.map_offset(edit.end) - first
                 marks_before.append(Mark(a, min(b, len(chunk.text)), category, kind))
             out[c] = ChunkText(text[start:end], start, end, tuple(marks), tuple(marks_before))
         return out
@@ -442,7 +452,7 @@ class _OffsetMap:
         for e in edits:
             self._shifts.append(self._shifts[-1] + len(e.replacement) - (e.end - e.start))
 
-    def shift(self, offset: int) -> int:
+    def map_offset(self, offset: int) -> int:
         """Return the offset after the edits."""
         i = bisect_left(self._edits, offset, key=_start)
         return max(offset, self._edits[i - 1].end if i else 0) + self._shifts[i]
