@@ -354,14 +354,14 @@ def test_a_release_that_could_not_be_made_says_why_and_is_made_when_asked_again(
     from allonym.server.jobs.swapping import get_release_documents_path
 
     jobs = site.services.jobs
-    made_already = jobs.runner.get_folder(job["id"]).made
+    made_already = jobs.runner.get_job_folder(job["id"]).made
     releases = annotator.get(f"/v1/jobs/{job['id']}/releases").json()["releases"]
     last = next(one["id"] for one in releases if not get_release_documents_path(made_already, one["id"]).exists())
     queue = jobs._queue
     row = queue.find_job(job["id"])
     wanted = {**row.releases, "make": [*row.releases.get("make", ()), last]}
-    queue.set_state(row.id, "done", wanted=json.dumps(wanted))
-    queue.store_job_ending(row.id, "done", {**row.ending, "wanted": wanted, "error": "no space left"})
+    queue.set_job_state(row.id, "done", wanted=json.dumps(wanted))
+    queue.store_ending_or_requeue(row.id, "done", {**row.ending, "wanted": wanted, "error": "no space left"})
     path = f"/v1/jobs/{job['id']}/releases/{last}/documents"
     for _ in range(2):
         refused(annotator.get(path), 409, "NotMade", "no space left")

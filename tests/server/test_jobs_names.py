@@ -35,21 +35,21 @@ from allonym.server.jobs import names
     ],
 )
 def test_what_is_shown_of_a_name(sent, shown):
-    assert names.clean_name(sent, 3) == shown
+    assert names.clean_file_name(sent, 3) == shown
 
 
 @given(st.text(max_size=300))
 def test_no_name_is_a_path_or_hides_anything(sent):
-    shown = names.clean_name(sent, 1)
+    shown = names.clean_file_name(sent, 1)
     assert 1 <= len(shown) <= names.MOST + 20
     assert not set(shown) & set('/\\<>:"|?*%')
     assert not any(unicodedata.category(c).startswith("C") for c in shown)
     assert shown not in (".", "..") and not shown.startswith((".", " ")) and not shown.endswith((".", " "))
-    assert names.clean_name(shown, 1) == shown
+    assert names.clean_file_name(shown, 1) == shown
 
 
 def test_a_long_name_keeps_its_suffix():
-    shown = names.clean_name("x" * 500 + ".jsonl.gz", 1)
+    shown = names.clean_file_name("x" * 500 + ".jsonl.gz", 1)
     assert len(shown) == names.MOST and shown.endswith(".jsonl.gz")
 
 
@@ -57,7 +57,7 @@ def test_equal_names_are_told_apart():
     taken = set()
     out = []
     for name in ("a.txt", "A.TXT", "a.txt", "\uff41.txt"):
-        out.append(names.add_unique_name(name, taken))
+        out.append(names.reserve_unique_name(name, taken))
     assert out == ["a.txt", "A (2).TXT", "a (3).txt", "\uff41 (4).txt"]
 
 
@@ -81,17 +81,17 @@ def test_reports_and_messages_show_names_and_no_path(tmp_path):
     )
     task = Task(Folder(tmp_path / "ab12"), Spec("evaluate", "raw.txt", "ann", sent, {}))
     told = {"ids": ["file-00001.txt", "file-00001.txt:7", "file-1", 3], "more": ({"file-00001.txt": None},)}
-    assert task.replace_stored_names(told) == {
+    assert task.replace_stored_file_names(told) == {
         "ids": ["raw.txt", "raw.txt:7", "file-1", 3],
         "more": [{"file-00001.txt": None}],
     }
     place = task.folder.get_input_folder("anonymised")
-    assert task.clean_message(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
+    assert task.hide_paths_in_message(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
     assert (
-        task.clean_message(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
+        task.hide_paths_in_message(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
         == "anonymised: 1 of 2 is missing; see out/x"
     )
-    assert task.clean_message("file-00001.txt: line 3") == "raw.txt: line 3"
+    assert task.hide_paths_in_message("file-00001.txt: line 3") == "raw.txt: line 3"
 
 
 def test_a_table_names_files_as_they_are_shown(tmp_path):
@@ -105,11 +105,11 @@ def test_a_table_names_files_as_they_are_shown(tmp_path):
     place = task.folder.get_input_folder("metadata")
     place.mkdir(parents=True)
     (place / table.stored).write_text("file,company\ncall 2,Quill\ncall 1.txt,Fern\nother.txt,None\n")
-    rows = [json.loads(line) for line in task.prepare_metadata().read_text().splitlines()]
+    rows = [json.loads(line) for line in task.get_metadata_table().read_text().splitlines()]
     assert [(r["file"], r["company"]) for r in rows] == [("file-00002.txt", "Quill"), ("file-00001.txt", "Fern")]
     (place / table.stored).write_text("file,company\nother.txt,None\n")
     with pytest.raises(DataError, match="no row names any of the 2 files"):
-        task.prepare_metadata()
+        task.get_metadata_table()
 
 
 def test_marks_go_before_the_suffix():

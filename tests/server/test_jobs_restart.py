@@ -56,7 +56,7 @@ def services(folder, **settings):
 
 
 def submit(jobs, data=ROWS, **options):
-    with jobs.open_upload() as folder:
+    with jobs.open_upload_folder() as folder:
         (folder.arriving / "1").write_bytes(data)
         texts = {"kind": "anonymize", "options": json.dumps({**OPTIONS, **options})}
         return jobs.make_job(ANN, texts, [InputFile("files", "rows.jsonl", "1", len(data))], folder).id
@@ -84,7 +84,7 @@ def processes():
 
 
 def output(jobs, id):
-    return jobs.get_result(ANN, id, "rows-safe.jsonl")[0].read_bytes()
+    return jobs.get_result_path_and_media_type(ANN, id, "rows-safe.jsonl")[0].read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path
 def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, monkeypatch):
     with services(tmp_path / "data") as made:
         queue, left = made.jobs._queue, [1]
-        note = queue.store_job_ending
+        note = queue.store_ending_or_requeue
 
         def end(*args):
             if left[0]:
@@ -190,7 +190,7 @@ def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, 
                 raise DatabaseError("the database is away")
             note(*args)
 
-        monkeypatch.setattr(queue, "store_job_ending", end)
+        monkeypatch.setattr(queue, "store_ending_or_requeue", end)
         made.jobs.runner.start()
         assert ended(made.jobs, submit(made.jobs, b'{"text": "mail ada@example.com"}\n')).state == "done"
         assert not left[0]
@@ -275,7 +275,7 @@ def test_an_upload_of_a_user_who_was_removed_meanwhile_is_no_job(tmp_path):
 def swap_that_is_done(jobs):
     """As far as the routes of releases look at it; its id."""
     id, files = "abcd", (InputFile("files", "a.txt", "file-00001.txt", 1),)
-    folder = jobs.runner.get_folder(id)
+    folder = jobs.runner.get_job_folder(id)
     folder.made.mkdir(parents=True)
     number = {"value": 0.0, "low": 0.0, "high": 0.0}
     names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
@@ -284,16 +284,16 @@ def swap_that_is_done(jobs):
     State(folder.state).store_value(swapping.RELEASES, shown)
     jobs._queue.add_job(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
     results = [{"name": "a.txt", "path": "out/a.txt"}]
-    jobs._queue.store_job_ending(id, "done", make_ending("done", None, {"chosen": 0}, results))
+    jobs._queue.store_ending_or_requeue(id, "done", make_ending("done", None, {"chosen": 0}, results))
     return id
 
 
-@pytest.mark.parametrize("what", ["list_release_documents", "cancel_job", "remove_job"])
+@pytest.mark.parametrize("what", ["get_or_make_release_documents", "cancel_job", "remove_job"])
 def test_who_waits_holds_no_thread(tmp_path, what):
     """Routes share few threads."""
     with services(tmp_path / "data") as made:  # nobody runs the jobs
-        id = swap_that_is_done(made.jobs) if what == "list_release_documents" else submit(made.jobs)
-        more = (0, 0, 9, 60.0) if what == "list_release_documents" else ()
+        id = swap_that_is_done(made.jobs) if what == "get_or_make_release_documents" else submit(made.jobs)
+        more = (0, 0, 9, 60.0) if what == "get_or_make_release_documents" else ()
 
         async def beside():
             current_default_thread_limiter().total_tokens = 1
@@ -302,16 +302,16 @@ def test_who_waits_holds_no_thread(tmp_path, what):
                 await asyncio.sleep(0.01)
             for _ in range(5):
                 assert await run_in_threadpool(made.jobs._queue.find_job, id) and not waiting.done()
-            if what == "list_release_documents":
-                swapping.get_release_documents_path(made.jobs.runner.get_folder(id).made, 0).write_text("")
+            if what == "get_or_make_release_documents":
+                swapping.get_release_documents_path(made.jobs.runner.get_job_folder(id).made, 0).write_text("")
             elif what == "cancel_job":
-                made.jobs._queue.store_job_ending(id, "cancelled", make_ending("cancelled"))
+                made.jobs._queue.store_ending_or_requeue(id, "cancelled", make_ending("cancelled"))
             else:
                 made.jobs._queue.remove_job(id)
             return await waiting
 
         answer = asyncio.run(beside())
-        if what == "list_release_documents":
+        if what == "get_or_make_release_documents":
             assert answer.ready
         else:
             assert answer is None if what == "remove_job" else answer.state == "cancelled"
@@ -339,7 +339,7 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
     with services(tmp_path / "data") as made:
         left = Folder(tmp_path / "data" / "jobs" / "left")
         left.create()
-        with made.jobs.open_upload() as coming:
+        with made.jobs.open_upload_folder() as coming:
             made.jobs.runner.start()
             until(lambda: not left.exists())
             assert coming.exists()
@@ -350,7 +350,7 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
 @pytest.mark.parametrize("step", ["create", "lock"])
 def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp_path, monkeypatch, step):
     with services(tmp_path / "data") as made:
-        usual, clear = getattr(Folder, step), [made.jobs.runner._remove_expired_jobs]
+        usual, clear = getattr(Folder, step), [made.jobs.runner._remove_expired_jobs_and_uploads]
 
         def before_it_is_locked(folder):
             done = usual(folder)
@@ -359,7 +359,7 @@ def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp
             return done
 
         monkeypatch.setattr(Folder, step, before_it_is_locked)
-        with made.jobs.open_upload() as coming:
+        with made.jobs.open_upload_folder() as coming:
             (coming.arriving / "1").write_bytes(b"x")
         assert not clear
 

@@ -20,10 +20,10 @@ from allonym.server.reviews.readings import (
     SOURCE,
     Reading,
     apply_reading,
-    get_full_label,
+    get_label_with_speaker,
     is_same_reading,
-    make_reading,
-    to_marked,
+    make_checked_reading,
+    make_marked,
 )
 from allonym.server.wire.reviews import DecisionIO, MarkIO
 
@@ -41,7 +41,7 @@ def decision(span, verdict, **more):
 
 
 def read(marks, decisions, text, found):
-    return make_reading([MarkIO(**m) for m in marks], [DecisionIO(**d) for d in decisions], text, found)
+    return make_checked_reading([MarkIO(**m) for m in marks], [DecisionIO(**d) for d in decisions], text, found)
 
 
 def shown(reading):
@@ -82,7 +82,7 @@ def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_a
 
 def test_marks_score_as_in_p2():
     reading = read([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
-    scored = score_conversation(to_marked(reading, "one", TEXT))
+    scored = score_conversation(make_marked(reading, "one", TEXT))
     assert [item.tag for item in scored.items] == ["PERSON_NAME_PARTIAL", "ORGANIZATION_NAME_SPEAKER"]
     assert scored.score == 3 + 2
 
@@ -134,7 +134,7 @@ PLACES = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda p: (p
 def test_a_part_joins_what_it_touches(text, found, marks):
     spans = list(found)
     for mark in marks:
-        made = Span(mark.start, mark.end, get_full_label(mark), 1.0, SOURCE)
+        made = Span(mark.start, mark.end, get_label_with_speaker(mark), 1.0, SOURCE)
         if mark.kind == "partial":
             made, spans = joined(made, spans, text)
         spans.append(made)

@@ -21,7 +21,7 @@ from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
 from allonym.server.reviews import ReviewQueue, TermLists
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
-from allonym.server.reviews.queue import Item
+from allonym.server.reviews.queue import ReviewDocument
 from allonym.server.reviews.readings import Reading, Risk
 from allonym.server.wire.reviews import MarkIO
 
@@ -62,7 +62,7 @@ def queue(place, lists):
 def add(queue, id, text=TEXT, **risk):
     document = Document(id, text)
     text = "[PERSON_1] met Jim Quill in [CITY_1]."
-    queue.add_document("calls", Item(id, document, text, [], FOUND, ("CITY",), Risk(**RISK | risk)))
+    queue.add_document_if_new("calls", ReviewDocument(id, document, text, [], FOUND, ("CITY",), Risk(**RISK | risk)))
 
 
 def who(name, numbers={}):  # noqa: B006
@@ -71,12 +71,12 @@ def who(name, numbers={}):  # noqa: B006
 
 def save(queue, reader, reading, version=0, done=True, verdict=False, wanted=(), id="one"):
     by = who(reader) if isinstance(reader, str) else reader
-    seat, item = queue.save_reading("calls", id, by, version, done, lambda item: (reading, wanted), verdict=verdict)
+    seat, item = queue.save_reading("calls", id, by, version, done, lambda item: (reading, wanted), is_verdict=verdict)
     return seat, item.state
 
 
 def own(queue, reader):
-    return queue.get_item_and_seats("calls", "one", who(reader) if isinstance(reader, str) else reader)[1]
+    return queue.get_document_and_readings("calls", "one", who(reader) if isinstance(reader, str) else reader)[1]
 
 
 def code(error):
@@ -96,11 +96,11 @@ def test_two_reviewers_agree(queue):
 def test_they_are_blind_to_each_other_until_both_are_done(queue):
     save(queue, "ann", QUILL)
     save(queue, "ben", Reading(), done=False)
-    assert queue.get_item_and_seats("calls", "one", who("ann"))[2] == {}
+    assert queue.get_document_and_readings("calls", "one", who("ann"))[2] == {}
     assert own(queue, "ben").reading == Reading()
     assert own(queue, "cleo").version == 0
     save(queue, "ben", Reading(), version=1)
-    _, _, seats = queue.get_item_and_seats("calls", "one", who("ann"))
+    _, _, seats = queue.get_document_and_readings("calls", "one", who("ann"))
     assert [seats[n].reading for n in (1, 2)] == [QUILL, Reading()]
 
 
@@ -117,7 +117,7 @@ def test_who_disagrees_is_decided_on(queue):
     with pytest.raises(RequestError, match="settled") as error:
         save(queue, "rita", QUILL, version=2, verdict=True)
     assert code(error) == (409, "Settled")
-    lines = [json.loads(line) for line in format_training_lines("calls", queue.list_items("calls"))]
+    lines = [json.loads(line) for line in format_training_lines("calls", queue.list_documents_and_readings("calls"))]
     assert lines[0]["meta"]["settled"] == "adjudicated"
     assert [own(queue, name).reading for name in ("ann", "ben")] == [QUILL, PART]
 
@@ -146,7 +146,7 @@ def test_a_removed_users_seat_is_free_where_they_had_not_ended(queue):
     save(queue, "ann", QUILL, done=False)
     save(queue, "ben", QUILL)
     for name in ("ann", "ben"):
-        queue.free_user_seats(who(name).id)
+        queue.remove_unfinished_readings(who(name).id)
     assert save(queue, "cleo", QUILL)[1] == "done"
     with pytest.raises(RequestError, match="two others"):
         save(queue, "dora", QUILL)
@@ -174,7 +174,7 @@ def test_of_many_at_once_two_become_reviewers_and_one_of_two_tabs_wins(queue):
     with ThreadPoolExecutor(6) as pool:
         told = sorted(pool.map(lambda n: outcome_of(f"reader {n}", QUILL), range(6)))
         assert told == ["1", "2", *["Taken"] * 4]
-        item, seats = queue.list_items("calls")[0]
+        item, seats = queue.list_documents_and_readings("calls")[0]
         assert item.state == "in_review" and len({s.reader for s in seats.values()}) == 2
         tabs = [marked(n, n + 1, "missed", "PERSON") for n in range(4)]
         told = sorted(pool.map(lambda reading: outcome_of(seats[1].reader, reading, 1), tabs))
@@ -209,11 +209,11 @@ def test_the_riskiest_come_first(queue):
 def test_what_is_there_stays(queue):
     save(queue, "ann", QUILL)
     other = Document("new", "x")
-    assert queue.list_new_documents("calls", [Document("one", TEXT), other]) == [other]
+    assert queue.select_new_documents("calls", [Document("one", TEXT), other]) == [other]
     add(queue, "one")
     assert own(queue, "ann").version == 1
     with pytest.raises(RequestError, match=r"documents\[0\]: its id is another document's"):
-        queue.list_new_documents("calls", [Document("one", "another text")])
+        queue.select_new_documents("calls", [Document("one", "another text")])
 
 
 def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):
@@ -234,17 +234,17 @@ def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):
 
 def test_conversations_come_back_whole(queue):
     document = Document.conversation("talk", [("Pam", "Is Jim there?"), (None, "No."), ("Jo", "He left.")])
-    queue.add_document("calls", Item("talk", document, "x", [], (), (), Risk(**RISK)))
-    assert queue.get_item_and_seats("calls", "talk", who("ann"))[0].document == document
+    queue.add_document_if_new("calls", ReviewDocument("talk", document, "x", [], (), (), Risk(**RISK)))
+    assert queue.get_document_and_readings("calls", "talk", who("ann"))[0].document == document
 
 
-@pytest.mark.parametrize("act", ["list_items", "remove_project", "list_projects"])
+@pytest.mark.parametrize("act", ["list_documents_and_readings", "remove_project", "list_projects"])
 def test_no_such_project_or_document(queue, act):
     for name in ("other", "no\0thing"):
         with pytest.raises(RequestError, match="there is no project"):
             getattr(queue, act)(name)
     with pytest.raises(RequestError, match="there is no such document in the project 'calls'"):
-        queue.get_item_and_seats("calls", "none", who("ann"))
+        queue.get_document_and_readings("calls", "none", who("ann"))
     with pytest.raises(RequestError, match="there is a project 'calls' already"):
         queue.make_project("calls", None, "rita")
 
@@ -252,7 +252,7 @@ def test_no_such_project_or_document(queue, act):
 def test_a_removed_document_is_gone_with_its_readings(queue):
     save(queue, "ann", QUILL)
     queue.remove_document("calls", "one")
-    assert queue.list_items("calls") == []
+    assert queue.list_documents_and_readings("calls") == []
     add(queue, "one")
     assert own(queue, "ann").version == 0
 
@@ -263,38 +263,38 @@ def test_a_removed_project_leaves_nothing(queue, lists):
     assert queue.remove_project("calls") == 1
     assert [t.term for t in lists.list_terms()] == ["Elmford"]
     queue.make_project("calls", None, "rita")
-    assert queue.list_items("calls") == []
+    assert queue.list_documents_and_readings("calls") == []
 
 
-# Lists
+# TermsByLabel
 
 
 def test_terms_hold_for_all_or_for_one_project(queue, lists):
     lists.add_term("dictionary", "PERSON", "Jim  Quill", "ann", "calls")
     lists.add_term("exclusion", "*", "Elmford", "rita")
-    assert lists.group_terms() == ({}, {"*": ("Elmford",)})
-    assert lists.group_terms("calls") == ({"PERSON": ("Jim Quill",)}, {"*": ("Elmford",)})
-    assert lists.group_terms("no such") == lists.group_terms()
+    assert lists.get_terms_and_exclusions() == ({}, {"*": ("Elmford",)})
+    assert lists.get_terms_and_exclusions("calls") == ({"PERSON": ("Jim Quill",)}, {"*": ("Elmford",)})
+    assert lists.get_terms_and_exclusions("no such") == lists.get_terms_and_exclusions()
 
 
 def test_the_last_decision_on_a_term_holds(queue, lists):
     one = lists.add_term("exclusion", "*", "Elmford", "rita")
     assert lists.add_term("exclusion", "*", "Elmford", "ann").id == one.id
     lists.add_term("dictionary", "CITY", "elmford", "ann")
-    assert lists.group_terms() == ({"CITY": ("elmford",)}, {})
+    assert lists.get_terms_and_exclusions() == ({"CITY": ("elmford",)}, {})
     lists.add_term("exclusion", "CITY", "Elmford", "ann", "calls")  # what a project says goes before what holds for all
-    assert lists.group_terms("calls") == ({}, {"CITY": ("Elmford",)})
-    assert lists.group_terms() == ({"CITY": ("elmford",)}, {})
+    assert lists.get_terms_and_exclusions("calls") == ({}, {"CITY": ("Elmford",)})
+    assert lists.get_terms_and_exclusions() == ({"CITY": ("elmford",)}, {})
 
 
 def test_another_process_sees_a_change_at_once(place, lists):
     other = TermLists(place, Sealing(b"k" * 32))
     added = [lists.add_term("dictionary", "CITY", name, "ann").id for name in ("Elmford", "Oakham")]
-    assert other.group_terms()[0] == {"CITY": ("Elmford", "Oakham")}
+    assert other.get_terms_and_exclusions()[0] == {"CITY": ("Elmford", "Oakham")}
     lists.remove_term(added[1])
-    assert other.group_terms()[0] == {"CITY": ("Elmford",)}
+    assert other.get_terms_and_exclusions()[0] == {"CITY": ("Elmford",)}
     lists.add_term("dictionary", "CITY", "Ashby", "ann")
-    assert other.group_terms()[0] == {"CITY": ("Ashby", "Elmford")}
+    assert other.get_terms_and_exclusions()[0] == {"CITY": ("Ashby", "Elmford")}
     with pytest.raises(RequestError, match="there is no term"):
         lists.remove_term(added[1])
 
@@ -321,9 +321,9 @@ def test_agreement_and_residual_risk(queue):
     for reader in ("ann", "ben"):
         save(queue, reader, QUILL)
     save(queue, "ann", QUILL, id="two")
-    assert measure_agreement_and_risk(queue.list_items("calls")).documents == 1
+    assert measure_agreement_and_risk(queue.list_documents_and_readings("calls")).documents == 1
     save(queue, "ben", Reading(), id="two")
-    found = measure_agreement_and_risk(queue.list_items("calls"))
+    found = measure_agreement_and_risk(queue.list_documents_and_readings("calls"))
     assert (found.documents, found.same) == (2, 1)
     assert {r.label: (r.both, r.one) for r in found.by_label} == {"PERSON": (3, 1), "CITY": (2, 0)}
     assert found.spans.documents == 2 and 0.7 < found.spans.kappa.value < 1
@@ -332,7 +332,9 @@ def test_agreement_and_residual_risk(queue):
     assert found.residual["total"]["mean"]["value"] == 5.0  # what they disagree on is not settled, so it does not count
     assert "Quill" not in found.model_dump_json()
     save(queue, "rita", Reading(), id="two", verdict=True)
-    assert measure_agreement_and_risk(queue.list_items("calls")).residual["total"]["mean"]["value"] == 2.5
+    assert (
+        measure_agreement_and_risk(queue.list_documents_and_readings("calls")).residual["total"]["mean"]["value"] == 2.5
+    )
 
 
 def test_training_text_is_what_training_reads(queue, tmp_path):
@@ -340,7 +342,9 @@ def test_training_text_is_what_training_reads(queue, tmp_path):
         save(queue, reader, QUILL)
     add(queue, "two", TEXT + " Open.")
     path = tmp_path / "reviews.jsonl"
-    path.write_text("".join(format_training_lines("calls", queue.list_items("calls"))), encoding="utf-8")
+    path.write_text(
+        "".join(format_training_lines("calls", queue.list_documents_and_readings("calls"))), encoding="utf-8"
+    )
     (record,) = read_records(path)
     assert [(s["text"], s["label"]) for s in record["spans"]] == [
         ("Ada Brook", "PERSON"),

@@ -27,7 +27,7 @@ _PURPOSE = "policy"
 _REMOTE = frozenset(("llm",))
 """Detectors and operators that a request cannot choose by itself: they send text to another machine."""
 
-Lists = Mapping[str, Sequence[str]]
+TermsByLabel = Mapping[str, Sequence[str]]
 
 
 class Policies:
@@ -101,7 +101,7 @@ class Policies:
         """
         chosen: dict[str, Any] = {"name": choice} if isinstance(choice, str) else dict(choice or {})
         name = chosen.get("name") or self.default
-        find, leave = self.lists.group_terms(project) if self.lists else ({}, {})
+        find, leave = self.lists.get_terms_and_exclusions(project) if self.lists else ({}, {})
         source = json.dumps(
             {
                 "name": name,
@@ -119,7 +119,7 @@ class Policies:
         return source
 
 
-def _merge_term_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
+def _merge_term_lists(first: TermsByLabel, second: TermsByLabel) -> dict[str, list[str]]:
     return {label: [*first.get(label, ()), *second.get(label, ())] for label in sorted({*first, *second})}
 
 

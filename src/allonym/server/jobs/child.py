@@ -31,28 +31,30 @@ class Stopped(KeyboardInterrupt):
     """The server ends, and the job goes on at its next start."""
 
 
-def main(parent: int) -> int:
+def main(parent_pid: int) -> int:
     """Read the task, do it, write how it ended, and return the exit code.
 
     Args:
-        parent: the server's process.
+        parent_pid: the server's process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _handle_stop_signal)
+    signal.signal(signal.SIGTERM, _raise_stopped)
     is_read = threading.Event()
-    threading.Thread(target=_end_with_parent, args=(parent, is_read), daemon=True).start()  # before any slow step
+    # before any slow step
+    threading.Thread(target=_kill_group_when_parent_ends, args=(parent_pid, is_read), daemon=True).start()
     os.umask(0o077)
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
     try:
         task = pickle.load(sys.stdin.buffer)
         is_read.set()
-        return _run_task_once(task)
+        return _run_task_unless_done(task)
     except (EOFError, Stopped):
         return STOPPED
 
 
-def _run_task_once(task: Task) -> int:
+def _run_task_unless_done(task: Task) -> int:
+    """Do the work and store how it ended, unless that is stored already; return the exit code."""
     from allonym.errors import VaultLocked
     from allonym.server.jobs.task import InUse
 
@@ -60,13 +62,13 @@ def _run_task_once(task: Task) -> int:
         with task.folder.lock(_LOCK_SECONDS):
             before = task.folder.read_ending()
             if before is None or before.get("wanted") != task.releases:
-                task.folder.write_ending({**_compute_ending(task), "wanted": task.releases})
+                task.folder.write_ending({**_run_job_and_describe_ending(task), "wanted": task.releases})
     except (InUse, VaultLocked):
         return STOPPED
     return 0
 
 
-def _compute_ending(task: Task) -> dict[str, Any]:
+def _run_job_and_describe_ending(task: Task) -> dict[str, Any]:
     """Do the work and return how it ended. An unexpected error is described by its type alone."""
     from allonym.errors import AllonymError, VaultLocked
     from allonym.server.jobs.task import make_ending
@@ -77,7 +79,7 @@ def _compute_ending(task: Task) -> dict[str, Any]:
     except VaultLocked:
         raise
     except AllonymError as error:
-        return make_ending("failed", task.clean_message(str(error)))
+        return make_ending("failed", task.hide_paths_in_message(str(error)))
     except OSError as error:
         return make_ending("failed", f"the system says: {error.strerror or type(error).__name__}")
     except Exception as error:  # whatever it is: the job ends with its type, and the server goes on
@@ -85,15 +87,15 @@ def _compute_ending(task: Task) -> dict[str, Any]:
     return make_ending("done", None, summary, results)
 
 
-def _handle_stop_signal(number: int, frame: FrameType | None) -> None:
+def _raise_stopped(signal_number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _end_with_parent(parent: int, is_read: threading.Event) -> None:
+def _kill_group_when_parent_ends(parent_pid: int, task_received: threading.Event) -> None:
     """Kill this process and its children when the server has ended without a word: its end of the pipe closes."""
-    while os.getppid() == parent:
-        if not is_read.is_set():
-            is_read.wait(0.2)
+    while os.getppid() == parent_pid:
+        if not task_received.is_set():
+            task_received.wait(0.2)
             continue
         ready, _, _ = select.select([sys.stdin], [], [], 0.5)
         if ready and not os.read(sys.stdin.fileno(), 1):

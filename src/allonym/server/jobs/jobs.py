@@ -25,7 +25,7 @@ from allonym.server.database import Database, Sealing
 from allonym.server.jobs import names, swapping
 from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, JobQueue, JobRow
 from allonym.server.jobs.runner import Runner
-from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open_locked_file, write_text
+from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open_and_lock_file, write_private
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
 from allonym.server.problems import describe_invalid_request
@@ -82,25 +82,25 @@ class Jobs:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._policies = policies
-        self._queue = JobQueue(database, sealing, _get_or_make_folder_name(folder))
+        self._queue = JobQueue(database, sealing, _get_or_create_folder_id(folder))
         self.runner = Runner(folder, self._queue, settings, vault, metrics)
 
     # Making
 
     @contextmanager
-    def open_upload(self) -> Iterator[Folder]:
+    def open_upload_folder(self) -> Iterator[Folder]:
         """A new folder for an upload, locked until it is a job or has failed; then it is removed."""
         with ExitStack() as locks:
-            folder = self._create_folder(locks)
+            folder = self._create_locked_folder(locks)
             try:
                 yield folder
             except BaseException:
                 folder.remove()
                 raise
 
-    def _create_folder(self, locks: ExitStack) -> Folder:
+    def _create_locked_folder(self, locks: ExitStack) -> Folder:
         while True:
-            folder = self.runner.get_folder(secrets.token_hex(12))
+            folder = self.runner.get_job_folder(secrets.token_hex(12))
             # until it is locked, the runner may take it for an upload that broke off, and remove it
             with suppress(InUse, FileNotFoundError):
                 folder.create()
@@ -108,12 +108,12 @@ class Jobs:
                 folder.arriving.mkdir(mode=0o700)
                 return folder
 
-    def make_job(self, caller: Caller, texts: Mapping[str, str], uploads: list[InputFile], folder: Folder) -> wire.Job:
-        """Make a job of an upload into a folder that :meth:`open_upload` gave.
+    def make_job(self, caller: Caller, fields: Mapping[str, str], uploads: list[InputFile], folder: Folder) -> wire.Job:
+        """Make a job of an upload into a folder that :meth:`open_upload_folder` gave.
 
         Args:
             caller: the owner.
-            texts, uploads: the form, see :func:`allonym.server.jobs.uploads.receive_upload`.
+            fields, uploads: the form, see :func:`allonym.server.jobs.uploads.receive_upload`.
             folder: with the files.
 
         Raises:
@@ -121,15 +121,15 @@ class Jobs:
             UnknownNameError: no such kind or option; the message has the nearest one.
             DataError: no format reads a file.
         """
-        kind = texts.get("kind", "")
+        kind = fields.get("kind", "")
         if kind not in KINDS:
             raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
         caller.check_permissions(KINDS[kind].permission)
-        options = _parse_options(kind, texts.get("options") or "{}")
+        options = _parse_job_options(kind, fields.get("options") or "{}")
         policy = self._policies.make_source(options.pop("policy")) if "policy" in options else ""
-        files = _store_files(kind, uploads, options, folder)
+        files = _store_uploads(kind, uploads, options, folder)
         if kind == "swap":
-            swapping.make_settings(options)
+            swapping.make_swap_settings(options)
             if options["offset"] is not None and options["slope"] is None:
                 raise UsageError("options.offset goes with options.slope")
         first = files[0].shown
@@ -141,7 +141,7 @@ class Jobs:
             files=tuple(files),
             options=options,
             policy=policy,
-            shown=_describe_options(options, policy),
+            shown=_select_options_to_show(options, policy),
         )
         id = folder.path.name
         self._queue.add_job(id, caller.id, caller.name, spec)
@@ -162,15 +162,15 @@ class Jobs:
         Raises:
             RequestError: there is none, or it belongs to somebody else (404).
         """
-        return self._describe_job(self._get_row(caller, id))
+        return self._describe_job(self._get_row_for_caller(caller, id))
 
-    def get_result(self, caller: Caller, id: str, name: str) -> tuple[Path, str]:
+    def get_result_path_and_media_type(self, caller: Caller, id: str, name: str) -> tuple[Path, str]:
         """Return the path of a result, and its media type.
 
         Raises:
             RequestError: there is none of this name (404), or the caller lacks the permission of the job's kind (403).
         """
-        row = self._get_row(caller, id)
+        row = self._get_row_for_caller(caller, id)
         caller.check_permissions(KINDS[row.kind].permission)
         for path, result in self._list_results(row):
             if result == name:
@@ -180,7 +180,7 @@ class Jobs:
     def _list_results(self, row: JobRow) -> Iterator[tuple[Path, str]]:
         """Yield the path and the name of each result."""
         for result in row.ending.get("results", ()):
-            path = self.runner.get_folder(row.id).path / result["path"]
+            path = self.runner.get_job_folder(row.id).path / result["path"]
             if path.is_file():
                 yield path, result["name"]
 
@@ -192,7 +192,7 @@ class Jobs:
         Raises:
             RequestError: there is none (404), or it has ended (409).
         """
-        await run_in_threadpool(self._set_wish, caller, id, CANCEL)
+        await run_in_threadpool(self._request_cancel_or_removal, caller, id, CANCEL)
         await _wait_until(lambda: (row := self._queue.find_job(id)) is None or row.state not in OPEN, _WISH_SECONDS)
         return await run_in_threadpool(self.get_job, caller, id)
 
@@ -202,17 +202,17 @@ class Jobs:
         Raises:
             RequestError: there is none (404).
         """
-        await run_in_threadpool(self._set_wish, caller, id, REMOVE)
+        await run_in_threadpool(self._request_cancel_or_removal, caller, id, REMOVE)
         await _wait_until(lambda: self._queue.find_job(id) is None, _WISH_SECONDS)
 
-    def remove_user_jobs(self, user: int) -> None:
+    def remove_user_jobs(self, user_id: int) -> None:
         """Remove all jobs of a removed user."""
-        self._queue.request_user_jobs_removal(user)
+        self._queue.request_user_jobs_removal(user_id)
         self.runner.wake()
 
-    def _set_wish(self, caller: Caller, id: str, wish: str) -> None:
-        row = self._get_row(caller, id)
-        if not self._queue.set_wish(row.id, wish) and wish == CANCEL:
+    def _request_cancel_or_removal(self, caller: Caller, id: str, action: str) -> None:
+        row = self._get_row_for_caller(caller, id)
+        if not self._queue.request_cancel_or_removal(row.id, action) and action == CANCEL:
             raise RequestError(f"this job is {row.state} already", 409, "Ended")
         self.runner.wake()
 
@@ -227,74 +227,81 @@ class Jobs:
         return self._read_releases(self._get_finished_swap(caller, id))
 
     def _read_releases(self, row: JobRow) -> wire.Releases:
-        stored = State(self.runner.get_folder(row.id).state).load_value(swapping.RELEASES)
+        stored = State(self.runner.get_job_folder(row.id).state).load_value(swapping.RELEASES)
         if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
         chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
         releases = [{**release, "chosen": release["id"] == chosen} for release in stored["releases"]]
         return wire.Releases.model_validate({**stored, "releases": releases, "chosen": chosen, "baseline": {}})
 
-    async def list_release_documents(
-        self, caller: Caller, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
+    async def get_or_make_release_documents(
+        self,
+        caller: Caller,
+        id: str,
+        release_id: int,
+        offset: int,
+        limit: int,
+        timeout: float,
+        retry: bool = False,
     ) -> wire.Documents:
         """Return documents of a release before and after. A release that does not exist yet is made; this waits for it.
 
         Raises:
             RequestError: it is no swap, not done, or has no such release; or it could not be made (409 NotMade), and
-                the call does not ask to try ``again``.
+                the call does not ask to ``retry``.
         """
-        path = await run_in_threadpool(self._request_texts, caller, id, release, again)
-        await _wait_until(path.exists, wait)
+        path = await run_in_threadpool(self._request_release_documents, caller, id, release_id, retry)
+        await _wait_until(path.exists, timeout)
         return await run_in_threadpool(swapping.read_release_documents, path, offset, limit)
 
-    def _request_texts(self, caller: Caller, id: str, release: int, again: bool) -> Path:
+    def _request_release_documents(self, caller: Caller, id: str, release_id: int, retry: bool) -> Path:
         """Return the path of the documents of a release, after requesting them where they are missing."""
-        row = self._get_finished_swap(caller, id, release)
-        path = swapping.get_release_documents_path(self.runner.get_folder(row.id).made, release)
+        row = self._get_finished_swap(caller, id, release_id)
+        path = swapping.get_release_documents_path(self.runner.get_job_folder(row.id).made, release_id)
         if not path.exists():
-            is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release]
+            is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release_id]
             failure = row.ending.get("error") if is_last else None
-            if failure and not again:
+            if failure and not retry:
                 raise RequestError(f"this release could not be made: {failure}", 409, "NotMade")
-            self._request_release(row, "make", release)
+            self._queue_release(row, "make", release_id)
         return path
 
-    def choose_release(self, caller: Caller, id: str, release: int) -> wire.Job:
-        """Write a release as a result.
+    def request_release_as_result(self, caller: Caller, id: str, release_id: int) -> wire.Job:
+        """Request that a release is written as a result, and return its job.
 
         Raises:
-            RequestError: as :meth:`list_release_documents`.
+            RequestError: as :meth:`get_or_make_release_documents`.
         """
-        self._request_release(self._get_finished_swap(caller, id, release), "choose", release)
+        self._queue_release(self._get_finished_swap(caller, id, release_id), "choose", release_id)
         return self.get_job(caller, id)
 
-    def _request_release(self, row: JobRow, what: str, release: int) -> None:
+    def _queue_release(self, row: JobRow, action: str, release_id: int) -> None:
         """Queue the job once more for a release; files that exist are not made again."""
-        if row.state in OPEN and row.releases.get(what, [])[-1:] == [release]:
+        if row.state in OPEN and row.releases.get(action, [])[-1:] == [release_id]:
             return
-        if not self._queue.request_release(row.id, what, release):
+        if not self._queue.request_release(row.id, action, release_id):
             raise RequestError("there is no such job", 404, "NotFound")
         self.runner.wake()
 
-    def _get_finished_swap(self, caller: Caller, id: str, release: int | None = None) -> JobRow:
+    def _get_finished_swap(self, caller: Caller, id: str, release_id: int | None = None) -> JobRow:
         """Return a swap that is done, and that has this release."""
-        row = self._get_row(caller, id)
+        row = self._get_row_for_caller(caller, id)
         if row.kind != "swap":
             raise RequestError(f"this job is of the kind {row.kind!r}; only a swap has releases", 409, "WrongKind")
         if not row.ending.get("results"):
             raise RequestError(f"this job is {row.state}; it has no releases", 409, "NotDone")
-        if release is not None and release >= len(self._read_releases(row).releases):
-            raise RequestError(f"this job has no release {release}", 404, "NotFound")
+        if release_id is not None and release_id >= len(self._read_releases(row).releases):
+            raise RequestError(f"this job has no release {release_id}", 404, "NotFound")
         return row
 
-    def _get_row(self, caller: Caller, id: str) -> JobRow:
+    def _get_row_for_caller(self, caller: Caller, id: str) -> JobRow:
         row = self._queue.find_job(id)
         if row is None or row.wish == REMOVE or not (row.user == caller.id or caller.has_permission("admin")):
             raise RequestError("there is no such job", 404, "NotFound")
         return row
 
     def _describe_job(self, row: JobRow) -> wire.Job:
-        progress = self.runner.get_folder(row.id).read_progress() if row.state in OPEN else {}
+        progress = self.runner.get_job_folder(row.id).read_progress() if row.state in OPEN else {}
         if row.state == DONE:
             progress = {"done": 1, "of": 1, "stage": "done"}
         results = [
@@ -314,18 +321,18 @@ class Jobs:
         )
 
 
-async def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
+async def _wait_until(condition: Callable[[], bool], timeout: float) -> None:
     """Wait until a condition holds, at most for some seconds, and occupy a thread only to check it."""
-    until, pause = time.monotonic() + seconds, _PAUSE
+    until, pause = time.monotonic() + timeout, _PAUSE
     while not await run_in_threadpool(condition) and time.monotonic() < until:
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
-def _parse_options(kind: str, text: str) -> dict[str, Any]:
+def _parse_job_options(kind: str, json_text: str) -> dict[str, Any]:
     model = KINDS[kind].options
     try:
-        values = json.loads(text)
+        values = json.loads(json_text)
     except (ValueError, RecursionError):
         raise RequestError("options must be JSON", 422, "InvalidRequest") from None
     if not isinstance(values, dict):
@@ -345,18 +352,18 @@ def _parse_options(kind: str, text: str) -> dict[str, Any]:
         raise RequestError(message, 422, "InvalidRequest") from None
 
 
-def _store_files(kind: str, files: list[InputFile], options: dict[str, Any], folder: Folder) -> list[InputFile]:
+def _store_uploads(kind: str, uploads: list[InputFile], options: dict[str, Any], folder: Folder) -> list[InputFile]:
     """Put uploaded files where a job of this kind looks for them, under numbers."""
     roles = KINDS[kind].roles
-    for file in files:
+    for file in uploads:
         if file.role not in roles:
             raise UnknownNameError("field with a file", file.role, roles, f"a job of the kind {kind}")
     stored: list[InputFile] = []
     used: dict[str, set[str]] = {role: set() for role in ROLES}
-    for number, file in enumerate(files, 1):
-        shown = names.add_unique_name(names.clean_name(file.shown, number), used[file.role])
+    for number, file in enumerate(uploads, 1):
+        shown = names.reserve_unique_name(names.clean_file_name(file.shown, number), used[file.role])
         if file.role == "gold":
-            name = f"file-{number:05}{names.get_allowed_suffix(shown, _ANNOTATED)}"
+            name = f"file-{number:05}{names.require_allowed_suffix(shown, _ANNOTATED)}"
         else:
             name = names.make_stored_name(shown, number, options.get("format") if file.role == "files" else None)
         if kind == "restore" and name.partition(".")[2] not in PLAIN:
@@ -370,8 +377,8 @@ def _store_files(kind: str, files: list[InputFile], options: dict[str, Any], fol
     if kind == "restore" and options["plan"] is not None and len(stored) > 1:
         raise RequestError("a plan is of one file", 422, "TooManyFiles")
     if kind == "evaluate":
-        stored = _pair_files(stored, options)
-    for target, file in zip(stored, files, strict=True):
+        stored = _name_anonymised_after_originals(stored, options)
+    for target, file in zip(stored, uploads, strict=True):
         parent = folder.get_input_folder(target.role)
         for part in (parent.parent, parent):
             part.mkdir(mode=0o700, exist_ok=True)
@@ -380,7 +387,7 @@ def _store_files(kind: str, files: list[InputFile], options: dict[str, Any], fol
     return stored
 
 
-def _pair_files(files: list[InputFile], options: dict[str, Any]) -> list[InputFile]:
+def _name_anonymised_after_originals(files: list[InputFile], options: dict[str, Any]) -> list[InputFile]:
     """Store each anonymised file under the number of its original, which pairs them."""
     originals = [file for file in files if file.role == "files"]
     count = sum(file.role == "anonymised" for file in files)
@@ -404,21 +411,21 @@ def _pair_files(files: list[InputFile], options: dict[str, Any]) -> list[InputFi
     return pairs
 
 
-def _describe_options(options: Mapping[str, Any], policy: str) -> dict[str, Any]:
+def _select_options_to_show(options: Mapping[str, Any], policy_source: str) -> dict[str, Any]:
     """Return options as they are shown again: those that were chosen, and the policy's name."""
     shown = {name: value for name, value in options.items() if value not in (None, [], {}, False) and name != "plan"}
-    if policy:
-        shown["policy"] = json.loads(policy)["name"]
+    if policy_source:
+        shown["policy"] = json.loads(policy_source)["name"]
     return shown
 
 
-def _get_or_make_folder_name(folder: Path) -> str:
+def _get_or_create_folder_id(data_folder: Path) -> str:
     """Return the name of a data folder in the database, which its first server makes."""
-    path = folder / "home"
-    handle = open_locked_file(folder / "home.lock", math.inf)
+    path = data_folder / "home"
+    handle = open_and_lock_file(data_folder / "home.lock", math.inf)
     try:
         if not path.exists():
-            write_text(path, json.dumps({"home": secrets.token_hex(16)}))
+            write_private(path, json.dumps({"home": secrets.token_hex(16)}))
     finally:
         os.close(handle)
     return str(json.loads(path.read_text())["home"])

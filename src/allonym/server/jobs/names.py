@@ -35,12 +35,12 @@ _FORBIDDEN = frozenset('<>:"/\\|?*%')
 _RESERVED = frozenset(("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))))
 
 
-def clean_name(name: str, number: int) -> str:
+def clean_file_name(name: str, file_number: int) -> str:
     """Return a file's name as it is shown: its last part, without characters that are invisible or forbidden.
 
     Args:
         name: as it was sent, by anybody.
-        number: of the file, for a name of which nothing is left.
+        file_number: of the file, for a name of which nothing is left.
     """
     last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
     visible = (" " if c.isspace() else c for c in last if not unicodedata.category(c).startswith("C") or c.isspace())
@@ -49,7 +49,7 @@ def clean_name(name: str, number: int) -> str:
     if stem.partition(".")[0].strip().casefold() in _RESERVED:
         stem = f"_{stem}"
     suffix = suffix[:20]
-    return f"{stem[: MOST - len(suffix)]}{suffix}" if stem else f"file-{number}{suffix}"
+    return f"{stem[: MOST - len(suffix)]}{suffix}" if stem else f"file-{file_number}{suffix}"
 
 
 def split_suffix(name: str) -> tuple[str, str]:
@@ -61,21 +61,20 @@ def split_suffix(name: str) -> tuple[str, str]:
     return name[: len(name) - len(suffix)], suffix
 
 
-def append_to_stem(name: str, mark: str) -> str:
+def append_to_stem(name: str, addition: str) -> str:
     """Add a mark to a name: ``letter.txt`` becomes ``letter-safe.txt`` for ``safe``."""
     stem, suffix = split_suffix(name)
-    return f"{stem}-{mark}{suffix}"
+    return f"{stem}-{addition}{suffix}"
 
 
-def add_unique_name(name: str, used: set[str]) -> str:
-    """Return the name, with a number where it is in ``used``, which holds names as :func:`fold_name` gives them, and
-    add it there."""
+def reserve_unique_name(name: str, used_folded_names: set[str]) -> str:
+    """Return the name, with a number where it is used already, and add its form by :func:`fold_name` to the used."""
     stem, suffix = split_suffix(name)
     unique, number = name, 1
-    while fold_name(unique) in used:
+    while fold_name(unique) in used_folded_names:
         number += 1
         unique = f"{stem} ({number}){suffix}"
-    used.add(fold_name(unique))
+    used_folded_names.add(fold_name(unique))
     return unique
 
 
@@ -84,28 +83,28 @@ def fold_name(name: str) -> str:
     return fold(name, Level.CASE)
 
 
-def make_stored_name(name: str, number: int, format: str | None = None) -> str:
+def make_stored_name(name: str, file_number: int, format_name: str | None = None) -> str:
     """Return a file's name on the disk: a number, and a suffix for its format.
 
     Raises:
         DataError: no format has its suffix.
         UnknownNameError: there is no such format.
     """
-    if format is None:
+    if format_name is None:
         kind, packed = format_of(name)
     else:
-        kind, packed = get_format(format), name.lower().endswith(".gz")
-    return f"file-{number:05}.{kind.name}{'.gz' if packed else ''}"
+        kind, packed = get_format(format_name), name.lower().endswith(".gz")
+    return f"file-{file_number:05}.{kind.name}{'.gz' if packed else ''}"
 
 
-def get_allowed_suffix(name: str, allowed: Container[str]) -> str:
+def require_allowed_suffix(name: str, allowed_suffixes: Container[str]) -> str:
     """Return the suffix of a file that no format of ours reads, such as annotated text.
 
     Raises:
         DataError: it is not allowed.
     """
     suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in allowed:
+    if suffix not in allowed_suffixes:
         raise DataError(f"a file of this kind cannot end in {suffix or 'nothing'}")
     return suffix
 

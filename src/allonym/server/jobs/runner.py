@@ -1,4 +1,4 @@
-"""The thread that runs jobs: it starts their processes, collects how they end, fulfils wishes and removes old files.
+"""The thread that runs jobs: it starts their processes, collects how they end, ends jobs on request, removes old files.
 
 Of several servers on one data folder, only the one that holds the lock does this; when it stops, another takes over.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from allonym.errors import AllonymError
 from allonym.server.database import get_unix_time
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
-from allonym.server.jobs.task import Folder, InUse, Task, make_ending, open_locked_file
+from allonym.server.jobs.task import Folder, InUse, Task, make_ending, open_and_lock_file
 from allonym.server.metrics import Metrics
 from allonym.server.settings import Settings
 from allonym.vault import Vault
@@ -64,14 +64,14 @@ class Runner:
         self._lock: int | None = None
         self._cleaned = 0.0
 
-    def get_folder(self, id: str) -> Folder:
+    def get_job_folder(self, id: str) -> Folder:
         """Return the folder of a job."""
         return Folder(self._folder / id)
 
     def start(self) -> None:
         """Start, in a thread."""
         self._stopping.clear()
-        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+        self._thread = threading.Thread(target=self._run_until_stopped, name="jobs", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -86,11 +86,11 @@ class Runner:
         """Tell the thread that there is something to do."""
         self._wake.set()
 
-    def _run(self) -> None:
+    def _run_until_stopped(self) -> None:
         try:
             while not self._stopping.is_set():
                 try:
-                    self._handle_due_work()
+                    self._run_scheduling_turn()
                 except AllonymError as error:
                     log.error("jobs: %s", type(error).__name__)  # such as a database that is away for a while
                 except OSError as error:
@@ -99,45 +99,46 @@ class Runner:
                     log.error("jobs: unexpected %s", type(error).__name__)
                 self._wake.wait(_TURN_SECONDS)
                 self._wake.clear()
-            self._stop_processes()
+            self._stop_processes_and_requeue_jobs()
         finally:
             if self._lock is not None:
                 os.close(self._lock)
                 self._lock = None
 
-    def _handle_due_work(self) -> None:
+    def _run_scheduling_turn(self) -> None:
+        """Start, end and remove the jobs that are due, if this server holds the folder's lock."""
         if self._lock is None:
             try:
-                self._lock = open_locked_file(self._folder / "lock")
+                self._lock = open_and_lock_file(self._folder / "lock")
             except InUse:  # by the server that runs the jobs
                 return
-            self._recover_jobs()
-        self._collect_ended_processes()
-        self._fulfil_wishes()
+            self._requeue_interrupted_jobs()
+        self._handle_ended_processes()
+        self._cancel_and_remove_requested_jobs()
         self._start_waiting_jobs()
         if time.monotonic() - self._cleaned > _CLEAN_SECONDS:
             self._cleaned = time.monotonic()
-            self._remove_expired_jobs()
+            self._remove_expired_jobs_and_uploads()
         self._metrics.set_job_counts(self._queue.count_jobs_by_state())
 
-    def _recover_jobs(self) -> None:
+    def _requeue_interrupted_jobs(self) -> None:
         """Queue the jobs again that another server had started, unless they are done."""
         for row in self._queue.list_jobs_in_states(RUNNING):
-            if not self._collect_ending(row):
-                self._queue.set_state(row.id, WAITING)
+            if not self._store_ending_if_done(row):
+                self._queue.set_job_state(row.id, WAITING)
         for row in self._queue.list_jobs_in_states(DONE, FAILED, CANCELLED):
-            self._remove_leftovers(row, row.state, row.ending.get("results", ()))
+            self._remove_unneeded_job_files(row, row.state, row.ending.get("results", ()))
 
-    def _collect_ending(self, row: JobRow) -> bool:
-        """Store how a job ended, if its process had done its work; whether it had."""
-        folder = self.get_folder(row.id)
+    def _store_ending_if_done(self, row: JobRow) -> bool:
+        """Store how a job ended, if its process had done its work; return whether it had."""
+        folder = self.get_job_folder(row.id)
         if not folder.exists():
-            self._queue.store_job_ending(row.id, FAILED, make_ending(FAILED, "its files are gone"))
+            self._queue.store_ending_or_requeue(row.id, FAILED, make_ending(FAILED, "its files are gone"))
             return True
         ending = folder.read_ending()
         if ending is None or ending.get("wanted") != row.releases:
             return False
-        self._store_ending(row, ending)
+        self._store_ending_and_clean_up(row, ending)
         return True
 
     # Processes
@@ -151,16 +152,16 @@ class Runner:
                 return
             if row.wish or row.id in self._processes or self._not_before.get(row.id, 0) > time.monotonic():
                 continue
-            if not self._collect_ending(row):
-                self._start_process(row)
+            if not self._store_ending_if_done(row):
+                self._start_job_process(row)
 
-    def _start_process(self, row: JobRow) -> None:
-        self._queue.set_state(row.id, RUNNING, started=row.started or get_unix_time())
+    def _start_job_process(self, row: JobRow) -> None:
+        self._queue.set_job_state(row.id, RUNNING, started=row.started or get_unix_time())
         environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         path = os.pathsep.join(p for p in sys.path if p)
         try:
             task = pickle.dumps(
-                Task(self.get_folder(row.id), row.spec, self._vault, self._vault.operator_key, row.releases)
+                Task(self.get_job_folder(row.id), row.spec, self._vault, self._vault.operator_key, row.releases)
             )
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "allonym.server.jobs.child", str(os.getpid())],
@@ -172,70 +173,70 @@ class Runner:
             )
         except Exception as error:  # such as too many processes
             reason = getattr(error, "strerror", None) or type(error).__name__
-            self._handle_process_death(row, f"an error at its start: {reason}")
+            self._requeue_or_fail_job(row, f"an error at its start: {reason}")
             return
         self._processes[row.id] = (row, process)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it died at once, which the next turn notices
             process.stdin.write(task)
             process.stdin.flush()
-        threading.Thread(target=self._wait_for_process, args=(process,), name="job", daemon=True).start()
+        threading.Thread(target=self._wake_when_process_ends, args=(process,), name="job", daemon=True).start()
 
-    def _wait_for_process(self, process: subprocess.Popen[bytes]) -> None:
+    def _wake_when_process_ends(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         self._wake.set()
 
-    def _collect_ended_processes(self) -> None:
+    def _handle_ended_processes(self) -> None:
         for id, (row, process) in list(self._processes.items()):
             code = process.poll()
             if code is None:
                 continue
-            _end_process(process)  # its children
+            _kill_process_group(process)  # its children
             del self._processes[id]
-            if not self._collect_ending(row):
-                self._handle_process_death(row, f"signal {-code}" if code < 0 else f"exit code {code}")
+            if not self._store_ending_if_done(row):
+                self._requeue_or_fail_job(row, f"signal {-code}" if code < 0 else f"exit code {code}")
 
-    def _handle_process_death(self, row: JobRow, how: str) -> None:
+    def _requeue_or_fail_job(self, row: JobRow, cause: str) -> None:
         """Queue a job again whose process ended without having done its work, unless that leads nowhere."""
-        reached = _measure_progress(self.get_folder(row.id))
+        reached = _count_stages_done(self.get_job_folder(row.id))
         deaths = 1 if reached > row.reached else row.deaths + 1
-        log.warning("job %s: its process ended with %s", row.id, how)
+        log.warning("job %s: its process ended with %s", row.id, cause)
         if deaths >= MOST_DEATHS:
-            why = f"its process ended {deaths} times at the same place, last with {how}; is there enough memory?"
-            self._store_ending(row, make_ending(FAILED, why))
+            why = f"its process ended {deaths} times at the same place, last with {cause}; is there enough memory?"
+            self._store_ending_and_clean_up(row, make_ending(FAILED, why))
             return
         self._not_before[row.id] = time.monotonic() + _RETRY_SECONDS[min(deaths, len(_RETRY_SECONDS)) - 1]
-        self._queue.set_state(row.id, WAITING, deaths=deaths, reached=max(reached, row.reached))
+        self._queue.set_job_state(row.id, WAITING, deaths=deaths, reached=max(reached, row.reached))
 
-    def _store_ending(self, row: JobRow, ending: dict[str, Any]) -> None:
+    def _store_ending_and_clean_up(self, row: JobRow, ending: dict[str, Any]) -> None:
         if row.ending.get("results") and ending["state"] != DONE:  # only what was requested later failed
             ending = {**row.ending, "error": ending["error"], "wanted": row.releases}
-        self._queue.store_job_ending(row.id, ending["state"], ending)
+        self._queue.store_ending_or_requeue(row.id, ending["state"], ending)
         self._not_before.pop(row.id, None)
-        self._remove_leftovers(row, ending["state"], ending["results"])
+        self._remove_unneeded_job_files(row, ending["state"], ending["results"])
 
-    def _remove_leftovers(self, row: JobRow, state: str, results: Any) -> None:
+    def _remove_unneeded_job_files(self, row: JobRow, state: str, results: Any) -> None:
         """Remove files that are no results; further releases of a swap need its corpus."""
         needed = ["in", "state", "made"] if row.kind == "swap" and state == DONE else []
-        self.get_folder(row.id).remove_files_except([*needed, *(result["path"] for result in results)])
+        self.get_job_folder(row.id).remove_files_except([*needed, *(result["path"] for result in results)])
 
-    def _fulfil_wishes(self) -> None:
-        for id, state, wish in self._queue.list_wishes():
+    def _cancel_and_remove_requested_jobs(self) -> None:
+        for id, state, wish in self._queue.list_cancel_and_removal_requests():
             if id in self._processes:
-                _end_process(self._processes.pop(id)[1])
+                _kill_process_group(self._processes.pop(id)[1])
             if wish == REMOVE:
-                self._remove_job(id)
+                self._remove_job_and_files(id)
             elif state in OPEN and (row := self._queue.find_job(id)) is not None:
-                self._store_ending(row, make_ending(CANCELLED))
+                self._store_ending_and_clean_up(row, make_ending(CANCELLED))
 
-    def _remove_job(self, id: str) -> None:
-        self.get_folder(id).remove()
+    def _remove_job_and_files(self, id: str) -> None:
+        self.get_job_folder(id).remove()
         self._queue.remove_job(id)
 
-    def _remove_expired_jobs(self) -> None:
+    def _remove_expired_jobs_and_uploads(self) -> None:
         """Remove jobs whose time is over, and folders of uploads that broke off."""
         for id in self._queue.list_job_ids(ended_before=get_unix_time() - self.keep_seconds):
-            self._remove_job(id)
+            self._remove_job_and_files(id)
         folders = [Folder(path) for path in self._folder.iterdir() if path.is_dir()]
         ids = self._queue.list_job_ids()
         for folder in folders:
@@ -244,7 +245,7 @@ class Runner:
                     if folder.path.name not in self._queue.list_job_ids():  # it may have become a job meanwhile
                         folder.remove()
 
-    def _stop_processes(self) -> None:
+    def _stop_processes_and_requeue_jobs(self) -> None:
         """Stop all processes, each where it can go on."""
         for _, process in self._processes.values():
             process.terminate()
@@ -252,22 +253,22 @@ class Runner:
         for _, process in self._processes.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
-            _end_process(process)
+            _kill_process_group(process)
         for row, _ in self._processes.values():
             with suppress(AllonymError):  # then the next start notices it
-                if not self._collect_ending(row):
-                    self._queue.set_state(row.id, WAITING)
+                if not self._store_ending_if_done(row):
+                    self._queue.set_job_state(row.id, WAITING)
         self._processes.clear()
 
 
-def _end_process(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and its children at once, and close the pipe; the files that they have written are complete."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
-def _measure_progress(folder: Folder) -> float:
+def _count_stages_done(folder: Folder) -> float:
     """Return how far a job has come: the number of its stage, and the share of it that is done."""
     progress = folder.read_progress()
     share = float(progress["done"]) / progress["of"] if progress.get("of") else 0.0

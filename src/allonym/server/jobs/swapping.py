@@ -18,7 +18,7 @@ from allonym import __version__
 from allonym.files.output import PartFile, write_file
 from allonym.files.state import State
 from allonym.plan import locate_replacements
-from allonym.server.jobs.task import Outcome, Task, write_lines
+from allonym.server.jobs.task import Outcome, Task, write_private_lines
 from allonym.server.policies import load_policy
 from allonym.server.wire import jobs as wire
 
@@ -54,8 +54,8 @@ def swap(task: Task) -> Outcome:
     """Search, write the release that the rule chooses, then those that were requested since."""
     from allonym.swap.run import STAGES
 
-    run, state = _make_run(task), State(task.folder.state)
-    advance = task.make_stages_tracker({**STAGES, "release": "writing"})
+    run, state = _make_swap_run(task), State(task.folder.state)
+    advance = task.make_stage_progress_callback({**STAGES, "release": "writing"})
 
     def search() -> Releases:
         corpus = _load_pickle_or_make(task, "corpus", lambda: run.load(advance=advance))
@@ -64,17 +64,17 @@ def swap(task: Task) -> Outcome:
     releases = _load_pickle_or_make(task, "releases", search)
     summary = state.load_value(SUMMARY)
     if summary is None:
-        summary = _write_outputs(task, run, releases, state, advance)
+        summary = _write_release_and_report(task, run, releases, state, advance)
     chosen = list(dict.fromkeys([summary["chosen"], *task.releases.get("choose", ())]))
     numbers = list(dict.fromkeys([*chosen, *task.releases.get("make", ())]))
     for count, number in enumerate(numbers):
         advance("release", count, len(numbers))
-        _write_release(task, run, releases, number, write=number in chosen)
+        _write_release_if_missing(task, run, releases, number, with_files=number in chosen)
     files = [*(_make_release_file_name(task, number) for number in chosen), "report.html", "numbers.json"]
     return {**summary, "chosen": chosen[-1]}, [task.describe_result(name, task.folder.out / name) for name in files]
 
 
-def make_settings(options: Mapping[str, Any]) -> Settings:
+def make_swap_settings(options: Mapping[str, Any]) -> Settings:
     """Return the settings of a search that a job's options describe.
 
     Raises:
@@ -97,25 +97,29 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
     return Settings.load(options["settings"]).with_(changes)
 
 
-def _make_run(task: Task) -> Run:
+def _make_swap_run(task: Task) -> Run:
     from allonym.swap import Run
 
-    options, source = task.options, task.get_source("files")
+    options, source = task.options, task.get_input_file_or_folder("files")
     assert source is not None
     rule = ("risk_cap", "utility_floor", "slope", "offset")
     return Run(
         source=source,
         protect=options["protect"],
-        settings=make_settings(options),
+        settings=make_swap_settings(options),
         policy=load_policy(task.spec.policy),
-        reading={"fields": options["fields"] or None, "metadata": task.prepare_metadata(), "rest": options["rest"]},
+        reading={
+            "fields": options["fields"] or None,
+            "metadata": task.get_metadata_table(),
+            "rest": options["rest"],
+        },
         rule={name: options[name] for name in rule if options[name] is not None},
         key=task.key,
         seed=options["seed"],
     )
 
 
-def _load_pickle_or_make(task: Task, name: str, make: Callable[[], T]) -> T:
+def _load_pickle_or_make(task: Task, name: str, make_value: Callable[[], T]) -> T:
     """Return a pickled value of the state; where there is none, make it and write it there.
 
     Unpickling is safe: nobody else may write into the folder.
@@ -124,31 +128,31 @@ def _load_pickle_or_make(task: Task, name: str, make: Callable[[], T]) -> T:
     if path.exists():
         with path.open("rb") as stream:
             return pickle.load(stream)  # type: ignore[no-any-return]
-    value = make()
+    value = make_value()
     write_file(path, pickle.dumps(value))
     return value
 
 
-def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advance: Any) -> dict[str, Any]:
+def _write_release_and_report(task: Task, run: Run, releases: Releases, state: State, advance: Any) -> dict[str, Any]:
     """Check and write the release that the rule chooses, the report and all numbers; return the summary."""
     from allonym import report
 
     result = run.whole(
         releases,
-        background=task.get_source("background"),
+        background=task.get_input_file_or_folder("background"),
         label=task.options["label"],
         texts=task.options["texts"],
         state=task.folder.state,
         advance=advance,
     )
     state.store_value(RELEASES, _describe_releases(releases, result.values["why"]))
-    numbers = task.replace_stored_names(result.values)
+    numbers = task.replace_stored_file_names(result.values)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),
     }
     run.write(releases, result.made, None, beside=beside)
-    _write_text_pairs(task, releases, result.made)
+    _write_release_documents(task, releases, result.made)
     attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in result.values["attacks"]]
     summary: dict[str, Any] = state.store_value(
         SUMMARY,
@@ -164,7 +168,7 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
     return summary
 
 
-def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
+def _describe_releases(releases: Releases, choice_reason: str) -> dict[str, Any]:
     """Return the releases as the plot and the list show them, without the choice."""
     from allonym.serial import to_plain
 
@@ -177,43 +181,43 @@ def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
         moves = releases.places[release.index].moves
         rows.append({**row, "id": release.index, "moves": moves, "on_frontier": release.index in frontier})
     sizes = list(releases.settings.search.population)
-    return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": why}
+    return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": choice_reason}
 
 
-def get_release_documents_path(folder: Path, number: int) -> Path:
+def get_release_documents_path(folder: Path, release_id: int) -> Path:
     """Return the path of the documents of a release, before and after."""
-    return folder / f"{number}.jsonl"
+    return folder / f"{release_id}.jsonl"
 
 
-def _write_release(task: Task, run: Run, releases: Releases, number: int, *, write: bool) -> None:
+def _write_release_if_missing(task: Task, run: Run, releases: Releases, release_id: int, *, with_files: bool) -> None:
     """Make a release unless it exists: its documents beside the originals, and its files if it is chosen."""
-    target = task.folder.out / _make_release_file_name(task, number)
-    if get_release_documents_path(task.folder.made, number).exists() and (target.exists() or not write):
+    target = task.folder.out / _make_release_file_name(task, release_id)
+    if get_release_documents_path(task.folder.made, release_id).exists() and (target.exists() or not with_files):
         return
-    corpus = releases.make(releases.release(number), policy=run.policy, key=run.key)
-    _write_text_pairs(task, releases, corpus)
-    if write and not target.exists():
-        if len(task.list_files("files")) == 1:
+    corpus = releases.make(releases.release(release_id), policy=run.policy, key=run.key)
+    _write_release_documents(task, releases, corpus)
+    if with_files and not target.exists():
+        if len(task.list_uploads("files")) == 1:
             run.write(releases, corpus, target, overwrite=True)
         else:
             _zip_release_files(task, run, releases, corpus, target)
 
 
-def _make_release_file_name(task: Task, number: int) -> str:
-    files = task.list_files("files")
+def _make_release_file_name(task: Task, release_id: int) -> str:
+    files = task.list_uploads("files")
     suffix = ".zip" if len(files) > 1 else "".join(files[0].stored.partition(".")[1:])
-    return f"release-{number}{suffix}"
+    return f"release-{release_id}{suffix}"
 
 
-def _zip_release_files(task: Task, run: Run, releases: Releases, corpus: Made, target: Path) -> None:
+def _zip_release_files(task: Task, run: Run, releases: Releases, made: Made, target: Path) -> None:
     """Write a release of several files as one archive, under their shown names; equal releases give equal bytes."""
     folder = task.folder.state / "release"
     shutil.rmtree(folder, ignore_errors=True)
-    run.write(releases, corpus, folder, overwrite=True)
+    run.write(releases, made, folder, overwrite=True)
     part = PartFile(target)
     try:
         with zipfile.ZipFile(part.stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for stored, name in task.map_stored_names().items():
+            for stored, name in task.map_stored_to_shown_names().items():
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
                 archive.writestr(info, (folder / stored).read_bytes())
@@ -223,24 +227,24 @@ def _zip_release_files(task: Task, run: Run, releases: Releases, corpus: Made, t
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_text_pairs(task: Task, releases: Releases, corpus: Made) -> None:
+def _write_release_documents(task: Task, releases: Releases, made: Made) -> None:
     """Write the documents before and after, a line for each."""
-    path = get_release_documents_path(task.folder.made, corpus.release.index)
+    path = get_release_documents_path(task.folder.made, made.release.index)
     if path.exists():
         return
-    names = task.map_stored_names()
-    documents = zip(releases.corpus.documents, corpus.texts, corpus.plans, strict=True)
-    write_lines(path, (json.dumps(_describe_pair(*document, names)) for document in documents))
+    names = task.map_stored_to_shown_names()
+    documents = zip(releases.corpus.documents, made.texts, made.plans, strict=True)
+    write_private_lines(path, (json.dumps(_describe_document(*document, names)) for document in documents))
 
 
-def _describe_pair(document: Document, after: str, plan: Plan, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a document before and after, with the spans of its plan's edits in both."""
+def _describe_document(document: Document, after: str, plan: Plan, shown_names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a document's text before and after, with the spans of its plan's edits in both."""
     before_spans, spans = [], []
     for start, end, edit in locate_replacements(plan.edits):
         kind = edit.operator.partition("@")[0]
         before_spans.append({"start": edit.start, "end": edit.end, "label": edit.label})
         spans.append({"start": start, "end": end, "label": edit.label, "kind": kind})
-    texts = {"id": names.get(document.id, document.id), "before": document.text, "after": after}
+    texts = {"id": shown_names.get(document.id, document.id), "before": document.text, "after": after}
     return {**texts, "before_spans": before_spans, "spans": spans}
 
 

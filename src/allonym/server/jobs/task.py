@@ -61,41 +61,41 @@ class Folder:
         return self.path.is_dir()
 
     @contextmanager
-    def lock(self, wait: float = 0.0) -> Iterator[None]:
+    def lock(self, timeout: float = 0.0) -> Iterator[None]:
         """Work in the folder alone. The lock ends with the process, however that ends.
 
         Raises:
-            InUse: another process holds it for longer than ``wait`` seconds.
+            InUse: another process holds it for longer than ``timeout`` seconds.
         """
-        handle = open_locked_file(self.path / _LOCK, wait)
+        handle = open_and_lock_file(self.path / _LOCK, timeout)
         try:
             yield
         finally:
             os.close(handle)
 
     def read_progress(self) -> dict[str, Any]:
-        """Return what :meth:`Task.note_progress` wrote last; empty where it wrote nothing."""
-        return _read_json(self.path / _PROGRESS) or {}
+        """Return what :meth:`Task.store_progress` wrote last; empty where it wrote nothing."""
+        return _read_json_object(self.path / _PROGRESS) or {}
 
     def read_ending(self) -> dict[str, Any] | None:
         """Return what :meth:`write_ending` wrote; None while the work is not done."""
-        return _read_json(self.path / _ENDED)
+        return _read_json_object(self.path / _ENDED)
 
     def write_ending(self, ending: Mapping[str, Any]) -> None:
         """Store how the work ended; from here on it is not done again."""
-        write_text(self.path / _ENDED, json.dumps(ending, ensure_ascii=False))
+        write_private(self.path / _ENDED, json.dumps(ending, ensure_ascii=False))
 
-    def remove_files_except(self, needed: Collection[str]) -> None:
+    def remove_files_except(self, paths: Collection[str]) -> None:
         """Remove all files but those that are needed.
 
         Args:
-            needed: relative paths of files, or of folders with everything in them.
+            paths: relative paths of files, or of folders with everything in them.
         """
         for parent, folders, names in os.walk(self.path, topdown=False):
             for name in (*names, *folders):
                 path = Path(parent, name)
                 relative = path.relative_to(self.path).as_posix()
-                if relative in (_LOCK, _PROGRESS, _ENDED) or any(f"{relative}/".startswith(f"{n}/") for n in needed):
+                if relative in (_LOCK, _PROGRESS, _ENDED) or any(f"{relative}/".startswith(f"{n}/") for n in paths):
                     continue
                 if path.is_dir() and not path.is_symlink():
                     with suppress(OSError):  # something in it is needed
@@ -108,14 +108,14 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def open_locked_file(path: Path, wait: float = 0.0) -> int:
+def open_and_lock_file(path: Path, timeout: float = 0.0) -> int:
     """Return the descriptor of a file that only this process has locked, until it is closed.
 
     Raises:
-        InUse: another process holds it for longer than ``wait`` seconds.
+        InUse: another process holds it for longer than ``timeout`` seconds.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    until = time.monotonic() + wait
+    until = time.monotonic() + timeout
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,12 +127,12 @@ def open_locked_file(path: Path, wait: float = 0.0) -> int:
             time.sleep(0.05)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     """Write a text file of the owner's alone, atomically."""
     write_file(path, text.encode("utf-8", "backslashreplace"), private=True)
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
+def write_private_lines(path: Path, lines: Iterable[str]) -> None:
     """Write the lines of a file of the owner's alone, atomically."""
     output = Lines(path, private=True)
     try:
@@ -143,7 +143,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         output.close(remove=True)
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def _read_json_object(path: Path) -> dict[str, Any] | None:
     with suppress(OSError, ValueError):
         value = json.loads(path.read_bytes())
         return value if isinstance(value, dict) else None
@@ -222,36 +222,36 @@ class Task:
         """The options of the kind."""
         return self.spec.options
 
-    def list_files(self, role: str) -> list[InputFile]:
+    def list_uploads(self, role: str) -> list[InputFile]:
         """Return the uploaded files of a role, in their order."""
         return [file for file in self.spec.files if file.role == role]
 
-    def get_source(self, role: str) -> Path | None:
+    def get_input_file_or_folder(self, role: str) -> Path | None:
         """Return the one file of a role, or the folder of several; None where there are none."""
-        files = self.list_files(role)
+        files = self.list_uploads(role)
         if not files:
             return None
         folder = self.folder.get_input_folder(role)
         return folder / files[0].stored if len(files) == 1 else folder
 
-    def map_stored_names(self, role: str = "files") -> dict[str, str]:
-        """Return the names on the disk with the names that are shown."""
-        return {file.stored: file.shown for file in self.list_files(role)}
+    def map_stored_to_shown_names(self, role: str = "files") -> dict[str, str]:
+        """Return the shown names of a role's files by their names on the disk."""
+        return {file.stored: file.shown for file in self.list_uploads(role)}
 
-    def replace_stored_names(self, value: Any) -> Any:
+    def replace_stored_file_names(self, plain_value: Any) -> Any:
         """Replace the names on the disk by those that are shown, in plain values."""
-        if isinstance(value, dict):
-            return {name: self.replace_stored_names(item) for name, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self.replace_stored_names(item) for item in value]
-        if isinstance(value, str):
-            file, colon, record = value.partition(":")
-            return self.map_stored_names().get(file, file) + colon + record
-        return value
+        if isinstance(plain_value, dict):
+            return {name: self.replace_stored_file_names(item) for name, item in plain_value.items()}
+        if isinstance(plain_value, (list, tuple)):
+            return [self.replace_stored_file_names(item) for item in plain_value]
+        if isinstance(plain_value, str):
+            file, colon, record = plain_value.partition(":")
+            return self.map_stored_to_shown_names().get(file, file) + colon + record
+        return plain_value
 
-    def prepare_metadata(self) -> Path | None:
+    def get_metadata_table(self) -> Path | None:
         """Return the table of metadata; for several files, one that names them as they lie on the disk."""
-        source, files = self.get_source("metadata"), self.list_files("files")
+        source, files = self.get_input_file_or_folder("metadata"), self.list_uploads("files")
         if source is None or len(files) == 1:
             return source
         stored = {f.shown: f.stored for f in files} | {PurePath(f.shown).stem: f.stored for f in files}
@@ -264,30 +264,30 @@ class Task:
         if not lines:
             raise DataError(f"metadata: no row names any of the {len(files)} files by id or file")
         target = self.folder.state / "metadata.jsonl"
-        write_text(target, "".join(lines))
+        write_private(target, "".join(lines))
         return target
 
-    def note_progress(self, stage: str, count: int, total: int | None, number: int = 0) -> None:
+    def store_progress(self, stage: str, steps_done: int, steps_total: int | None, stage_number: int = 0) -> None:
         """Store how many steps of a stage are done, their total, and the number of the stage."""
         moment = time.monotonic()
-        if moment - self._noted >= PROGRESS_SECONDS or count == total:
+        if moment - self._noted >= PROGRESS_SECONDS or steps_done == steps_total:
             self._noted = moment
             part = self.folder.path / f".{_PROGRESS}.part"
-            values = {"stage": stage, "done": count, "of": total or 0, "number": number}
+            values = {"stage": stage, "done": steps_done, "of": steps_total or 0, "number": stage_number}
             part.write_text(json.dumps(values), encoding="ascii")
             os.replace(part, self.folder.path / _PROGRESS)  # no wait for the disk: what a crash loses is no work
 
-    def make_stages_tracker(self, names: Mapping[str, str]) -> Callable[[str, int, int], None]:
+    def make_stage_progress_callback(self, shown_stage_names: Mapping[str, str]) -> Callable[[str, int, int], None]:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
-        order = list(names)
+        order = list(shown_stage_names)
 
         def note_stage(stage: str, count: int, total: int) -> None:
             number = order.index(stage) if stage in order else len(order)
-            self.note_progress(names.get(stage, stage), count, total, number)
+            self.store_progress(shown_stage_names.get(stage, stage), count, total, number)
 
         return note_stage
 
-    def clean_message(self, message: str) -> str:
+    def hide_paths_in_message(self, message: str) -> str:
         """Return a message with the names that are shown, and without any path of the server."""
         for file in self.spec.files:
             message = message.replace(str(self.folder.get_input_folder(file.role) / file.stored), file.shown)
@@ -295,7 +295,7 @@ class Task:
             message = message.replace(str(self.folder.get_input_folder(role)), role)
         message = message.replace(f"{self.folder.path}/", "").replace(str(self.folder.path), "the job")
         for role in ROLES:
-            for stored, shown in self.map_stored_names(role).items():
+            for stored, shown in self.map_stored_to_shown_names(role).items():
                 message = message.replace(stored, shown)
         return message
 

@@ -22,14 +22,14 @@ MOST_TEXT = 1 << 20
 
 
 async def receive_upload(
-    request: Request, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]
+    request: Request, folder: Path, file_fields: tuple[str, ...], text_fields: tuple[str, ...]
 ) -> tuple[dict[str, str], list[InputFile]]:
     """Receive an upload, write its files into a folder, and return texts by their fields, and the files in order.
 
     Args:
         request: with a body of ``multipart/form-data``.
         folder: where files go, under numbers; it exists.
-        roles: fields that are files. texts: fields that are not.
+        file_fields: fields that are files. texts: fields that are not.
 
     Raises:
         RequestError: there is no such body, or it breaks off or holds too much (400, 413, 507).
@@ -39,9 +39,9 @@ async def receive_upload(
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
         raise RequestError("a body of multipart/form-data is required", 415, "WrongMediaType")
-    form = _FormReader(folder, roles, texts)
+    form = _FormReader(folder, file_fields, text_fields)
     try:
-        parser = MultipartParser(boundary, form.list_callbacks())  # type: ignore[arg-type]
+        parser = MultipartParser(boundary, form.get_parser_callbacks())  # type: ignore[arg-type]
         async for block in request.stream():
             if block:
                 await run_in_threadpool(parser.write, block)
@@ -71,7 +71,7 @@ class _FormReader:
         self._stream: BinaryIO | None = None
         self._on_part_begin()
 
-    def list_callbacks(self) -> dict[str, object]:
+    def get_parser_callbacks(self) -> dict[str, object]:
         """Return the methods that the parser calls, by the names of its events."""
         return {name.removeprefix("_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
 
@@ -88,13 +88,13 @@ class _FormReader:
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
-        self._check_headers()
+        self._check_header_size()
 
     def _on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
-        self._check_headers()
+        self._check_header_size()
 
-    def _check_headers(self) -> None:
+    def _check_header_size(self) -> None:
         if len(self._header) + len(self._value) > MOST_HEADERS or len(self._headers) > 16:
             raise RequestError("the headers of a part are too long", 400, "InvalidRequest")
 

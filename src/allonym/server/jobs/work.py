@@ -18,7 +18,7 @@ from allonym.files.journal import journal_path
 from allonym.files.state import State
 from allonym.server.jobs import names
 from allonym.server.jobs.swapping import swap
-from allonym.server.jobs.task import Outcome, Task, write_lines, write_text
+from allonym.server.jobs.task import Outcome, Task, write_private, write_private_lines
 from allonym.server.policies import load_policy
 
 _COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operators", "offline", "refused", "seconds")
@@ -27,7 +27,7 @@ _COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operato
 def anonymize(task: Task) -> Outcome:
     """Anonymise files of any format; one that is refused does not affect the others."""
     options, out = task.options, task.folder.out
-    source = task.get_source("files")
+    source = task.get_input_file_or_folder("files")
     assert source is not None
     several = source.is_dir()
     target = out / (source.name if not several else "files")
@@ -51,23 +51,23 @@ def anonymize(task: Task) -> Outcome:
             originals=options["originals"],
             report=report_path,
             quarantine=quarantine,
-            progress=partial(task.note_progress, "anonymising"),
+            progress=partial(task.store_progress, "anonymising"),
         )
     report = json.loads(report_path.read_bytes())
-    shown = task.map_stored_names()
+    shown = task.map_stored_to_shown_names()
     refused = [
-        {"name": shown.get(row["file"], row["file"]), "reason": task.clean_message(row["reason"])}
+        {"name": shown.get(row["file"], row["file"]), "reason": task.hide_paths_in_message(row["reason"])}
         for row in report["refused"]
     ]
     if several and not report["files"]:
         raise DataError(f"no file could be treated: {refused[0]['name']}: {refused[0]['reason']}")
-    results = list(_make_results(task, (target / name for name in shown) if several else (target,), "safe"))
+    results = list(_describe_results(task, (target / name for name in shown) if several else (target,), "safe"))
     for path in (plans, quarantine):
         if path.exists():
-            write_lines(out / "named" / path.name, _show_names(path, shown))
+            write_private_lines(out / "named" / path.name, _replace_names_in_json_lines(path, shown))
             results.append(task.describe_result(path.name, out / "named" / path.name))
     report["refused"] = refused
-    write_text(out / "named" / "report.json", json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+    write_private(out / "named" / "report.json", json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     results.append(task.describe_result("report.json", out / "named" / "report.json"))
     return {name: report[name] for name in _COUNTS}, results
 
@@ -77,7 +77,7 @@ def restore(task: Task) -> Outcome:
     from allonym.files.restoring import restore_files
 
     options, folder = task.options, task.folder
-    files = [(folder.get_input_folder("files") / f.stored, folder.out / f.stored) for f in task.list_files("files")]
+    files = [(folder.get_input_folder("files") / f.stored, folder.out / f.stored) for f in task.list_uploads("files")]
     report = restore_files(
         files,
         plan=options["plan"],
@@ -85,9 +85,9 @@ def restore(task: Task) -> Outcome:
         key=task.key if options["plan"] is None else None,
         scope=options["scope"] or "",
         actor=task.spec.actor,
-        advance=partial(task.note_progress, "restoring"),
+        advance=partial(task.store_progress, "restoring"),
     )
-    results = list(_make_results(task, (target for _, target in files), "restored"))
+    results = list(_describe_results(task, (target for _, target in files), "restored"))
     return {**report.to_dict(), "notes": list(report.notes)}, results
 
 
@@ -100,14 +100,14 @@ def evaluate(task: Task) -> Outcome:
     from allonym.train.records import read_records
 
     options, out = task.options, task.folder.out
-    original, gold, outside = (task.get_source(role) for role in ("files", "gold", "background"))
+    original, gold, outside = (task.get_input_file_or_folder(role) for role in ("files", "gold", "background"))
     assert original is not None
     pairs = read_pairs(
         original,
-        task.get_source("anonymised"),
+        task.get_input_file_or_folder("anonymised"),
         field=options["fields"],
         anonymised_field=options["anonymised_fields"],
-        metadata=task.prepare_metadata(),
+        metadata=task.get_metadata_table(),
     )
     background: list[tuple[str, str]] = []
     if outside is not None:
@@ -125,34 +125,35 @@ def evaluate(task: Task) -> Outcome:
         review_above=options["review_above"],
         texts=options["texts"],
         seed=options["seed"],
-        advance=task.make_stages_tracker({name: measure.title for name, measure in MEASURES.items()}),
+        advance=task.make_stage_progress_callback({name: measure.title for name, measure in MEASURES.items()}),
         state=task.folder.state,
     )
-    numbers = task.replace_stored_names(results.to_dict())
+    numbers = task.replace_stored_file_names(results.to_dict())
     for name, option in (("gold", "gold"), ("labels", "labels"), ("subjects", "subject")):
         for row in numbers["skipped"]:
             row["reason"] = row["reason"].replace(f"(--{option})", f"({name})")
     content = json.dumps({"allonym": __version__, **numbers}, ensure_ascii=False, indent=1, allow_nan=False)
-    write_text(out / "report.json", content + "\n")
-    write_text(out / "report.html", report.render(report.evaluation_page(numbers, texts=options["texts"]), "html"))
+    write_private(out / "report.json", content + "\n")
+    write_private(out / "report.html", report.render(report.evaluation_page(numbers, texts=options["texts"]), "html"))
     files = [task.describe_result(name, out / name) for name in ("report.html", "report.json")]
     return {name: numbers[name] for name in ("texts", "headlines", "skipped")}, files
 
 
-def _make_results(task: Task, paths: Iterable[Path], mark: str) -> Iterator[dict[str, str]]:
-    """Yield the results that are files of the user's, under their own names with a mark."""
-    shown, used = task.map_stored_names(), set[str]()
+def _describe_results(task: Task, paths: Iterable[Path], addition: str) -> Iterator[dict[str, str]]:
+    """Yield the results that are the existing paths, under the user's own names with an addition such as ``safe``."""
+    shown, used = task.map_stored_to_shown_names(), set[str]()
     for path in paths:
         if path.exists():
-            yield task.describe_result(names.add_unique_name(names.append_to_stem(shown[path.name], mark), used), path)
+            name = names.append_to_stem(shown[path.name], addition)
+            yield task.describe_result(names.reserve_unique_name(name, used), path)
 
 
-def _show_names(source: Path, shown: Mapping[str, str]) -> Iterator[str]:
+def _replace_names_in_json_lines(source: Path, shown_names: Mapping[str, str]) -> Iterator[str]:
     """Yield JSON lines with the shown names in ``file`` and ``id``."""
     with source.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            row |= {key: shown.get(row[key], row[key]) for key in ("file", "id") if key in row}
+            row |= {key: shown_names.get(row[key], row[key]) for key in ("file", "id") if key in row}
             yield json.dumps(row, ensure_ascii=False)
 
 

@@ -32,7 +32,7 @@ MOST = 10_000
 _LEAST, _LONGEST = 2, 200  # letters and digits; characters
 _PURPOSE = "term"
 
-Lists = Mapping[str, Sequence[str]]
+TermsByLabel = Mapping[str, Sequence[str]]
 Version = tuple[int, int]
 
 
@@ -46,16 +46,16 @@ class TermLists:
 
     def __init__(self, database: Database, sealing: Sealing) -> None:
         self._database, self._sealing = database, sealing
-        self._cache: tuple[Version, dict[str | None, tuple[Lists, Lists]]] | None = None
+        self._cache: tuple[Version, dict[str | None, tuple[TermsByLabel, TermsByLabel]]] | None = None
 
-    def group_terms(self, project: str | None = None) -> tuple[Lists, Lists]:
+    def get_terms_and_exclusions(self, project: str | None = None) -> tuple[TermsByLabel, TermsByLabel]:
         """Return terms to find by label, and exclusions by label or ``*``: those for all projects and this one's."""
         with self._database.open_read_transaction() as connection:
             count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(db.terms.c.number))).one()
             version = (int(count), int(last or 0))
             cache = self._cache
             if cache is None or cache[0] != version:
-                self._cache = cache = (version, _group_by_project(self._read_terms(connection)))
+                self._cache = cache = (version, _group_by_project(self._read_all_terms(connection)))
         return cache[1].get(project) or cache[1].get(None) or ({}, {})
 
     def list_terms(self, project: str | None = None) -> list[TermOut]:
@@ -67,7 +67,7 @@ class TermLists:
         with self._database.open_read_transaction() as connection:
             if project is not None:
                 get_project_number(connection, project)
-            terms = self._read_terms(connection)
+            terms = self._read_all_terms(connection)
         return [term for term in terms if project in (None, term.project)]
 
     def add_term(self, kind: str, label: str, term: str, owner: str, project: str | None = None) -> TermOut:
@@ -79,13 +79,13 @@ class TermLists:
             RequestError: no such project (404), or the list is full (409).
         """
         with self._database.open_write_transaction() as connection:
-            return self.insert_term(connection, kind, label, term, owner, project)
+            return self.add_term_in_transaction(connection, kind, label, term, owner, project)
 
-    def insert_term(
+    def add_term_in_transaction(
         self, connection: sa.Connection, kind: str, label: str, term: str, owner: str, project: str | None
     ) -> TermOut:
         """Add a term within a transaction; see :meth:`add_term`."""
-        term = _normalise_term(kind, label, term)
+        term = _check_and_normalise_term(kind, label, term)
         number = ALL_PROJECTS if project is None else get_project_number(connection, project)
         same_project = db.terms.c.project == number
         digest = self._sealing.digest(_PURPOSE, term.casefold())
@@ -103,27 +103,27 @@ class TermLists:
         connection.execute(sa.insert(db.terms).values(**values, created=get_unix_time()))
         return self._unseal_term(connection.execute(query).one(), project)
 
-    def get_term(self, number: int) -> TermOut:
+    def get_term(self, term_number: int) -> TermOut:
         """Return a term.
 
         Raises:
             RequestError: there is none of this number (404).
         """
-        term = next((t for t in self.list_terms() if t.id == number), None)
+        term = next((t for t in self.list_terms() if t.id == term_number), None)
         if term is None:
-            raise RequestError(f"there is no term {number}", 404, "NotFound")
+            raise RequestError(f"there is no term {term_number}", 404, "NotFound")
         return term
 
-    def remove_term(self, number: int) -> None:
+    def remove_term(self, term_number: int) -> None:
         """Remove a term.
 
         Raises:
             RequestError: there is none of this number (404).
         """
-        self.get_term(number)
-        self._database.write_rows(sa.delete(db.terms).where(db.terms.c.number == number))
+        self.get_term(term_number)
+        self._database.write_rows(sa.delete(db.terms).where(db.terms.c.number == term_number))
 
-    def _read_terms(self, connection: sa.Connection) -> list[TermOut]:
+    def _read_all_terms(self, connection: sa.Connection) -> list[TermOut]:
         query = sa.select(db.terms, db.projects.c.name.label("name")).outerjoin(
             db.projects, db.projects.c.number == db.terms.c.project
         )
@@ -135,7 +135,7 @@ class TermLists:
         return TermOut(**values, kind=row.kind, created=row.created)
 
 
-def _normalise_term(kind: str, label: str, term: str) -> str:
+def _check_and_normalise_term(kind: str, label: str, term: str) -> str:
     """Return a term as it is stored, on one line and without needless blanks.
 
     Raises:
@@ -180,17 +180,20 @@ def get_project_number(connection: sa.Connection, project: str) -> int:
     return int(number)
 
 
-def _group_by_project(terms: Sequence[TermOut]) -> dict[str | None, tuple[Lists, Lists]]:
+def _group_by_project(terms: Sequence[TermOut]) -> dict[str | None, tuple[TermsByLabel, TermsByLabel]]:
     """Return the two lists of each project, and of None for all projects. A project's own terms win over those."""
     general = {term.term.casefold(): term for term in terms if term.project is None}
-    lists: dict[str | None, tuple[Lists, Lists]] = {}
+    lists: dict[str | None, tuple[TermsByLabel, TermsByLabel]] = {}
     for project in {None, *(term.project for term in terms)}:
         chosen = general | {term.term.casefold(): term for term in terms if term.project == project}
-        lists[project] = (_group_by_label(chosen.values(), DICTIONARY), _group_by_label(chosen.values(), EXCLUSION))
+        lists[project] = (
+            _group_by_label(chosen.values(), DICTIONARY),
+            _group_by_label(chosen.values(), EXCLUSION),
+        )
     return lists
 
 
-def _group_by_label(terms: Iterable[TermOut], kind: str) -> Lists:
+def _group_by_label(terms: Iterable[TermOut], kind: str) -> TermsByLabel:
     groups = defaultdict[str, list[str]](list)
     for term in terms:
         if term.kind == kind:

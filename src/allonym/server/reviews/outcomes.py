@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from allonym.document import Span
-from allonym.server.reviews.queue import DONE, SEATS, VERDICT_SEAT, Item, Seat
-from allonym.server.reviews.readings import Reading, apply_reading, is_same_reading, to_marked
+from allonym.server.reviews.queue import DONE, SEATS, VERDICT_SEAT, ReviewDocument, UserReading
+from allonym.server.reviews.readings import Reading, apply_reading, is_same_reading, make_marked
 from allonym.server.wire.reviews import Agreed, AgreementOut, ByLabel
 
-Reviewed = tuple[Item, Mapping[int, Seat]]
+Reviewed = tuple[ReviewDocument, Mapping[int, UserReading]]
 
 
 def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
@@ -33,7 +33,7 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
     finished = [(item, seats) for item, seats in reviewed if all(n in seats and seats[n].done for n in SEATS)]
     texts = [item.document.text for item, _ in finished]
     spans = [
-        {str(n): [Mention(s.start, s.end, s.label) for s in _apply_seat_reading(item, seats[n])] for n in SEATS}
+        {str(n): [Mention(s.start, s.end, s.label) for s in _get_spans_by_reading(item, seats[n])] for n in SEATS}
         for item, seats in finished
     ]
     marks = [
@@ -41,7 +41,7 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
         for _, seats in finished
     ]
     marked = [
-        to_marked(reading, item.id, item.document.text) for item, _, reading, _ in list_settled_readings(reviewed)
+        make_marked(reading, item.id, item.document.text) for item, _, reading, _ in list_settled_readings(reviewed)
     ]
     risk = residual_risk(marked).to_dict() if marked else None
     agreements = [measure_agreement(texts, annotations) for annotations in (spans, marks)]
@@ -52,14 +52,16 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
             is_same_reading(seats[1].reading, seats[2].reading, item.document.text, item.spans)
             for item, seats in finished
         ),
-        by_label=_count_by_label(finished),
+        by_label=_count_agreement_by_label(finished),
         spans=on_spans,
         marks=on_marks,
         residual={name: risk[name] for name in ("limit", "total", "types", "histogram")} if risk else None,
     )
 
 
-def list_settled_readings(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Mapping[int, Seat], Reading, str]]:
+def list_settled_readings(
+    reviewed: Sequence[Reviewed],
+) -> Iterator[tuple[ReviewDocument, Mapping[int, UserReading], Reading, str]]:
     """Yield the settled documents with all readings, and the one that holds: the adjudicator's, else that of both."""
     for item, seats in reviewed:
         if item.state == DONE:
@@ -81,29 +83,29 @@ def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterato
             "id": item.id,
             "doc_id": item.id,
             "text": item.document.text,
-            "spans": _describe_spans(item, reading),
+            "spans": _describe_reading_spans(item, reading),
             "meta": {"source": "reviews", "project": project, "settled": how, "labels": list(item.labels)},
-            "annotations": {f"reviewer {n}": _describe_spans(item, seats[n].reading) for n in SEATS},
+            "annotations": {f"reviewer {n}": _describe_reading_spans(item, seats[n].reading) for n in SEATS},
         }
         yield json.dumps(record) + "\n"
 
 
-def _apply_seat_reading(item: Item, seat: Seat) -> tuple[Span, ...]:
-    return apply_reading(seat.reading, item.document.text, item.spans)
+def _get_spans_by_reading(item: ReviewDocument, reading: UserReading) -> tuple[Span, ...]:
+    return apply_reading(reading.reading, item.document.text, item.spans)
 
 
-def _count_by_label(reviewed: Sequence[Reviewed]) -> list[ByLabel]:
+def _count_agreement_by_label(reviewed: Sequence[Reviewed]) -> list[ByLabel]:
     agreed: Counter[str] = Counter()
     disputed: Counter[str] = Counter()
     for item, seats in reviewed:
-        first, second = ({(s.start, s.end, s.label) for s in _apply_seat_reading(item, seats[n])} for n in SEATS)
+        first, second = ({(s.start, s.end, s.label) for s in _get_spans_by_reading(item, seats[n])} for n in SEATS)
         agreed.update(label for *_, label in first & second)
         disputed.update(label for *_, label in first ^ second)
     labels = sorted({*agreed, *disputed}, key=lambda name: (-disputed[name], -agreed[name], name))
     return [ByLabel(label=name, both=agreed[name], one=disputed[name]) for name in labels]
 
 
-def _describe_spans(item: Item, reading: Reading) -> list[dict[str, Any]]:
+def _describe_reading_spans(item: ReviewDocument, reading: Reading) -> list[dict[str, Any]]:
     text = item.document.text
     return [
         {"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]}

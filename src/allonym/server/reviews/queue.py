@@ -34,7 +34,7 @@ ListedTerm = tuple[str, str, str, str | None]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Item:
+class ReviewDocument:
     """A document of the queue, with its texts. Hidden from ``repr``.
 
     Attributes:
@@ -59,7 +59,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class UserReading:
     """A reading, its reader (the user's number and name), its version (0: none yet), and whether the reader is done."""
 
     seat: int
@@ -136,7 +136,7 @@ class ReviewQueue:
 
     # Documents
 
-    def list_new_documents(self, project: str, documents: Iterable[Document]) -> list[Document]:
+    def select_new_documents(self, project: str, documents: Iterable[Document]) -> list[Document]:
         """Return the documents that are not there already, with the same text.
 
         Raises:
@@ -153,7 +153,7 @@ class ReviewQueue:
                     raise RequestError(f"documents[{index}]: its id is another document's", 409, "Taken")
         return new
 
-    def add_document(self, project: str, item: Item) -> None:
+    def add_document_if_new(self, project: str, item: ReviewDocument) -> None:
         """Put a document into the queue; if its id is there already, that document stays.
 
         Raises:
@@ -195,13 +195,13 @@ class ReviewQueue:
             connection.execute(sa.insert(db.documents).values(**row))
 
     def list_documents(
-        self, project: str, user: int, *, state: str | None = None, order: str = "risk", offset: int, limit: int
+        self, project: str, user_id: int, *, state: str | None = None, order: str = "risk", offset: int, limit: int
     ) -> tuple[list[DocumentLine], int]:
         """Return documents of a project, the most urgent first, and how many there are in all.
 
         Args:
             project: its name.
-            user: the number of the user whose own readings ``mine`` shows.
+            user_id: the number of the user whose own readings ``mine`` shows.
             state: only documents in this state.
             order: by ``risk``, by what the tagger may learn (``gain``), or as they were ``added``.
             offset, limit: of the page.
@@ -212,7 +212,7 @@ class ReviewQueue:
         risk, gain = db.documents.c.risk.desc(), db.documents.c.gain.desc()
         columns = {"risk": (risk, gain), "gain": (gain, risk)}
         with self._database.open_read_transaction() as connection:
-            where = self._make_document_conditions(connection, project, state)
+            where = self._make_document_filters(connection, project, state)
             total = connection.execute(sa.select(sa.func.count()).select_from(db.documents).where(*where)).scalar()
             query = sa.select(*[c for c in db.documents.c if c.name != "body"]).where(*where)
             query = query.order_by(*columns.get(order, ()), db.documents.c.number)
@@ -221,14 +221,16 @@ class ReviewQueue:
             seats = defaultdict[int, list[Any]](list)
             for seat in connection.execute(readings.where(db.readings.c.document.in_([r.number for r in rows]))).all():
                 seats[seat.document].append(seat)
-        return [self._make_document_line(row, seats[row.number], user) for row in rows], int(total or 0)
+        return [self._make_document_line(row, seats[row.number], user_id) for row in rows], int(total or 0)
 
-    def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
+    def list_documents_and_readings(
+        self, project: str, state: str | None = None
+    ) -> list[tuple[ReviewDocument, dict[int, UserReading]]]:
         """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
         with self._database.open_read_transaction() as connection:
-            where = self._make_document_conditions(connection, project, state)
+            where = self._make_document_filters(connection, project, state)
             rows = connection.execute(sa.select(db.documents).where(*where).order_by(db.documents.c.number)).all()
-            return [(self._unseal_item(row), self._read_seats(connection, row.number)) for row in rows]
+            return [(self._unseal_document(row), self._read_document_readings(connection, row.number)) for row in rows]
 
     def remove_document(self, project: str, id: str) -> None:
         """Remove a document with its readings.
@@ -243,7 +245,9 @@ class ReviewQueue:
 
     # Readings
 
-    def get_item_and_seats(self, project: str, id: str, caller: Caller) -> tuple[Item, Seat, dict[int, Seat]]:
+    def get_document_and_readings(
+        self, project: str, id: str, caller: Caller
+    ) -> tuple[ReviewDocument, UserReading, dict[int, UserReading]]:
         """Return a document, the caller's own reading of it (version 0: none yet), and all readings by seat.
 
         Until both reviewers are done they stay blind to each other, and there are none by seat.
@@ -253,32 +257,32 @@ class ReviewQueue:
         """
         with self._database.open_read_transaction() as connection:
             row = self._get_document_row(connection, project, id)
-            seats = self._read_seats(connection, row.number)
-            item = self._unseal_item(row)
-        number = _find_seat(seats, caller.id)
-        own_seat = Seat(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
-        return item, own_seat, seats if _are_both_readings_done(seats) else {}
+            seats = self._read_document_readings(connection, row.number)
+            item = self._unseal_document(row)
+        number = _find_reviewer_slot(seats, caller.id)
+        own_seat = UserReading(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
+        return item, own_seat, seats if _are_both_reviewers_done(seats) else {}
 
     def save_reading(
         self,
         project: str,
         id: str,
         caller: Caller,
-        version: int,
-        done: bool,
-        read: Callable[[Item], tuple[Reading, Iterable[ListedTerm]]],
+        version_read: int,
+        is_done: bool,
+        make_reading_and_terms: Callable[[ReviewDocument], tuple[Reading, Iterable[ListedTerm]]],
         *,
-        verdict: bool = False,
-    ) -> tuple[Seat, Item]:
+        is_verdict: bool = False,
+    ) -> tuple[UserReading, ReviewDocument]:
         """Store a reading, and return it with the document in its new state.
 
         Args:
             project, id: of the document.
             caller: the reader. As the name of a removed user is free again, readings belong to the user's number.
-            version: of the reading that the reader began from; 0: there was none.
-            done: whether the reader has nothing to add.
-            read: returns the reading, sound for the document, and terms for the lists.
-            verdict: it decides where two reviewers disagree, instead of being a reviewer's own.
+            version_read: of the reading that the reader began from; 0: there was none.
+            is_done: whether the reader has nothing to add.
+            make_reading_and_terms: returns the reading, sound for the document, and terms for the lists.
+            is_verdict: it decides where two reviewers disagree, instead of being a reviewer's own.
 
         Raises:
             RequestError: there is no such document (404); two others review it, another version is stored, the document
@@ -286,61 +290,61 @@ class ReviewQueue:
         """
         with self._database.open_write_transaction() as connection:
             row = self._get_document_row(connection, project, id, locked=True)
-            seats, item = self._read_seats(connection, row.number), self._unseal_item(row)
-            number = _choose_seat(seats, caller.id, verdict)
+            seats, item = self._read_document_readings(connection, row.number), self._unseal_document(row)
+            number = _choose_reading_slot(seats, caller.id, is_verdict)
             before = seats.get(number)
-            reading, terms = read(item)
+            reading, terms = make_reading_and_terms(item)
             stored = before.version if before else 0
-            if before and stored == version + 1 and (before.reading, before.done) == (reading, done):
+            if before and stored == version_read + 1 and (before.reading, before.done) == (reading, is_done):
                 return before, item  # the answer to the first try got lost
-            _check_may_save(row.state, seats, verdict)
-            if stored != version:
+            _check_may_save(row.state, seats, is_verdict)
+            if stored != version_read:
                 raise RequestError(
-                    f"version {version} was read, but {stored} is stored now; read it again, nothing was changed",
+                    f"version {version_read} was read, but {stored} is stored now; read it again, nothing was changed",
                     409,
                     "Stale",
                 )
-            seat = seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
+            seat = seats[number] = UserReading(number, caller.id, caller.name, stored + 1, is_done, reading)
             sealed = self._sealing.seal_json(reading.model_dump(exclude_none=True), f"reading {row.number} {number}")
             values = {name: getattr(seat, name) for name in ("user", "reader", "version", "done")}
             values |= {"sealed": sealed, "changed": get_unix_time()}
             self._database.upsert_row(connection, db.readings, {"document": row.number, "seat": number}, values)
-            item = replace(item, state=_decide_state(item, seats))
+            item = replace(item, state=_decide_document_state(item, seats))
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
             connection.execute(update.values(state=item.state, changed=get_unix_time()))
             for kind, label, term, place in terms:
-                self.lists.insert_term(connection, kind, label, term, caller.name, place)
+                self.lists.add_term_in_transaction(connection, kind, label, term, caller.name, place)
         return seat, item
 
-    def free_user_seats(self, user: int) -> None:
-        """Free the seats of a removed user whose readings are not done; finished readings stay."""
-        unfinished = (db.readings.c.user == user) & ~db.readings.c.done
+    def remove_unfinished_readings(self, user_id: int) -> None:
+        """Remove the readings of a removed user that are not done, so that others can review; finished ones stay."""
+        unfinished = (db.readings.c.user == user_id) & ~db.readings.c.done
         self._database.write_rows(sa.delete(db.readings).where(unfinished))
 
-    def _make_document_conditions(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
+    def _make_document_filters(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
         """Return the conditions for the documents of a project, or those in a state."""
         where = [db.documents.c.project == get_project_number(connection, project)]
         return [*where, db.documents.c.state == state] if state else where
 
     def _find_document_row(
-        self, connection: sa.Connection, number: int, project: str, id: str, locked: bool = False
+        self, connection: sa.Connection, project_number: int, project: str, document_id: str, locked: bool = False
     ) -> Any:
-        name = self._sealing.digest("document", project, id)
-        query = sa.select(db.documents).where(db.documents.c.project == number, db.documents.c.digest == name)
+        name = self._sealing.digest("document", project, document_id)
+        query = sa.select(db.documents).where(db.documents.c.project == project_number, db.documents.c.digest == name)
         return connection.execute(query.with_for_update() if locked else query).first()
 
-    def _get_document_row(self, connection: sa.Connection, project: str, id: str, locked: bool = False) -> Any:
-        row = self._find_document_row(connection, get_project_number(connection, project), project, id, locked)
+    def _get_document_row(self, connection: sa.Connection, project: str, document_id: str, locked: bool = False) -> Any:
+        row = self._find_document_row(connection, get_project_number(connection, project), project, document_id, locked)
         if row is None:
             raise RequestError(f"there is no such document in the project {project!r}", 404, "NotFound")
         return row
 
-    def _unseal_item(self, row: Any) -> Item:
+    def _unseal_document(self, row: Any) -> ReviewDocument:
         id, body = self._sealing.unseal_json(row.head, "head")["id"], self._sealing.unseal_json(row.body, "body")
         with self._database.report_damaged_values():
             turns = tuple(Turn(start, end, tuple(name) if name else None) for start, end, name in body["turns"])
             parts = tuple((start, end) for start, end in body["parts"])
-            return Item(
+            return ReviewDocument(
                 id,
                 Document(id, body["text"], parts=parts, turns=turns),
                 body["anonymised"],
@@ -351,60 +355,61 @@ class ReviewQueue:
                 row.state,
             )
 
-    def _make_document_line(self, row: Any, seats: Sequence[Any], user: int) -> DocumentLine:
-        mine = next((s for s in seats if s.seat in SEATS and s.user == user), None)
+    def _make_document_line(self, row: Any, reading_rows: Sequence[Any], user_id: int) -> DocumentLine:
+        mine = next((s for s in reading_rows if s.seat in SEATS and s.user == user_id), None)
         columns = {name: getattr(row, name) for name in ("state", "risk", "gain", "created", "changed")}
         counts = {
-            "reviewers": sum(s.seat in SEATS for s in seats),
-            "done": sum(s.seat in SEATS and s.done for s in seats),
+            "reviewers": sum(s.seat in SEATS for s in reading_rows),
+            "done": sum(s.seat in SEATS and s.done for s in reading_rows),
             "mine": "none" if mine is None else "done" if mine.done else "open",
-            "adjudicated": any(s.seat == VERDICT_SEAT and s.done for s in seats),
+            "adjudicated": any(s.seat == VERDICT_SEAT and s.done for s in reading_rows),
         }
         return DocumentLine.from_values({**self._sealing.unseal_json(row.head, "head"), **columns, **counts})
 
-    def _read_seats(self, connection: sa.Connection, number: int) -> dict[int, Seat]:
+    def _read_document_readings(self, connection: sa.Connection, document_number: int) -> dict[int, UserReading]:
         seats = {}
-        for row in connection.execute(sa.select(db.readings).where(db.readings.c.document == number)).all():
-            reading = Reading(**self._sealing.unseal_json(row.sealed, f"reading {number} {row.seat}"))
-            seats[row.seat] = Seat(row.seat, row.user, row.reader, row.version, row.done, reading)
+        for row in connection.execute(sa.select(db.readings).where(db.readings.c.document == document_number)).all():
+            reading = Reading(**self._sealing.unseal_json(row.sealed, f"reading {document_number} {row.seat}"))
+            seats[row.seat] = UserReading(row.seat, row.user, row.reader, row.version, row.done, reading)
         return seats
 
 
-def _find_seat(seats: Mapping[int, Seat], user: int) -> int | None:
-    return next((s for s in SEATS if s in seats and seats[s].user == user), None)
+def _find_reviewer_slot(readings: Mapping[int, UserReading], user_id: int) -> int | None:
+    """Return the number under which a user's own reading is stored, 1 or 2; None where there is none."""
+    return next((s for s in SEATS if s in readings and readings[s].user == user_id), None)
 
 
-def _choose_seat(seats: Mapping[int, Seat], user: int, verdict: bool) -> int:
-    """Return the seat that a reading goes to."""
-    if verdict:
+def _choose_reading_slot(readings: Mapping[int, UserReading], user_id: int, is_verdict: bool) -> int:
+    """Return the number under which a reading is stored: 0 for a verdict, else the reviewer's, 1 or 2."""
+    if is_verdict:
         return VERDICT_SEAT
-    mine = _find_seat(seats, user)
-    free = next((s for s in SEATS if s not in seats), None)
+    mine = _find_reviewer_slot(readings, user_id)
+    free = next((s for s in SEATS if s not in readings), None)
     if mine is None and free is None:
         raise RequestError("two others review this document already", 409, "Taken")
     return mine or free or 0
 
 
-def _check_may_save(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
+def _check_may_save(state: str, readings: Mapping[int, UserReading], is_verdict: bool) -> None:
     """Check that a reviewer, or whoever gives a verdict, may save a reading now."""
-    both_done = _are_both_readings_done(seats)
-    if verdict and not both_done:
+    both_done = _are_both_reviewers_done(readings)
+    if is_verdict and not both_done:
         raise RequestError("both reviewers must be done before somebody decides", 409, "NotYet")
-    if verdict and state == DONE:
+    if is_verdict and state == DONE:
         raise RequestError("this document is settled", 409, "Settled")
-    if not verdict and both_done:
+    if not is_verdict and both_done:
         raise RequestError("both reviewers are done; now somebody who may adjudicate decides", 409, "Settled")
 
 
-def _are_both_readings_done(seats: Mapping[int, Seat]) -> bool:
-    return all(s in seats and seats[s].done for s in SEATS)
+def _are_both_reviewers_done(readings: Mapping[int, UserReading]) -> bool:
+    return all(s in readings and readings[s].done for s in SEATS)
 
 
-def _decide_state(item: Item, seats: Mapping[int, Seat]) -> str:
-    if not _are_both_readings_done(seats):
+def _decide_document_state(item: ReviewDocument, readings: Mapping[int, UserReading]) -> str:
+    if not _are_both_reviewers_done(readings):
         return OPEN
-    verdict = seats.get(VERDICT_SEAT)
+    verdict = readings.get(VERDICT_SEAT)
     if verdict is not None and verdict.done:
         return DONE
-    first, second = (seats[s].reading for s in SEATS)
+    first, second = (readings[s].reading for s in SEATS)
     return DONE if is_same_reading(first, second, item.document.text, item.spans) else DISAGREEMENT

@@ -37,13 +37,13 @@ class Reading(Wire):
     decisions: list[DecisionIO] = Field(default=[])
 
 
-def get_full_label(mark: MarkIO) -> str:
+def get_label_with_speaker(mark: MarkIO) -> str:
     """Return the label of a marked stretch: of a speaker's organisation ``ORGANIZATION_SPEAKER``."""
     speaks = mark.kind == "speaker" and not mark.label.endswith(_SPEAKER)
     return mark.label + _SPEAKER if speaks else mark.label
 
 
-def make_reading(
+def make_checked_reading(
     marks: Iterable[MarkIO], decisions: Iterable[DecisionIO], text: str, findings: Sequence[Span]
 ) -> Reading:
     """Make a sorted reading, without the lists that its terms go on, and check that it is sound for its text.
@@ -70,7 +70,7 @@ def make_reading(
         where = f"marks[{number}]"
         _check_offsets(text, mark.start, mark.end, where)
         TAXONOMY.get(mark.label, where)
-        if get_full_label(mark) not in TAXONOMY:
+        if get_label_with_speaker(mark) not in TAXONOMY:
             speakers = [label.name.removesuffix(_SPEAKER) for label in TAXONOMY if label.name.endswith(_SPEAKER)]
             raise UnknownNameError("label of what tells a speaker", mark.label, speakers, where)
         near = covered[bisect_right(ends, mark.start) : bisect_left(starts, mark.end)]
@@ -99,7 +99,7 @@ def _check_decisions(decisions: Sequence[DecisionIO], text: str, findings: Seque
 def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tuple[Span, ...]:
     """Return the spans that identify by a reading: disjoint, sorted. A missed part joins the part that was found."""
     spans = _apply_decisions(reading.decisions, findings)
-    marks = [(m.kind == "partial", Span(m.start, m.end, get_full_label(m), 1.0, SOURCE)) for m in reading.marks]
+    marks = [(m.kind == "partial", Span(m.start, m.end, get_label_with_speaker(m), 1.0, SOURCE)) for m in reading.marks]
     last = max((i for i, (partial, _) in enumerate(marks, 1) if partial), default=0)
     if last:
         families: dict[str, _RelatedFindings] = {}
@@ -115,20 +115,20 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
     return tuple(select_outermost_spans([*spans, *(mark for _, mark in marks[last:])]))
 
 
-def to_marked(reading: Reading, id: str, text: str) -> Marked:
+def make_marked(reading: Reading, document_id: str, text: str) -> Marked:
     """Return the marks in the form that P2's scores are computed from."""
     marks = [
-        Mark(m.start, m.end, get_full_label(m), m.kind == "partial", confirmed=True, source=SOURCE)
+        Mark(m.start, m.end, get_label_with_speaker(m), m.kind == "partial", confirmed=True, source=SOURCE)
         for m in reading.marks
     ]
-    return Marked(id, text, tuple(sorted(marks)))
+    return Marked(document_id, text, tuple(sorted(marks)))
 
 
-def score_residual_risk(reading: Reading, id: str, text: str) -> int:
+def score_residual_risk(reading: Reading, document_id: str, text: str) -> int:
     """Return P2's score of the marks, in points. Runs in a worker."""
     from allonym.evaluate import score_conversation
 
-    return score_conversation(to_marked(reading, id, text)).score
+    return score_conversation(make_marked(reading, document_id, text)).score
 
 
 def is_same_reading(first: Reading, second: Reading, text: str, findings: Sequence[Span]) -> bool:
@@ -172,11 +172,11 @@ class _RelatedFindings:
     def join_part(self, part: Span, text: str) -> None:
         """Insert a part, as one with the findings that it touches."""
         before = text[max(0, part.start - _LARGEST_GAP) : part.start][::-1]
-        first = last = bisect_left(self._reach, part.start - _count_joinable_characters(before))
+        first = last = bisect_left(self._reach, part.start - _count_leading_joinable_characters(before))
         # The first that the part touches comes first in it, so all after it are touched up to the first beyond a gap.
         while last < len(self.spans):
             span = self.spans[last]
-            if span.start > part.end + _count_joinable_characters(text[part.end : part.end + _LARGEST_GAP]):
+            if span.start > part.end + _count_leading_joinable_characters(text[part.end : part.end + _LARGEST_GAP]):
                 break
             label = next(name for name in TAXONOMY.lineage(span.label) if TAXONOMY.within(part.label, name))
             part = Span(min(part.start, span.start), max(part.end, span.end), label, 1.0, SOURCE)
@@ -184,7 +184,7 @@ class _RelatedFindings:
         self.spans[first:last], self._reach[first:last] = [part], [part.end]
 
 
-def _count_joinable_characters(chars: str) -> int:
+def _count_leading_joinable_characters(chars: str) -> int:
     """Return how many of the characters, from the first on, may stand between a part and what it joins."""
     return next((i for i, c in enumerate(chars) if c.isalnum() or c == "\n"), len(chars))
 
@@ -216,7 +216,7 @@ class Risk(Wire):
     proposals: list[ProposalOut]
 
 
-def check_risk_extra() -> None:
+def require_evaluate_extra() -> None:
     """Check that risks can be assessed.
 
     Raises:
@@ -225,14 +225,14 @@ def check_risk_extra() -> None:
     from allonym.evaluate import second_reading  # noqa: F401
 
 
-def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], source: str) -> Risk:
+def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], policy_source: str) -> Risk:
     """Return the risk of a document. Runs in a worker.
 
     Args:
         document: the original.
         anonymised: the text after the edits.
         edits: that led from one to the other.
-        source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
+        policy_source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
     """
     from allonym.evaluate import score_conversation, second_reading
     from allonym.train.uncertain import estimate_review_gain
@@ -252,30 +252,30 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], sour
     reasons.sort(key=lambda r: (-r.points * r.chance, r.tag))
     proposals = []
     for mark in marked.marks:
-        start, end = _locate_original(edits, mark.start, mark.end, len(document.text))
+        start, end = _locate_in_original(edits, mark.start, mark.end, len(document.text))
         score = round(mark.score, 4)
         proposals.append(ProposalOut(start=start, end=end, label=mark.label, partial=mark.partial, score=score))
     return Risk(
         expected=round(sum(r.points * r.chance for r in reasons), 3),
         bound=scores.score,
         direct=scores.direct,
-        gain=round(estimate_review_gain(document.text, load_policy(source)), 4),
+        gain=round(estimate_review_gain(document.text, load_policy(policy_source)), 4),
         reasons=reasons,
         proposals=sorted(proposals, key=lambda p: (p.start, p.end)),
     )
 
 
-def _locate_original(edits: Sequence[Edit], start: int, end: int, length: int) -> tuple[int, int]:
+def _locate_in_original(edits: Sequence[Edit], start: int, end: int, original_length: int) -> tuple[int, int]:
     """Return where a stretch of the anonymised text stands in the original of this length."""
-    first = _map_offset(edits, start)
-    return first, min(length, max(first + 1, _map_offset(edits, end - 1) + 1))
+    first = _map_offset_to_original(edits, start)
+    return first, min(original_length, max(first + 1, _map_offset_to_original(edits, end - 1) + 1))
 
 
-def _map_offset(edits: Sequence[Edit], offset: int) -> int:
+def _map_offset_to_original(edits: Sequence[Edit], anonymised_offset: int) -> int:
     """Return the offset in the original for one in the anonymised text; inside a replacement, where its edit starts."""
     moved = 0
     for edit in edits:
-        if edit.start + moved + len(edit.replacement) > offset:
-            return edit.start if edit.start + moved <= offset else offset - moved
+        if edit.start + moved + len(edit.replacement) > anonymised_offset:
+            return edit.start if edit.start + moved <= anonymised_offset else anonymised_offset - moved
         moved += len(edit.replacement) - (edit.end - edit.start)
-    return offset - moved
+    return anonymised_offset - moved

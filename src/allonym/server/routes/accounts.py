@@ -83,7 +83,7 @@ def remove_user(name: Name, caller: Admin, services: AnyServices) -> None:
     """Remove a user with sessions, keys, jobs with their files, and unfinished reviews."""
     user = services.accounts.remove_user(name)
     services.jobs.remove_user_jobs(user)
-    services.queue.free_user_seats(user)
+    services.queue.remove_unfinished_readings(user)
     services.accounts.record_action(caller, f"user removed: {name}")
 
 

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
-from allonym.server.jobs.names import append_to_stem, clean_name, get_media_type
+from allonym.server.jobs.names import append_to_stem, clean_file_name, get_media_type
 from allonym.server.processing import parse_plan
 from allonym.server.routes.jobs import describe_form_body, format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
@@ -120,7 +120,7 @@ async def _receive_upload(request: Request, seconds: float) -> tuple[str, bytes,
         if not isinstance(file, UploadFile) or isinstance(plans, UploadFile):
             raise RequestError("the form needs a file in the field 'file'", 422, "InvalidRequest")
         data = await file.read()
-        name = clean_name(file.filename or "", 1)
+        name = clean_file_name(file.filename or "", 1)
     finally:
         await form.close()
     try:

@@ -72,7 +72,7 @@ async def make_job(request: Request, caller: JobUser, services: AnyServices) -> 
         services.accounts.record_action(caller, f"job {job.kind}", {"files": len(uploads)})
         return job
 
-    with services.jobs.open_upload() as folder:
+    with services.jobs.open_upload_folder() as folder:
         texts, uploads = await receive_upload(request, folder.arriving, ROLES, ("kind", "options"))
         return await run_in_threadpool(add_job)
 
@@ -121,7 +121,7 @@ def get_result(
     inline: Annotated[bool, Query(description="a report: to be shown in a frame, in a sandbox")] = False,
 ) -> FileResponse:
     """As an attachment. `inline` shows a report in a page's frame."""
-    path, media_type = services.jobs.get_result(caller, id, name)
+    path, media_type = services.jobs.get_result_path_and_media_type(caller, id, name)
     shown = inline and media_type == "text/html"
     headers = {"x-content-type-options": "nosniff", "content-disposition": format_disposition(name, inline=shown)}
     policy = f"{_REPORT_POLICY}frame-ancestors 'self'" if shown else "sandbox; default-src 'none'"
@@ -146,13 +146,13 @@ async def list_release_documents(
     again: Annotated[bool, Query(description="make it once more where that failed before")] = False,
 ) -> wire.Documents:
     """A release is made when it is first asked for, which may take a while: `ready` is false until then."""
-    return await services.jobs.list_release_documents(caller, id, release, offset, limit, _WAIT, again)
+    return await services.jobs.get_or_make_release_documents(caller, id, release, offset, limit, _WAIT, again)
 
 
 @router.post("/jobs/{id}/choose", summary="Choose a release")
 def choose_release(id: Id, body: wire.Choice, caller: ReleaseUser, services: AnyServices) -> wire.Job:
     """Write a release as a further result of the swap. The job runs again until that is done."""
-    return services.jobs.choose_release(caller, id, body.release)
+    return services.jobs.request_release_as_result(caller, id, body.release)
 
 
 def format_disposition(name: str, *, inline: bool = False) -> str:

@@ -18,13 +18,13 @@ from allonym.server.access import Caller
 from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, process_items
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
-from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, ListedTerm, Seat
+from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, ListedTerm, ReviewDocument, UserReading
 from allonym.server.reviews.readings import (
     Reading,
     apply_reading,
     assess_risk,
-    check_risk_extra,
-    make_reading,
+    make_checked_reading,
+    require_evaluate_extra,
     score_residual_risk,
 )
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
@@ -45,7 +45,7 @@ def list_projects(caller: Reviewer, services: AnyServices, offset: Offset = 0, l
 @router.post("/projects", status_code=201, summary="Make a project")
 def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServices) -> wire.ProjectOut:
     """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
-    check_risk_extra()
+    require_evaluate_extra()
     policy = dump_policy_choice(body.policy)
     services.policies.make_source(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
@@ -71,7 +71,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     """Documents are anonymised under the project's policy and read a second time for what may have been missed, which
     gives the risk that they are ordered by. Documents that are there already stay, so a request that broke off can be
     sent again."""
-    await run_in_threadpool(check_risk_extra)
+    await run_in_threadpool(require_evaluate_extra)
     new_task = await run_in_threadpool(_make_project_task, name, services)
     most = services.settings.max_characters
     documents = [make_document(document, document.id) for document in body.documents]
@@ -80,7 +80,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
             raise RequestError(f"documents[{index}]: at most {most} characters are treated here", 413, "TooLarge")
     if len({document.id for document in documents}) < len(documents):
         raise RequestError("documents: two have the same id", 409, "Taken")
-    new = await run_in_threadpool(services.queue.list_new_documents, name, documents)
+    new = await run_in_threadpool(services.queue.select_new_documents, name, documents)
 
     async def add_document(document: Document) -> None:
         result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
@@ -88,8 +88,8 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
         services.metrics.count_text(len(document.text), dict(result.report.labels))
         edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
         labels = await run_in_threadpool(_list_wanted_tagger_labels, new_task.policy)
-        item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
-        await run_in_threadpool(services.queue.add_document, name, item)
+        item = ReviewDocument(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
+        await run_in_threadpool(services.queue.add_document_if_new, name, item)
 
     await process_items(add_document, new)
     counts = {"added": len(new), "known": len(documents) - len(new)}
@@ -117,7 +117,7 @@ def list_documents(
 def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) -> wire.DocumentOut:
     """The original, the anonymised text, and the caller's own reading. Reviewers are blind to each other until both are
     done. `proposals` are stretches that a second reading would look at; many of them are no mistakes."""
-    item, seat, seats = services.queue.get_item_and_seats(name, id, caller)
+    item, seat, seats = services.queue.get_document_and_readings(name, id, caller)
     spans, _ = _make_project_task(name, services, item.document).number_entities(item.spans)
     verdict = seats.get(VERDICT_SEAT)
     values = {
@@ -167,14 +167,14 @@ async def save_verdict(
 def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.Agreed:
     """How far reviewers agree where both are done, with 95 % intervals over documents, and P2's residual risk of the
     settled documents. Two agree easily on findings, which both see: `marks` compares only what was missed."""
-    return measure_agreement_and_risk(services.queue.list_items(name))
+    return measure_agreement_and_risk(services.queue.list_documents_and_readings(name))
 
 
 @router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
 def export_reviews(name: Name, caller: Adjudicator, services: AnyServices) -> PlainTextResponse:
     """The settled documents as JSON lines for `allonym train ner --from-reviews`. They hold the originals; the audit
     log shows who took them."""
-    lines = list(format_training_lines(name, services.queue.list_items(name, "done")))
+    lines = list(format_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
     services.accounts.record_action(caller, "reviews exported", {"documents": len(lines)})
     headers = {"content-disposition": 'attachment; filename="reviews.jsonl"', "cache-control": "no-store"}
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson", headers=headers)
@@ -220,12 +220,12 @@ async def _save_reading(
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
         _check_term_permission(caller, True)
 
-    def read(item: Item) -> tuple[Reading, list[ListedTerm]]:
+    def read(item: ReviewDocument) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
-        return make_reading(body.marks, body.decisions, text, item.spans), _collect_listed_terms(body, text, name)
+        return make_checked_reading(body.marks, body.decisions, text, item.spans), _collect_terms(body, text, name)
 
-    def save() -> tuple[Seat, Item, TextTask]:
-        seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, verdict=is_verdict)
+    def save() -> tuple[UserReading, ReviewDocument, TextTask]:
+        seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, is_verdict=is_verdict)
         if is_verdict and body.done:
             services.accounts.record_action(caller, "document settled", {"documents": 1})
         holding = apply_reading(seat.reading, item.document.text, item.spans)
@@ -287,5 +287,5 @@ def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
     )
 
 
-def _describe_review(seat: Seat) -> wire.ReadingOut:
+def _describe_seat(seat: UserReading) -> wire.ReadingOut:
     return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **dict(seat.reading))
