@@ -80,7 +80,7 @@ class Site:
         accounts = self.services.accounts
         user = accounts.find_caller(accounts.sign_in(role, PASSWORD), is_key=False)
         who = Caller(user.id, user.name, user.role, frozenset(ROLES[role]))
-        token, _ = accounts.make_key(who, secrets.token_hex(8), permissions or ROLES[role], None)
+        token, _ = accounts.make_api_key(who, secrets.token_hex(8), permissions or ROLES[role], None)
         return str(token)
 
     def program(self, role: str, *permissions: str) -> Any:

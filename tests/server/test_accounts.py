@@ -17,7 +17,7 @@ from allonym.server import database as database_module
 from allonym.server.access import ROLES, Caller
 from allonym.server.accounts import Accounts
 from allonym.server.database import Database, Sealing
-from allonym.server.guard import Rate
+from allonym.server.guard import RateLimiter
 
 PASSWORD = "a password only for tests"
 
@@ -35,7 +35,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def place(where: str) -> Iterator[Database]:
     made = Database(where)
-    made.prepare()
+    made.create_or_migrate()
     yield made
     made.close()
 
@@ -103,7 +103,7 @@ def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeyp
     def changing(hashed, password):
         if not changed:
             changed.append(1)
-            accounts.set_password(who, PASSWORD, PASSWORD + "!")
+            accounts.change_own_password(who, PASSWORD, PASSWORD + "!")
         return fits(hashed, password)
 
     monkeypatch.setattr(accounts, "_verify_password", changing)
@@ -111,7 +111,7 @@ def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeyp
         accounts.sign_in(who.name, PASSWORD)
     accounts.remove_user(who.name)
     with pytest.raises(RequestError, match="no such user"):
-        accounts.make_key(who, "late", ["detect"], None)
+        accounts.make_api_key(who, "late", ["detect"], None)
 
 
 def test_a_link_whose_name_is_taken_works_on(accounts):
@@ -156,7 +156,7 @@ def test_names_that_will_not_do(accounts, name):
             act(name)
         assert caught.value.status == 404
     with pytest.raises(RequestError) as caught:
-        accounts.remove_key(made(accounts), name)
+        accounts.remove_api_key(made(accounts), name)
     assert caught.value.status == 404
 
 
@@ -193,25 +193,25 @@ def test_sessions_expire(accounts, clock):
 
 def test_keys_expire(accounts, clock):
     who = made(accounts)
-    short, key = accounts.make_key(who, "short", ["detect"], 1)
-    long, _ = accounts.make_key(who, "long", ["detect", "anonymize"], None)
+    short, key = accounts.make_api_key(who, "short", ["detect"], 1)
+    long, _ = accounts.make_api_key(who, "long", ["detect", "anonymize"], None)
     assert key.expires and accounts.find_caller(short, is_key=True).permissions == {"detect"}
     clock(86_401)
     assert accounts.find_caller(short, is_key=True) is None and accounts.find_caller(long, is_key=True).key == "long"
-    assert {(k.name, k.owner) for k in accounts.list_keys(who)} == {("short", who.name), ("long", who.name)}
+    assert {(k.name, k.owner) for k in accounts.list_api_keys(who)} == {("short", who.name), ("long", who.name)}
     with pytest.raises(RequestError) as caught:
-        accounts.make_key(who, "long", ["detect"], None)
+        accounts.make_api_key(who, "long", ["detect"], None)
     assert caught.value.status == 409
     with pytest.raises(UsageError):
-        accounts.make_key(who, "none", [], None)
+        accounts.make_api_key(who, "none", [], None)
 
 
 def test_a_new_password_ends_all_sessions(accounts):
     who = made(accounts)
     tokens = [accounts.sign_in(who.name, PASSWORD) for _ in range(2)]
     with pytest.raises(RequestError):
-        accounts.set_password(who, "wrong" * 4, "another password")
-    accounts.set_password(who, PASSWORD, "another password")
+        accounts.change_own_password(who, "wrong" * 4, "another password")
+    accounts.change_own_password(who, PASSWORD, "another password")
     assert [accounts.find_caller(token, is_key=False) for token in tokens] == [None, None]
     assert accounts.sign_in(who.name, "another password")
 
@@ -219,16 +219,16 @@ def test_a_new_password_ends_all_sessions(accounts):
 def test_what_was_read_before_somebody_was_shut_out_is_not_remembered(accounts, monkeypatch):
     """A request that looks a key up while it is being removed must not bring it back for seconds."""
     who = made(accounts)
-    token, _ = accounts.make_key(who, "racing", ["detect"], None)
-    remember = accounts._cache_token
+    token, _ = accounts.make_api_key(who, "racing", ["detect"], None)
+    remember = accounts._cache_caller
 
     def late(code: str, value: Any, changes: int) -> None:
-        accounts.remove_key(who, "racing")
+        accounts.remove_api_key(who, "racing")
         remember(code, value, changes)
 
-    monkeypatch.setattr(accounts, "_cache_token", late)
+    monkeypatch.setattr(accounts, "_cache_caller", late)
     accounts.find_caller(token, is_key=True)
-    monkeypatch.setattr(accounts, "_cache_token", remember)
+    monkeypatch.setattr(accounts, "_cache_caller", remember)
     assert accounts.find_caller(token, is_key=True) is None
 
 
@@ -274,15 +274,15 @@ def test_the_last_admin_stays(place, accounts):
 def test_the_audit_log_takes_the_longest_names(accounts):
     who = Caller(1, "n" * 64, "admin", frozenset(ROLES["admin"]), "k" * 64)
     accounts.record_action(who, f"user changed: {'x' * 64}", {"restored": 2})
-    entry = accounts.list_actions(limit=1)[0]
+    entry = accounts.list_audit_lines(limit=1)[0]
     assert entry.actor == f"{'n' * 64} (key {'k' * 64})" and entry.counts == {"restored": 2}
     accounts.record_action("server", "started")
-    assert [e.action for e in accounts.list_actions(before=entry.number + 1, limit=1)] == [entry.action]
+    assert [e.action for e in accounts.list_audit_lines(before_number=entry.number + 1, limit=1)] == [entry.action]
 
 
 def test_nothing_that_lets_in_is_stored_as_it_is(place, accounts):
     who = made(accounts)
-    tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_key(who, "k", ["detect"], None)[0]]
+    tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_api_key(who, "k", ["detect"], None)[0]]
     tokens.append(accounts.make_account_link("annotator")[0])
     with place.open_read_transaction() as connection:
         rows = [
@@ -299,7 +299,7 @@ def test_two_servers_begin_at_once(where):
     def begin() -> None:
         one = Database(where)
         try:
-            one.prepare()
+            one.create_or_migrate()
         except BaseException as error:  # whatever it is, the test tells it
             failed.append(error)
         finally:
@@ -330,8 +330,8 @@ def test_sealed_texts_open_only_where_they_belong():
     ):
         with pytest.raises(DatabaseError, match="does not open"):
             place.unseal(content, about)
-    assert one.digest("a", "b") == one.digest("a", "b") != other.digest("a", "b")
-    assert one.digest("ab", "") != one.digest("a", "b")
+    assert one.make_lookup_digest("a", "b") == one.make_lookup_digest("a", "b") != other.make_lookup_digest("a", "b")
+    assert one.make_lookup_digest("ab", "") != one.make_lookup_digest("a", "b")
     assert "secret" not in repr(one)
     assert Sealing("a passphrase of some words").unseal(Sealing("a passphrase of some words").seal("x")) == "x"
 
@@ -339,16 +339,16 @@ def test_sealed_texts_open_only_where_they_belong():
 def test_a_bucket_fills_again(monkeypatch):
     moment = [0.0]
     monkeypatch.setattr("allonym.server.guard.time", type("clock", (), {"monotonic": staticmethod(lambda: moment[0])}))
-    rate = Rate(2.0, 4.0)
-    assert [rate.acquire_token("a") for _ in range(5)] == [True] * 4 + [False]
-    assert rate.acquire_token("b")
+    rate = RateLimiter(2.0, 4.0)
+    assert [rate.take_token("a") for _ in range(5)] == [True] * 4 + [False]
+    assert rate.take_token("b")
     moment[0] = 0.5
-    assert [rate.acquire_token("a") for _ in range(2)] == [True, False]
+    assert [rate.take_token("a") for _ in range(2)] == [True, False]
     rate.return_token("a")
-    assert rate.acquire_token("a", take=False) and rate.acquire_token("a") and not rate.acquire_token("a", take=False)
+    assert rate.take_token("a", remove=False) and rate.take_token("a") and not rate.take_token("a", remove=False)
     moment[0] = 1000.0
-    assert [rate.acquire_token("a") for _ in range(5)].count(True) == 4
-    assert all(Rate(0.0, 1.0).acquire_token("a") for _ in range(50))
+    assert [rate.take_token("a") for _ in range(5)].count(True) == 4
+    assert all(RateLimiter(0.0, 1.0).take_token("a") for _ in range(50))
     for n in range(20_000):
-        rate.acquire_token(str(n))
+        rate.take_token(str(n))
     assert len(rate._buckets) <= 10_000

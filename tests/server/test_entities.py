@@ -12,7 +12,7 @@ pytest.importorskip("fastapi")
 
 from allonym.document import Entity, Span
 from allonym.link import Linked
-from allonym.server.processing import correct_entities
+from allonym.server.processing import regroup_entities
 
 TEXT = "Ada Brook met Bea Stone. Ada Brook left; Bea stayed."
 
@@ -35,17 +35,17 @@ def told(numbers: dict[int, int]) -> dict[tuple[int, int], int]:
 
 
 def test_the_same_number_is_one_entity() -> None:
-    assert places(correct_entities(linked([0, 2], [1], [3]), told({0: 7, 2: 7, 1: 7}))) == [[0, 1, 2], [3]]
+    assert places(regroup_entities(linked([0, 2], [1], [3]), told({0: 7, 2: 7, 1: 7}))) == [[0, 1, 2], [3]]
 
 
 def test_different_numbers_are_two_entities_with_keys_of_their_own() -> None:
-    made = correct_entities(linked([0, 1, 2]), told({0: 1, 1: 2, 2: 1}))
+    made = regroup_entities(linked([0, 1, 2]), told({0: 1, 1: 2, 2: 1}))
     assert places(made) == [[0, 2], [1]]
     assert len({e.key for e in made.entities}) == 2
 
 
 def test_without_a_number_a_mention_goes_with_most_of_those_it_was_linked_with() -> None:
-    assert places(correct_entities(linked([0, 1, 2, 3]), told({0: 5, 1: 6, 2: 6}))) == [[0], [1, 2, 3]]
+    assert places(regroup_entities(linked([0, 1, 2, 3]), told({0: 5, 1: 6, 2: 6}))) == [[0], [1, 2, 3]]
 
 
 @given(
@@ -54,7 +54,7 @@ def test_without_a_number_a_mention_goes_with_most_of_those_it_was_linked_with()
 )
 def test_every_mention_stays_in_exactly_one_entity(owners: list[int], numbers: dict[int, int]) -> None:
     groups = [[p for p, o in enumerate(owners) if o == owner] for owner in sorted(set(owners))]
-    made = correct_entities(linked(*groups), told(numbers))
+    made = regroup_entities(linked(*groups), told(numbers))
     assert sorted(p for group in places(made) for p in group) == list(range(len(owners)))
     assert len({e.key for e in made.entities}) == len(made.entities)
     for one, n in numbers.items():

@@ -161,13 +161,13 @@ def test_what_was_carried_out_is_read_back(monkeypatch: pytest.MonkeyPatch) -> N
     from allonym.files.office import Package
 
     data = _docx("Dear Ada Brook,")
-    (one,) = files.read_texts(data, "a.docx", 1000).documents
+    (one,) = files.read_file_texts(data, "a.docx", 1000).documents
     plan = anonymize(Document("", one.text)).plan
     assert plan.edits
-    assert files.apply_plans(data, "a.docx", {one.id: plan}) != data
+    assert files.apply_plans_to_file(data, "a.docx", {one.id: plan}) != data
     monkeypatch.setattr(Package, "to_bytes", lambda package: data)
     with pytest.raises(RefusedContent, match="still contains 1 of 1 covered texts"):
-        files.apply_plans(data, "a.docx", {one.id: plan})
+        files.apply_plans_to_file(data, "a.docx", {one.id: plan})
 
 
 def test_pdf_gives_its_text_only(program: Any) -> None:
@@ -340,15 +340,15 @@ def test_reading_takes_a_bounded_time() -> None:
 
 
 def test_reading_takes_a_bounded_memory() -> None:
-    with pytest.raises(DataError, match="too much memory"), files.limit_resources(memory=50 << 20):
+    with pytest.raises(DataError, match="too much memory"), files.limit_resources(memory_bytes=50 << 20):
         bytearray(500 << 20)
     assert len(bytearray(60 << 20)) == 60 << 20
 
 
 def test_the_library_side_fits_the_pipeline() -> None:
     data = CALL.encode()
-    (text,) = files.read_texts(data, "call.txt", 1000).documents
+    (text,) = files.read_file_texts(data, "call.txt", 1000).documents
     turns = tuple(Turn(t.start, t.end, (t.speaker.start, t.speaker.end)) for t in text.turns)
     plan = anonymize(Document("", text.text, turns=turns)).plan
     sent = Plan.from_dict(json.loads(plan.to_json()))
-    assert files.apply_plans(data, "call.txt", {text.id: sent}).decode() == anonymize(CALL).text
+    assert files.apply_plans_to_file(data, "call.txt", {text.id: sent}).decode() == anonymize(CALL).text

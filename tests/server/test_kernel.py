@@ -73,7 +73,7 @@ async def until_it_ended(process: int) -> None:
 
 
 def test_finds(kernel):
-    spans = asyncio.run(kernel.run(TextTask.find_spans, TASK))
+    spans = asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
     assert [(s.label, s.start, s.end) for s in spans] == [("EMAIL_ADDRESS", 9, 30)]
     assert asyncio.run(kernel.run(TextTask.anonymize, TASK)).text == "Write to [EMAIL_ADDRESS_1]"
 
@@ -108,7 +108,7 @@ def test_a_task_whose_process_died_is_done_again_once(kernel, tmp_path):
     with pytest.raises(RequestError) as caught:
         asyncio.run(kernel.run(dying, str(tmp_path / "twice"), 2))
     assert caught.value.status == 503
-    assert asyncio.run(kernel.run(TextTask.find_spans, TASK))
+    assert asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
 
 
 def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
@@ -126,7 +126,7 @@ def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
 def test_a_process_that_is_killed_from_outside_comes_again(kernel):
     for _ in range(4):
         os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
-    assert asyncio.run(kernel.run(TextTask.find_spans, TASK))
+    assert asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
 
 
 def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
@@ -161,7 +161,7 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
         for task in started:
             task.cancel()
         await asyncio.gather(*started, return_exceptions=True)
-        return await asyncio.wait_for(kernel.run(TextTask.find_spans, TASK), 60)
+        return await asyncio.wait_for(kernel.run(TextTask.get_or_detect_spans, TASK), 60)
 
     assert asyncio.run(impatient())
     until = time.monotonic() + 10
@@ -174,14 +174,14 @@ def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
     lane, unwanted = Kernel(1, RULES)._lanes[0], threading.Event()
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(lane.answer_task((who, ()), unwanted)))
+    asking = threading.Thread(target=lambda: answers.append(lane.run_task((who, ()), unwanted)))
     asking.start()
     while lane._process is None or lane._process.pid is None:
         time.sleep(0.001)
     loading = lane._process.pid
     unwanted.set()
     asking.join()
-    assert answers == [None] and lane.answer_task((who, ()), threading.Event()) == loading
+    assert answers == [None] and lane.run_task((who, ()), threading.Event()) == loading
     lane.close()
 
 

@@ -286,9 +286,9 @@ def test_bodies_that_are_none(program: Any) -> None:
 
 
 def test_deanonymizing_is_audited(site: Any, program: Any) -> None:
-    before = len(site.services.accounts.list_actions())
+    before = len(site.services.accounts.list_audit_lines())
     program.post("/deanonymize", json={"text": "abc"})
-    entries = site.services.accounts.list_actions()
+    entries = site.services.accounts.list_audit_lines()
     assert len(entries) == before + 1 and entries[0].action == "deanonymize"
 
 

@@ -41,7 +41,7 @@ PART = marked(14, 23, "partial", "PERSON")
 @pytest.fixture
 def place(where):  # noqa: F811
     made = Database(where)
-    made.prepare()
+    made.create_or_migrate()
     yield made
     made.close()
 

@@ -27,11 +27,11 @@ def test_of_two_servers_that_begin_at_once_both_have_the_same_secret(settings, m
 
     def while_another_begins():
         monkeypatch.setattr(services, "new_secret", make)
-        others.append(services._load_secret(settings))
+        others.append(services._load_or_create_secret(settings))
         return make()
 
     monkeypatch.setattr(services, "new_secret", while_another_begins)
-    assert [services._load_secret(settings)] == others == [services._load_secret(settings)]
+    assert [services._load_or_create_secret(settings)] == others == [services._load_or_create_secret(settings)]
     assert names(settings.data) == ["secret"]
     assert (settings.data / "secret").stat().st_mode & 0o777 == 0o600
 
@@ -44,7 +44,7 @@ def test_a_secret_is_there_for_good_or_not_at_all(settings, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(OSError, match="No space"):
-        services._load_secret(settings)
+        services._load_or_create_secret(settings)
     assert names(settings.data) == []
 
     def noted(handle):
@@ -52,7 +52,7 @@ def test_a_secret_is_there_for_good_or_not_at_all(settings, monkeypatch):
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", noted)
-    services._load_secret(settings)
+    services._load_or_create_secret(settings)
     (part, before), (folder, after) = synced
     assert before == [part] and part != "secret"
     assert folder == settings.data.name and after == ["secret"]

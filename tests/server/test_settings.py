@@ -102,7 +102,7 @@ def test_a_file_that_is_not_there(tmp_path):
 )
 def test_what_follows(given, loopback, secure, url):
     made = Settings(**given)
-    assert (made.loopback, made.secure, made.get_url(9)) == (loopback, secure, url)
+    assert (made.is_on_loopback, made.is_reached_by_tls, made.get_url(9)) == (loopback, secure, url)
 
 
 def test_the_file_that_is_deployed_has_every_setting_with_its_default():

@@ -301,7 +301,7 @@ def test_a_key_that_is_removed_ends_its_stream(site: Any, monkeypatch: pytest.Mo
         socket.send_json(_text(1, "Ada Brook"))
         assert socket.receive_json()["type"] == "spans"
         who = site.services.accounts.find_caller(client.headers["authorization"].removeprefix("Bearer "), is_key=True)
-        site.services.accounts.remove_key(who, who.key)
+        site.services.accounts.remove_api_key(who, who.key)
         socket.send_json(_text(2, "Ada Brook"))
         assert socket.receive_json()["error"]["code"] == "NotSignedIn"
         with pytest.raises(WebSocketDisconnect):

@@ -90,7 +90,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
 
         from allonym.server.gateway import create_app, load
         from allonym.server.gateway.settings import digest_client_key
-        from allonym.server.listening import listen
+        from allonym.server.listening import open_listening_socket
     if new_key:
         key = "agw_" + token_urlsafe(32)
         click.echo(f'key: {key}\nkey_sha256 = "{digest_client_key(key)}"')
@@ -100,7 +100,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
     key_file = _resolve_setting_file(settings.key_file, "key_file")
     try:
         app = create_app(settings, vault=vault, key=read_key(key_file))
-        with listen(settings.host, settings.port) as place:
+        with open_listening_socket(settings.host, settings.port) as place:
             _configure_request_log()
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
             address = f"http://{shown}:{place.getsockname()[1]}/v1"

@@ -65,7 +65,7 @@ class Caller:
     csrf: str = field(default="", repr=False)
 
     @property
-    def actor(self) -> str:
+    def audit_name(self) -> str:
         """The name for the audit log."""
         return f"{self.name} (key {self.key})" if self.key else self.name
 
@@ -91,7 +91,7 @@ def get_services(request: HTTPConnection) -> Services:
     return services
 
 
-def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] | None = None) -> Any:
+def make_permission_dependency(*permissions: str, is_open: Callable[[Settings], bool] | None = None) -> Any:
     """Make a dependency that gives the :class:`Caller` and refuses one who lacks a permission.
 
     Args:
@@ -116,23 +116,23 @@ def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] |
     return Depends(identify)
 
 
-def identify_caller(request: Request, session: str | None, key: str | None) -> Caller:
+def identify_caller(request: Request, session_token: str | None, api_key: str | None) -> Caller:
     """Return who calls with a key or in a session.
 
     Raises:
         RequestError: nobody (401), or a session without the token that only our own pages have (403).
     """
-    token = key or session
-    caller = get_services(request).accounts.find_caller(token, is_key=bool(key)) if token else None
+    token = api_key or session_token
+    caller = get_services(request).accounts.find_caller(token, is_key=bool(api_key)) if token else None
     if caller is None:
-        raise RequestError("this API key is not known, or has expired" if key else _SIGN_IN, 401, "NotSignedIn")
+        raise RequestError("this API key is not known, or has expired" if api_key else _SIGN_IN, 401, "NotSignedIn")
     csrf = request.headers.get(CSRF, "").encode()
-    if not key and request.method not in SAFE and not hmac.compare_digest(csrf, caller.csrf.encode()):
+    if not api_key and request.method not in SAFE and not hmac.compare_digest(csrf, caller.csrf.encode()):
         raise RequestError("the header X-CSRF-Token is missing or wrong; see GET /v1/session", 403, "WrongToken")
     return caller
 
 
-def authorize_socket(socket: WebSocket, *permissions: str) -> Caller:
+def identify_socket_caller(socket: WebSocket, *permissions: str) -> Caller:
     """Return who opens a WebSocket, with a key or in the session of one of our pages.
 
     Raises:

@@ -64,7 +64,7 @@ class Accounts:
 
     def has_no_users(self) -> bool:
         """Whether there is no user yet."""
-        return self._database.fetch_row(sa.select(db.users.c.id).limit(1)) is None
+        return self._database.fetch_first_row(sa.select(db.users.c.id).limit(1)) is None
 
     def make_account_link(self, role: str) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
@@ -72,24 +72,24 @@ class Accounts:
         token, expires = secrets.token_urlsafe(32), get_unix_time() + LINK_HOURS * 3600
         row = {"digest": hash_token(token), "role": role, "created": get_unix_time(), "expires": expires}
         expired = sa.delete(db.links).where(db.links.c.expires <= get_unix_time())
-        self._database.write_rows(expired, sa.insert(db.links).values(**row))
+        self._database.execute_writes(expired, sa.insert(db.links).values(**row))
         return token, expires
 
     def remove_account_links(self, role: str) -> None:
         """Invalidate all links for a role."""
-        self._database.write_rows(sa.delete(db.links).where(db.links.c.role == role))
+        self._database.execute_writes(sa.delete(db.links).where(db.links.c.role == role))
 
-    def make_account(self, token: str, name: str, password: str) -> wire.UserOut:
+    def make_account(self, link_token: str, name: str, password: str) -> wire.UserOut:
         """Make the account that a link is for.
 
         Raises:
             RequestError: the link is not known, was used or has expired (403), or the name is taken (409).
             UsageError: the name or the password is not acceptable.
         """
-        _check_name(name, "user")
+        _check_user_or_key_name(name, "user")
         _check_password(password)
         hashed, created = self._hash_password(password), get_unix_time()
-        where = sa.and_(db.links.c.digest == hash_token(token), db.links.c.expires > get_unix_time())
+        where = sa.and_(db.links.c.digest == hash_token(link_token), db.links.c.expires > get_unix_time())
         with self._database.open_unique_write_transaction(f"there is a user {name!r} already") as connection:
             role = connection.execute(sa.select(db.links.c.role).where(where)).scalar()
             if role is None or not connection.execute(sa.delete(db.links).where(where)).rowcount:
@@ -114,17 +114,17 @@ class Accounts:
         if role is not None:
             _check_role(role)
         with self._database.open_write_transaction() as connection:
-            row = self._get_user(connection, name)
+            row = self._get_user_row(connection, name)
             changed: dict[str, Any] = {
                 "role": role or row.role,
                 "active": bool(row.active if active is None else active),
             }
             if changed != {"role": "admin", "active": True}:
-                self._check_not_last_admin(connection, row.id)
+                self._check_another_admin_remains(connection, row.id)
             connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(**changed))
             if not changed["active"]:
                 connection.execute(sa.delete(db.sessions).where(db.sessions.c.user == row.id))
-        self._clear_cache()
+        self._clear_caller_cache()
         return wire.UserOut(name=name, created=row.created, **changed)
 
     def remove_user(self, name: str) -> int:
@@ -134,31 +134,31 @@ class Accounts:
             RequestError: there is no such user (404), or it is the last admin (409).
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_user(connection, name)
-            self._check_not_last_admin(connection, row.id)
+            row = self._get_user_row(connection, name)
+            self._check_another_admin_remains(connection, row.id)
             for table in (db.sessions, db.keys):
                 connection.execute(sa.delete(table).where(table.c.user == row.id))
             connection.execute(sa.delete(db.users).where(db.users.c.id == row.id))
-        self._clear_cache()
+        self._clear_caller_cache()
         return int(row.id)
 
-    def set_password(self, caller: Caller, old: str, new: str) -> None:
+    def change_own_password(self, caller: Caller, old_password: str, new_password: str) -> None:
         """Change the caller's own password and end all of their sessions.
 
         Raises:
             RequestError: the old one is wrong (403).
             UsageError: the new one is not acceptable.
         """
-        _check_password(new)
+        _check_password(new_password)
         with self._database.open_read_transaction() as connection:
-            row = self._get_user(connection, caller.name)
-        if not self._verify_password(row.password, old):
+            row = self._get_user_row(connection, caller.name)
+        if not self._verify_password(row.password, old_password):
             raise RequestError("the password is wrong", 403, "WrongPassword")
-        self._database.write_rows(
-            sa.update(db.users).where(db.users.c.id == row.id).values(password=self._hash_password(new)),
+        self._database.execute_writes(
+            sa.update(db.users).where(db.users.c.id == row.id).values(password=self._hash_password(new_password)),
             sa.delete(db.sessions).where(db.sessions.c.user == row.id),
         )
-        self._clear_cache()
+        self._clear_caller_cache()
 
     # Sessions
 
@@ -169,7 +169,7 @@ class Accounts:
             RequestError: name or password is wrong (401). Neither the message nor the time says which.
         """
         printable = name if name.isprintable() else ""  # PostgreSQL stores no NUL, so no user has it in their name
-        row = self._database.fetch_row(sa.select(db.users).where(db.users.c.name == printable))
+        row = self._database.fetch_first_row(sa.select(db.users).where(db.users.c.name == printable))
         fits = self._verify_password(row.password if row else self._unused_hash, password[: MOST_PASSWORD + 1])
         if row is None or not fits or not row.active:
             raise RequestError("name or password is wrong", 401, "NotSignedIn")
@@ -196,14 +196,14 @@ class Accounts:
                 connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(password=hashed))
         return token
 
-    def sign_out(self, token: str) -> None:
+    def sign_out(self, session_token: str) -> None:
         """End a session."""
-        self._database.write_rows(sa.delete(db.sessions).where(db.sessions.c.digest == hash_token(token)))
-        self._clear_cache()
+        self._database.execute_writes(sa.delete(db.sessions).where(db.sessions.c.digest == hash_token(session_token)))
+        self._clear_caller_cache()
 
     # Keys
 
-    def make_key(
+    def make_api_key(
         self, caller: Caller, name: str, permissions: Iterable[str], days: float | None
     ) -> tuple[str, wire.KeyOut]:
         """Make an API key of the caller's and return its token, which is not stored.
@@ -214,7 +214,7 @@ class Accounts:
         """
         if caller.key is not None:
             raise RequestError("an API key cannot make another; sign in", 403, "NotAllowed")
-        _check_name(name, "key")
+        _check_user_or_key_name(name, "key")
         chosen = list(dict.fromkeys(permissions))
         if not chosen:
             raise UsageError("an API key needs permissions")
@@ -234,11 +234,11 @@ class Accounts:
             "expires": expires,
         }
         with self._database.open_unique_write_transaction(f"you have a key {name!r} already") as connection:
-            db.check_active_user(connection, caller.id)
+            db.check_and_lock_active_user(connection, caller.id)
             connection.execute(sa.insert(db.keys), [row])
         return token, wire.KeyOut.from_values({**row, "owner": caller.name, "permissions": chosen, "used": None})
 
-    def list_keys(self, caller: Caller) -> list[wire.KeyOut]:
+    def list_api_keys(self, caller: Caller) -> list[wire.KeyOut]:
         """Return the caller's own keys; all keys for an admin."""
         query = sa.select(db.keys, db.users.c.name.label("owner")).join(db.users, db.users.c.id == db.keys.c.user)
         if not caller.has_permission("admin"):
@@ -246,7 +246,7 @@ class Accounts:
         rows = self._database.fetch_rows(query.order_by("owner", db.keys.c.name))
         return [wire.KeyOut.from_values({**row._mapping, "permissions": row.permissions.split()}) for row in rows]
 
-    def remove_key(self, caller: Caller, name: str, owner: str | None = None) -> None:
+    def remove_api_key(self, caller: Caller, name: str, owner: str | None = None) -> None:
         """Remove a key. Only admins may name another owner than themselves.
 
         Raises:
@@ -256,11 +256,11 @@ class Accounts:
         if not mine and not caller.has_permission("admin"):
             raise RequestError("only admins remove other people's keys, and a key only itself", 403, "NotAllowed")
         with self._database.open_write_transaction() as connection:
-            user = self._get_user(connection, owner).id if owner else caller.id
+            user = self._get_user_row(connection, owner).id if owner else caller.id
             removal = sa.delete(db.keys).where(db.keys.c.user == user, db.keys.c.name == name)
             if not name.isprintable() or not connection.execute(removal).rowcount:
                 raise RequestError(f"there is no key {name!r}", 404, "NotFound")
-        self._clear_cache()
+        self._clear_caller_cache()
 
     # Sessions and keys
 
@@ -273,7 +273,7 @@ class Accounts:
         table, used = (db.keys, "used") if is_key else (db.sessions, "seen")
         users = (db.users.c.name.label("owner"), db.users.c.role)
         query = sa.select(table, *users).join(db.users, db.users.c.id == table.c.user)
-        row = self._database.fetch_row(query.where(table.c.digest == hash_token(token), db.users.c.active))
+        row = self._database.fetch_first_row(query.where(table.c.digest == hash_token(token), db.users.c.active))
         if row is None or (row.expires is not None and row.expires <= moment):
             return None
         caller = Caller(row.user, row.owner, row.role, frozenset(ROLES[row.role]))
@@ -286,8 +286,8 @@ class Accounts:
             return None
         last = getattr(row, used)
         if last is None or moment - last >= _NOTE_SECONDS:
-            self._database.write_rows(sa.update(table).where(table.c.digest == row.digest).values({used: moment}))
-        self._cache_token(row.digest, caller, changes)
+            self._database.execute_writes(sa.update(table).where(table.c.digest == row.digest).values({used: moment}))
+        self._cache_caller(row.digest, caller, changes)
         return caller
 
     def get_cached_caller(self, token: str, *, is_key: bool) -> Caller | None:
@@ -309,15 +309,15 @@ class Accounts:
 
     def record_action(self, caller: Caller | str, action: str, counts: Mapping[str, int] | None = None) -> None:
         """Add a line to the audit log: who did what, and how many; never any text."""
-        actor = caller if isinstance(caller, str) else caller.actor
+        actor = caller if isinstance(caller, str) else caller.audit_name
         row = {"time": get_unix_time(), "actor": actor, "action": action, "counts": json.dumps(dict(counts or {}))}
-        self._database.write_rows(sa.insert(db.audit).values(**row))
+        self._database.execute_writes(sa.insert(db.audit).values(**row))
 
-    def list_actions(self, before: int | None = None, limit: int = 200) -> list[wire.AuditLine]:
-        """Return lines of the audit log, newest first; ``before``: only those with a lower number."""
+    def list_audit_lines(self, before_number: int | None = None, limit: int = 200) -> list[wire.AuditLine]:
+        """Return lines of the audit log, newest first; ``before_number``: only those with a lower number."""
         query = sa.select(db.audit).order_by(db.audit.c.number.desc()).limit(limit)
-        if before is not None:
-            query = query.where(db.audit.c.number < before)
+        if before_number is not None:
+            query = query.where(db.audit.c.number < before_number)
         rows = self._database.fetch_rows(query)
         return [wire.AuditLine.from_values({**row._mapping, "counts": json.loads(row.counts)}) for row in rows]
 
@@ -332,35 +332,35 @@ class Accounts:
         with self._hashing:
             return self._hasher.hash(password)
 
-    def _get_user(self, connection: sa.Connection, name: str) -> Any:
+    def _get_user_row(self, connection: sa.Connection, name: str) -> Any:
         query = sa.select(db.users).where(db.users.c.name == name)
         row = connection.execute(query).first() if name.isprintable() else None
         if row is None:
             raise RequestError(f"there is no user {name!r}", 404, "NotFound")
         return row
 
-    def _check_not_last_admin(self, connection: sa.Connection, user: int) -> None:
+    def _check_another_admin_remains(self, connection: sa.Connection, user_id: int) -> None:
         admins = sa.select(db.users.c.id).where(db.users.c.role == "admin", db.users.c.active).with_for_update()
-        if list(connection.execute(admins).scalars()) == [user]:
+        if list(connection.execute(admins).scalars()) == [user_id]:
             raise RequestError("the last admin must stay one", 409, "LastAdmin")
 
-    def _cache_token(self, digest: str, caller: Caller, changes: int) -> None:
+    def _cache_caller(self, token_digest: str, caller: Caller, changes_before: int) -> None:
         with self._lock:
-            if changes != self._changes:  # somebody was shut out since it was read
+            if changes_before != self._changes:  # somebody was shut out since it was read
                 return
             for memory in (self._cache, self._known_tokens):
                 if len(memory) >= _CACHE_SIZE:
                     memory.clear()
-            self._cache[digest] = (time.monotonic() + _CACHE_SECONDS, caller)
-            self._known_tokens[digest] = None
+            self._cache[token_digest] = (time.monotonic() + _CACHE_SECONDS, caller)
+            self._known_tokens[token_digest] = None
 
-    def _clear_cache(self) -> None:
+    def _clear_caller_cache(self) -> None:
         with self._lock:
             self._changes += 1
             self._cache.clear()
 
 
-def is_valid_name(name: str) -> bool:
+def is_valid_url_segment(name: str) -> bool:
     """Whether a name can stand in an address: printable, no slash, no space at its ends, neither ``.`` nor ``..``."""
     return name.isprintable() and name == name.strip() and "/" not in name and name not in ("", ".", "..")
 
@@ -370,10 +370,10 @@ def _check_role(role: str) -> None:
         raise UnknownNameError("role", role, ROLES)
 
 
-def _check_name(name: str, kind: str) -> None:
-    if not 1 <= len(name) <= 64 or not is_valid_name(name) or name == OPEN or set(name) & set("()"):
+def _check_user_or_key_name(name: str, named: str) -> None:
+    if not 1 <= len(name) <= 64 or not is_valid_url_segment(name) or name == OPEN or set(name) & set("()"):
         raise UsageError(
-            f"the name of a {kind} has 1 to 64 printable characters, no slash, no brackets, no space at its ends"
+            f"the name of a {named} has 1 to 64 printable characters, no slash, no brackets, no space at its ends"
         )
 
 

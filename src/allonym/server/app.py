@@ -80,8 +80,8 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     problems.install_error_handlers(app)
     for name in ROUTES:
         app.include_router(import_module(f"allonym.server.routes.{name}").router)
-    _add_api_description(app)
-    _add_pages(app)
+    _add_openapi_route(app)
+    _add_page_routes(app)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -93,7 +93,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     return app
 
 
-def _add_api_description(app: FastAPI) -> None:
+def _add_openapi_route(app: FastAPI) -> None:
     """Add the description of the API. It is made on the first request, in a thread, as that takes a second."""
 
     def describe_api() -> JSONResponse:
@@ -108,7 +108,7 @@ def _add_api_description(app: FastAPI) -> None:
     app.add_api_route("/v1/openapi.json", describe_api, include_in_schema=False, name="description")
 
 
-def _add_pages(app: FastAPI) -> None:
+def _add_page_routes(app: FastAPI) -> None:
     """Add the workbench: its pages, and the files that they load. They hold no data, so they need no session."""
 
     def serve_page(name: str) -> Callable[[], FileResponse]:

@@ -123,7 +123,7 @@ STEPS = tuple(tables.create_all for tables in (account_tables, review_tables, jo
 
 
 class Database(Store):
-    """The server's database; :meth:`prepare` creates it where there is none, and migrates an older one."""
+    """The server's database; :meth:`create_or_migrate` creates it where there is none, and migrates an older one."""
 
     what, made_by = "a database of the server", "allonym serve makes one"
     versions, steps = versions, STEPS
@@ -131,7 +131,7 @@ class Database(Store):
     failure: type[AllonymError] = DatabaseError
     busy: type[AllonymError] = DatabaseError
 
-    def prepare(self) -> None:
+    def create_or_migrate(self) -> None:
         """Create what is missing.
 
         Raises:
@@ -151,12 +151,12 @@ class Database(Store):
         with self.open_read_transaction() as connection:
             return connection.execute(query).all()
 
-    def fetch_row(self, query: sa.Select[Any]) -> Any:
+    def fetch_first_row(self, query: sa.Select[Any]) -> Any:
         """Return the first row of one query; None where there is none."""
         with self.open_read_transaction() as connection:
             return connection.execute(query).first()
 
-    def write_rows(self, *statements: sa.Insert | sa.Update | sa.Delete) -> int:
+    def execute_writes(self, *statements: sa.Insert | sa.Update | sa.Delete) -> int:
         """Execute statements in one transaction and return how many rows the last one changed."""
         changed = 0
         with self.open_write_transaction() as connection:
@@ -165,26 +165,30 @@ class Database(Store):
         return changed
 
     def upsert_row(
-        self, connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        key_columns: Mapping[str, Any],
+        values: Mapping[str, Any],
     ) -> None:
         """Change the row with a key, or insert one where there is none."""
-        same = [table.c[column] == value for column, value in key.items()]
+        same = [table.c[column] == value for column, value in key_columns.items()]
         if not connection.execute(sa.update(table).where(*same).values(**values)).rowcount:
-            connection.execute(sa.insert(table).values(**key, **values))
+            connection.execute(sa.insert(table).values(**key_columns, **values))
 
     @contextmanager
-    def open_unique_write_transaction(self, conflict: str) -> Iterator[sa.Connection]:
+    def open_unique_write_transaction(self, conflict_message: str) -> Iterator[sa.Connection]:
         """A transaction as :meth:`open_write_transaction` makes one, for a row whose name may be taken.
 
         Raises:
-            RequestError: it is, with ``conflict`` as the message (409).
+            RequestError: it is, with ``conflict_message`` as the message (409).
         """
         try:
             with self.open_write_transaction() as connection:
                 yield connection
         except DatabaseError as error:
             if any(name in str(error) for name in ("IntegrityError", "UniqueViolation")):  # SQLite's, PostgreSQL's
-                raise RequestError(conflict, 409, "Taken") from None
+                raise RequestError(conflict_message, 409, "Taken") from None
             raise
 
     def _create_first_tables(self) -> None:
@@ -193,13 +197,13 @@ class Database(Store):
                 self.migrate_step(connection, 0)
 
 
-def check_active_user(connection: sa.Connection, user: int) -> None:
+def check_and_lock_active_user(connection: sa.Connection, user_id: int) -> None:
     """Check that a user was not removed meanwhile, and lock the row.
 
     Raises:
         RequestError: the user was (401).
     """
-    row = sa.select(users.c.id).where(users.c.id == user, users.c.active).with_for_update()
+    row = sa.select(users.c.id).where(users.c.id == user_id, users.c.active).with_for_update()
     if connection.execute(row).first() is None:
         raise RequestError("there is no such user any more", 401, "NotSignedIn")
 
@@ -248,6 +252,6 @@ class Sealing:
         """Return the value that :meth:`seal_json` sealed; see :meth:`unseal`."""
         return json.loads(self.unseal(sealed, purpose))
 
-    def digest(self, *values: str) -> str:
+    def make_lookup_digest(self, *values: str) -> str:
         """Return a keyed digest of the values, 32 hexadecimal digits, to look up a row whose content is sealed."""
         return hashlib.blake2b("\0".join(values).encode(), key=self._key, digest_size=16).hexdigest()

@@ -37,24 +37,24 @@ MEMORY = 1 << 30
 """Bytes that a worker may use for a file, beyond those that it used before."""
 
 
-def read_texts(data: bytes, name: str, most: int) -> wire.FileTexts:
+def read_file_texts(data: bytes, file_name: str, max_chars: int) -> wire.FileTexts:
     """Read the texts of a file: runs in a worker.
 
     Args:
         data: the file.
-        name: its name; the suffix says the format.
-        most: characters that all its texts may have.
+        file_name: its name; the suffix says the format.
+        max_chars: characters that all its texts may have.
 
     Raises:
         DataError: the file cannot be read, or not safely.
         RequestError: it holds too much (413).
     """
     with limit_resources():
-        kind, chunks = _parse_chunks(data, name)
+        kind, chunks = _parse_file_chunks(data, file_name)
         documents = _list_documents(chunks)
-    if len(documents) > MOST_DOCUMENTS or sum(len(d.text) for d in documents) > most:
+    if len(documents) > MOST_DOCUMENTS or sum(len(d.text) for d in documents) > max_chars:
         raise RequestError(
-            f"a file has at most {most} characters and {MOST_DOCUMENTS} records here; send a larger one as a job",
+            f"a file has at most {max_chars} characters and {MOST_DOCUMENTS} records here; send a larger one as a job",
             413,
             "TooLarge",
         )
@@ -65,24 +65,24 @@ def read_texts(data: bytes, name: str, most: int) -> wire.FileTexts:
             raise DataError(f"record {number} holds half a surrogate pair, which is no text") from None
     if kind == "pdf" and not any(document.text.strip() for document in documents):
         raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
-    ids = _list_ids(documents)
-    texts = [_describe_text(id, document) for id, document in zip(ids, documents, strict=True)]
-    return wire.FileTexts(name=name, format=kind, saveable=kind != "pdf", documents=texts)
+    ids = _list_ids_or_numbers(documents)
+    texts = [_make_file_text(id, document) for id, document in zip(ids, documents, strict=True)]
+    return wire.FileTexts(name=file_name, format=kind, saveable=kind != "pdf", documents=texts)
 
 
-def _describe_text(id: str, document: Document) -> wire.FileText:
+def _make_file_text(document_id: str, document: Document) -> wire.FileText:
     turns = []
     for turn in document.turns:
         speaker = Place(start=turn.speaker[0], end=turn.speaker[1]) if turn.speaker else None
         turns.append(wire.FileTurn(start=turn.start, end=turn.end, speaker=speaker))
-    return wire.FileText(id=id, text=document.text, turns=turns or None)
+    return wire.FileText(id=document_id, text=document.text, turns=turns or None)
 
 
-def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
+def apply_plans_to_file(data: bytes, file_name: str, plans: Mapping[str, Plan]) -> bytes:
     """Apply each document's plan and return the file: runs in a worker.
 
     Args:
-        data, name: as for :func:`read_texts`.
+        data, file_name: as for :func:`read_file_texts`.
         plans: by the document's id, for all documents of the file.
 
     Raises:
@@ -91,10 +91,10 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         DataError: the file cannot be read.
     """
     with limit_resources():
-        if get_format_name(name) == "pdf":
+        if get_readable_format_name(file_name) == "pdf":
             raise RefusedContent("a PDF is read, not written; save its text as TXT")
-        _, chunks = _parse_chunks(data, name)
-        ids = _list_ids(_list_documents(chunks))
+        _, chunks = _parse_file_chunks(data, file_name)
+        ids = _list_ids_or_numbers(_list_documents(chunks))
         missing = sum(id not in plans for id in ids)
         if missing or len(plans) > len(ids):
             raise PlanMismatch(f"the file has {len(ids)} documents, and {len(ids) - missing} of {len(plans)} plans fit")
@@ -102,29 +102,29 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         return b"".join(_apply_plans_to_chunk(parsed, remaining, plans) for parsed in chunks)
 
 
-def get_format_name(name: str) -> str:
+def get_readable_format_name(file_name: str) -> str:
     """The name of the format that a file's suffix asks for.
 
     Raises:
         DataError: the format is none of ``FORMATS``, or the file is packed.
     """
-    if PurePosixPath(name).suffix.lower() == ".gz":
+    if PurePosixPath(file_name).suffix.lower() == ".gz":
         raise DataError("a packed file is not read here; unpack it, or send it as a job")
-    kind, _ = format_of(name)
+    kind, _ = format_of(file_name)
     if kind.name not in FORMATS:
         raise DataError(f"{kind.name} is not read here, send it as a job; read here: {', '.join(FORMATS)}")
     return kind.name
 
 
-def _parse_chunks(data: bytes, name: str) -> tuple[str, list[Parsed]]:
+def _parse_file_chunks(data: bytes, file_name: str) -> tuple[str, list[Parsed]]:
     """Return the name of the file's format, and its chunks."""
-    kind, _ = format_of(f"file.{get_format_name(name)}")
+    kind, _ = format_of(f"file.{get_readable_format_name(file_name)}")
     job = Job(Policy.load("default"))
     parsed_chunks: list[Parsed] = []
     line = 0
     try:
         if kind.name == "pdf":
-            _check_page_count(data)
+            _check_pdf_page_count(data)
         single = [Chunk(data, end=len(data))]
         for chunk in kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0) if kind.chunks else single:
             parsed = kind.parse(chunk, job)
@@ -140,7 +140,7 @@ def _parse_chunks(data: bytes, name: str) -> tuple[str, list[Parsed]]:
     return kind.name, parsed_chunks
 
 
-def _check_page_count(data: bytes) -> None:
+def _check_pdf_page_count(data: bytes) -> None:
     with require_extra("PDF", "pdf"):
         from allonym.files.pdf.objects import open_pdf
     with open_pdf(data) as pdf:
@@ -155,7 +155,7 @@ def _list_documents(chunks: list[Parsed]) -> list[Document]:
     return [piece.document for piece in pieces if isinstance(piece, Draft) and piece.counted]
 
 
-def _list_ids(documents: list[Document]) -> list[str]:
+def _list_ids_or_numbers(documents: list[Document]) -> list[str]:
     """The documents' own ids where all have one and no two the same; else their numbers, from 1."""
     ids = [document.id for document in documents]
     return ids if all(ids) and len(set(ids)) == len(ids) else [str(n) for n in range(1, len(ids) + 1)]
@@ -175,7 +175,7 @@ def _apply_plans_to_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str
 
 
 @contextmanager
-def limit_resources(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+def limit_resources(seconds: float = SECONDS, memory_bytes: int = MEMORY) -> Iterator[None]:
     """Stop a block that takes longer, or more memory. It runs in the main thread of a worker.
 
     Raises:
@@ -183,7 +183,7 @@ def limit_resources(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = used + memory
+    most = used + memory_bytes
     before = signal.signal(signal.SIGALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

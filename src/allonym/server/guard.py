@@ -72,11 +72,11 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
         self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
         names = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
-        secure = {"strict-transport-security": "max-age=31536000"} if settings.secure else {}
+        secure = {"strict-transport-security": "max-age=31536000"} if settings.is_reached_by_tls else {}
         self._headers = {**HEADERS, **secure}
         self._hosts = {"localhost", "127.0.0.1", "::1", *map(_normalise_host, names)} - {""}
-        self._rate = Rate(settings.rate, max(settings.rate, 1.0) * 2)
-        self._tries = Rate(_TRIES / 60, _TRIES)
+        self._rate = RateLimiter(settings.rate, max(settings.rate, 1.0) * 2)
+        self._tries = RateLimiter(_TRIES / 60, _TRIES)
         pages = (*settings.cors_origins, settings.public_url)
         self._origins = frozenset(urlsplit(page).netloc.lower() for page in pages if page)
 
@@ -85,28 +85,28 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start, state = time.perf_counter(), {"status": 0, "bytes": 0}
-        handle = self._handle_socket if scope["type"] == "websocket" else self._handle_request
+        handle = self._guard_socket if scope["type"] == "websocket" else self._guard_request
         try:
             await handle(scope, receive, send, state)
         finally:
-            self._log_request(scope, state, time.perf_counter() - start)
+            self._log_and_count_request(scope, state, time.perf_counter() - start)
 
-    async def _handle_socket(self, scope: Scope, receive: Receive, send: Send, state: dict[str, int]) -> None:
+    async def _guard_socket(self, scope: Scope, receive: Receive, send: Send, tally: dict[str, int]) -> None:
         async def send_message(message: Message) -> None:
             if message["type"] == "websocket.accept":
-                state["status"] = 101
+                tally["status"] = 101
             elif message["type"] == "websocket.http.response.start":
-                state["status"] = message["status"]
-                if message["status"] == 401 and _get_credential(scope):
-                    self._tries.acquire_token(_get_address(scope))
-            elif message["type"] == "websocket.close" and not state["status"]:
-                state["status"] = 403  # as the server says it
+                tally["status"] = message["status"]
+                if message["status"] == 401 and _get_key_or_session_token(scope):
+                    self._tries.take_token(_get_client_address(scope))
+            elif message["type"] == "websocket.close" and not tally["status"]:
+                tally["status"] = 403  # as the server says it
             elif message["type"] == "websocket.send":
-                state["bytes"] += len(message.get("text") or "")
+                tally["bytes"] += len(message.get("text") or "")
             await send(message)
 
         try:
-            self._check_request(scope)
+            self._check_head_and_rate(scope)
             await self._app(scope, receive, send_message)
         except RequestError:
             await receive()
@@ -116,62 +116,62 @@ class Guard:
             with suppress(RuntimeError):  # it may be closed already
                 await send_message({"type": "websocket.close", "code": 1011})
 
-    async def _handle_request(self, scope: Scope, receive: Receive, send: Send, state: dict[str, int]) -> None:
+    async def _guard_request(self, scope: Scope, receive: Receive, send: Send, tally: dict[str, int]) -> None:
         refused: list[RequestError] = []
-        address = _get_address(scope)
+        address = _get_client_address(scope)
         is_counted = False
 
         async def send_message(message: Message) -> None:
             if message["type"] == "http.response.start":
-                state["status"] = message["status"]
+                tally["status"] = message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             elif message["type"] == "http.response.body":
-                state["bytes"] += len(message.get("body", b""))
+                tally["bytes"] += len(message.get("body", b""))
             async with asyncio.timeout(self._settings.body_timeout):  # a client that does not read is not waited for
                 await send(message)
 
         async def send_unless_refused(message: Message) -> None:
-            if not refused or state["status"]:
+            if not refused or tally["status"]:
                 await send_message(message)
 
         try:
             try:
-                self._check_request(scope)
-                is_counted = _is_sign_in(scope)
+                self._check_head_and_rate(scope)
+                is_counted = _is_sign_in_or_setup(scope)
                 upload = scope["path"].startswith(UPLOADS)
-                limited = self._limit_body(scope, receive, upload, refused)
+                limited = self._limit_receive(scope, receive, upload, refused)
                 async with asyncio.timeout(None if upload else self._settings.timeout):
                     await self._app(scope, limited, send_unless_refused)
-                if refused and not state["status"]:  # a route takes the end of the body for an invalid body
+                if refused and not tally["status"]:  # a route takes the end of the body for an invalid body
                     raise refused[0]
             except TimeoutError:
                 raise RequestError("this took longer than the server allows", 503, "TookTooLong") from None
         except asyncio.CancelledError:
-            if state["status"] == 0:
+            if tally["status"] == 0:
                 ending = RequestError("the server ends; try again", 503, "Ending")
                 await _send_error(ending, scope, receive, send_message)
             raise
         except Exception as error:  # its message may quote the request, so only its type is shown
-            if state["status"] == 0:
+            if tally["status"] == 0:
                 await _send_error(refused[0] if refused else error, scope, receive, send_message)
             else:
                 describe_error(error)
         finally:
-            wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_access_attempt(scope))
+            wrong = tally["status"] == 401 or (tally["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
                 self._tries.return_token(address)
-            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_credential(scope)):
-                self._tries.acquire_token(address)
+            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_key_or_session_token(scope)):
+                self._tries.take_token(address)
 
-    def _check_request(self, scope: Scope) -> None:
+    def _check_head_and_rate(self, scope: Scope) -> None:
         head = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if head + len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > HEAD_BYTES:
             raise RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
         headers = Headers(scope=scope)
         host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
-        if _parse_host(host) not in self._hosts:
+        if _parse_host_header(host) not in self._hosts:
             raise RequestError("this server is not called by that host name; see the setting hosts", 421, "WrongHost")
         if "transfer-encoding" in headers and "content-length" in headers:  # two readers could end it in two places
             raise RequestError("a body has a length or comes in chunks, not both", 400, "InvalidRequest")
@@ -182,17 +182,17 @@ class Guard:
             unsafe, ours = True, False
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
-        address, token = _get_address(scope), _get_credential(scope)
+        address, token = _get_client_address(scope), _get_key_or_session_token(scope)
         is_known = token is not None and self._accounts.is_known_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
-        if not self._rate.acquire_token(client):
+        if not self._rate.take_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        doubtful, take = _is_access_attempt(scope) or (token is not None and not is_known), _is_sign_in(scope)
-        if doubtful and not self._tries.acquire_token(address, take=take):  # so that none escapes the count
+        doubtful, take = _is_access_attempt(scope) or (token is not None and not is_known), _is_sign_in_or_setup(scope)
+        if doubtful and not self._tries.take_token(address, remove=take):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
-    def _limit_body(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
-        most = int((self._settings.max_upload_mb if upload else self._settings.max_body_mb) * MB)
+    def _limit_receive(self, scope: Scope, receive: Receive, is_upload: bool, refusals: list[RequestError]) -> Receive:
+        most = int((self._settings.max_upload_mb if is_upload else self._settings.max_body_mb) * MB)
         headers = Headers(scope=scope)
         if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             raise RequestError("send the body as it is: compressed bodies are not read", 415, "NotSupported")
@@ -203,7 +203,7 @@ class Guard:
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
         if len(length) > 15 or int(length) > most:
             raise too_large
-        token = _get_credential(scope)
+        token = _get_key_or_session_token(scope)
         size, start, is_complete, is_known = 0, time.monotonic(), False, self._settings.presidio_open
 
         async def receive_limited() -> Message:
@@ -215,31 +215,31 @@ class Guard:
                 async with asyncio.timeout(min(max(remaining, 0.0), self._settings.body_timeout)):
                     message = await receive()
             except TimeoutError:
-                refused.append(RequestError("the body of the request did not come", 408, "TooSlow"))
-                raise refused[0] from None
+                refusals.append(RequestError("the body of the request did not come", 408, "TooSlow"))
+                raise refusals[0] from None
             size += len(message.get("body", b""))
             is_complete = not message.get("more_body", False)
             if size > most:
-                refused.append(too_large)
+                refusals.append(too_large)
             elif size > _ANONYMOUS_BYTES and not is_known:
                 is_known = token is not None and await run_in_threadpool(self._accounts.is_valid_token, token)
                 if not is_known:
-                    refused.append(stranger)
-            if refused:
-                raise refused[0]
+                    refusals.append(stranger)
+            if refusals:
+                raise refusals[0]
             return message
 
         return receive_limited
 
-    def _log_request(self, scope: Scope, state: dict[str, int], seconds: float) -> None:
+    def _log_and_count_request(self, scope: Scope, tally: dict[str, int], seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "-"))  # the pattern: a path may hold names
         if scope["type"] == "websocket":  # its duration says nothing of the server
             method = "WEBSOCKET"
         else:
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-            self._metrics.count_request(method, route, state["status"], seconds)
+            self._metrics.count_request(method, route, tally["status"], seconds)
         if self._settings.access_log:
-            line = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
+            line = f"{method} {route} {tally['status']} {seconds * 1000:.0f} ms {tally['bytes']} bytes"
             log.info("%s", line)
 
 
@@ -252,7 +252,7 @@ async def _send_error(error: Exception, scope: Scope, receive: Receive, send: Se
     await Response(json.dumps(body), status, headers, "application/json")(scope, receive, send)
 
 
-class Rate:
+class RateLimiter:
     """A token bucket for each client.
 
     Args:
@@ -264,9 +264,9 @@ class Rate:
         self._each, self._most = each_second, most
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def acquire_token(self, client: str, *, take: bool = True) -> bool:
-        """Whether there is a token; ``take``: and remove it."""
-        return not self._each or self._change_tokens(client, -1 if take else 0)
+    def take_token(self, client: str, *, remove: bool = True) -> bool:
+        """Whether there is a token; ``remove``: and remove it."""
+        return not self._each or self._change_tokens(client, -1 if remove else 0)
 
     def return_token(self, client: str) -> None:
         """Return a token to a client."""
@@ -284,28 +284,28 @@ class Rate:
         return tokens >= 1
 
 
-def _get_address(scope: Scope) -> str:
+def _get_client_address(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def _is_sign_in(scope: Scope) -> bool:
+def _is_sign_in_or_setup(scope: Scope) -> bool:
     """Whether a request sends a password or the link of a new account."""
     return scope["path"].startswith(_SIGN_IN) and scope.get("method") in ("POST", "PUT")
 
 
 def _is_access_attempt(scope: Scope) -> bool:
     """Whether a request asks for access without a key or a session."""
-    return _is_sign_in(scope) or scope["path"].startswith("/v1/study/")
+    return _is_sign_in_or_setup(scope) or scope["path"].startswith("/v1/study/")
 
 
-def _get_credential(scope: Scope) -> str | None:
+def _get_key_or_session_token(scope: Scope) -> str | None:
     """Return the key or session token of a request."""
     connection = HTTPConnection(scope)
     scheme, _, key = connection.headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" and key.strip() else connection.cookies.get(COOKIE)
 
 
-def _parse_host(header: str) -> str:
+def _parse_host_header(header: str) -> str:
     """Return the name or address of a Host header, without the port."""
     return _normalise_host(header[: header.find("]") + 1] if header.startswith("[") else header.partition(":")[0])
 

@@ -50,11 +50,11 @@ class Kernel:
 
     def __init__(self, workers: int, warm: str) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._lanes = [_Lane(warm) for _ in range(self.workers)]
+        self._lanes = [_WorkerProcess(warm) for _ in range(self.workers)]
         self.long_text_turns = asyncio.Semaphore(max(1, self.workers - 1))
         self._threads = ThreadPoolExecutor(self.workers, "kernel")
         # Never empty for a thread, as there are as many lanes as threads. The lane used last remembers its last text.
-        self._free = LifoQueue[_Lane]()
+        self._free = LifoQueue[_WorkerProcess]()
         for lane in self._lanes:
             self._free.put(lane)
 
@@ -83,20 +83,20 @@ class Kernel:
             RequestError: a process ended twice while it worked on it (503).
             AllonymError: what the function raised.
         """
-        is_abandoned = threading.Event()
+        abandoned = threading.Event()
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._answer_task, (function, args), is_abandoned)
+            return await loop.run_in_executor(self._threads, self._run_in_free_worker, (function, args), abandoned)
         except asyncio.CancelledError:
-            is_abandoned.set()
+            abandoned.set()
             raise
 
-    def _answer_task(self, task: Task, is_abandoned: threading.Event) -> Any:
+    def _run_in_free_worker(self, task: Task, abandoned: threading.Event) -> Any:
         lane = self._free.get()
         try:
             for _ in range(2):
                 try:
-                    return lane.answer_task(task, is_abandoned)
+                    return lane.run_task(task, abandoned)
                 except _Ended as error:
                     log.error("a worker process ended while it worked, or could not begin: %s", error)
         except WorkerError as error:
@@ -115,7 +115,7 @@ class _Ended(Exception):
     """The process ended before it answered, or none could be started."""
 
 
-class _Lane:
+class _WorkerProcess:
     """One process at a time, and the pipe to it."""
 
     def __init__(self, warm: str) -> None:
@@ -127,9 +127,9 @@ class _Lane:
     def start(self) -> None:
         """Start the process, if there is none, and wait until it has loaded its detectors."""
         with self._lock:
-            self._start_process()
+            self._connect_to_process()
 
-    def answer_task(self, task: Task, is_abandoned: threading.Event) -> Any:
+    def run_task(self, task: Task, abandoned: threading.Event) -> Any:
         """Return the result of a task. Where nobody waits for it any more, return None and end a process that works on
         it, so that the next caller gets another; one that is still loading its detectors goes on.
 
@@ -138,12 +138,12 @@ class _Lane:
         """
         with self._lock:
             try:
-                pipe = self._start_process()
-                if is_abandoned.is_set():
+                pipe = self._connect_to_process()
+                if abandoned.is_set():
                     return None
                 pipe.send(task)
                 while not pipe.poll(_GLANCE):
-                    if is_abandoned.is_set():
+                    if abandoned.is_set():
                         self._end_process(0)
                         return None
                 return _receive_answer(pipe)
@@ -158,7 +158,7 @@ class _Lane:
         with self._lock:
             self._end_process()
 
-    def _start_process(self) -> Connection:
+    def _connect_to_process(self) -> Connection:
         if self._process is None or not self._process.is_alive():
             self._end_process()
             context = multiprocessing.get_context("spawn")
@@ -175,11 +175,11 @@ class _Lane:
         assert self._pipe is not None
         return self._pipe
 
-    def _end_process(self, grace: float = _CLOSING) -> None:
+    def _end_process(self, grace_seconds: float = _CLOSING) -> None:
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
-            self._process.join(grace)
+            self._process.join(grace_seconds)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()
@@ -195,21 +195,21 @@ def _receive_answer(pipe: Connection) -> Any:
     return answer
 
 
-def _serve_tasks(pipe: Connection, warm: str, parent: int) -> None:
+def _serve_tasks(pipe: Connection, policy_json: str, parent_pid: int) -> None:
     """Load the detectors, then answer until the server ends. Runs in a new process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to end
     warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-    task: Task | None = (_load_detectors, (warm,))
+    threading.Thread(target=_exit_when_parent_ends, args=(parent_pid,), daemon=True).start()
+    task: Task | None = (_load_detectors, (policy_json,))
     with suppress(EOFError, ConnectionError):
         while True:
             if task is not None:
-                pipe.send_bytes(_run_function(*task))
+                pipe.send_bytes(_run_and_pickle_result(*task))
             task = None
             task = pipe.recv()
 
 
-def _run_function(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+def _run_and_pickle_result(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
         return pickle.dumps((True, function(*args)))
     except AllonymError as error:
@@ -220,13 +220,13 @@ def _run_function(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
         return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {locate_error(error)}")))
 
 
-def _load_detectors(warm: str) -> None:
-    detect_with_key(Document("", "Ada Brook"), load_policy(warm), None)
+def _load_detectors(policy_json: str) -> None:
+    detect_with_key(Document("", "Ada Brook"), load_policy(policy_json), None)
 
 
-def _end_with_parent(parent: int) -> None:
+def _exit_when_parent_ends(parent_pid: int) -> None:
     """End this process when the server has ended without a word."""
     waiting = threading.Event()
-    while os.getppid() == parent:
+    while os.getppid() == parent_pid:
         waiting.wait(1.0)
     os._exit(1)

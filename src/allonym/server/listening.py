@@ -7,7 +7,7 @@ import socket
 from allonym.errors import UsageError
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """Open a socket that listens; port 0 is any free one.
 
     Raises:

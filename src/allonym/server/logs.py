@@ -26,23 +26,23 @@ class _LineFormatter(logging.Formatter):
         if record.name == "asyncio":  # it writes which function it called, with the arguments
             words = words.split("<")[0].split("(")[0].strip()
         if record.exc_info and record.exc_info[1] is not None:
-            words = f"{words}: {_describe_error(record.exc_info[1])}"
+            words = f"{words}: {_format_error_type_and_place(record.exc_info[1])}"
         line = logging.makeLogRecord({"name": record.name, "msg": "%s", "args": (words,), "created": record.created})
         return super().format(line)
 
 
-def configure_logs(access: bool) -> None:
+def configure_logs(log_requests: bool) -> None:
     """Let this process log to standard error.
 
     Args:
-        access: whether there is a line for each request.
+        log_requests: whether there is a line for each request.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LineFormatter())
     for name, level in (
         ("", logging.WARNING),
         ("allonym.server", logging.INFO),
-        ("allonym.access", logging.INFO if access else logging.WARNING),
+        ("allonym.access", logging.INFO if log_requests else logging.WARNING),
         ("uvicorn", logging.WARNING),
     ):
         logger = logging.getLogger(name)
@@ -54,10 +54,10 @@ def configure_logs(access: bool) -> None:
     sys.unraisablehook = lambda args: _log_unexpected_error("ignored", args)
 
 
-def _log_unexpected_error(what: str, args: Any) -> None:
-    if args.exc_value is not None:
-        log.error("%s: %s", what, _describe_error(args.exc_value))
+def _log_unexpected_error(what: str, hook_args: Any) -> None:
+    if hook_args.exc_value is not None:
+        log.error("%s: %s", what, _format_error_type_and_place(hook_args.exc_value))
 
 
-def _describe_error(error: BaseException) -> str:
+def _format_error_type_and_place(error: BaseException) -> str:
     return f"{type(error).__name__} at {locate_error(error)}"

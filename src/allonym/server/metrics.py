@@ -29,19 +29,19 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def count_text(self, characters: int, labels: Mapping[str, int]) -> None:
+    def count_processed_text(self, characters: int, mentions_by_label: Mapping[str, int]) -> None:
         """Count a text that was processed, with its mentions by label."""
         self._characters.inc(characters)
-        for label, count in labels.items():
+        for label, count in mentions_by_label.items():
             self._mentions.labels(label).inc(count)
 
     def count_restored_mentions(self, count: int) -> None:
         """Count mentions that were restored."""
         self._restored.inc(count)
 
-    def set_job_counts(self, states: Mapping[str, int]) -> None:
+    def set_job_counts(self, counts_by_state: Mapping[str, int]) -> None:
         """Set how many jobs are in each state now."""
-        for state, count in states.items():
+        for state, count in counts_by_state.items():
             self._jobs.labels(state).set(count)
 
     def format_metrics(self) -> bytes:

@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 def gather_settings(
     settings_class: Any,
-    prefix: str,
+    variable_prefix: str,
     file: str | Path | None,
     environment: Mapping[str, str] | None,
     options: Mapping[str, Any],
@@ -57,7 +57,7 @@ def gather_settings(
 
     Args:
         settings_class: the dataclass.
-        prefix: what the variables' names begin with; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
+        variable_prefix: begins the variables; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
         environment: by default the process's own.
         options: values; None and empty ones do not count.
         readers: of fields that only the file can set.
@@ -70,25 +70,27 @@ def gather_settings(
     readers = readers or {}
     defaults = {field.name: field.default for field in fields(settings_class)}
     values: dict[str, Any] = {}
-    source = file or environment.get(prefix + "CONFIG") or None
+    source = file or environment.get(variable_prefix + "CONFIG") or None
     if source is not None:
         table = _read_toml(Path(source))
         check_names("setting", table, defaults, str(source))
         for name, value in table.items():
             where = f"{source}: {name}"
-            values[name] = readers[name](value, where) if name in readers else check_type(defaults[name], value, where)
+            values[name] = (
+                readers[name](value, where) if name in readers else check_setting(defaults[name], value, where)
+            )
     for name, default in defaults.items():
         if name in readers:
             continue
-        variable = prefix + name.upper()
+        variable = variable_prefix + name.upper()
         if variable in environment:
             values[name] = _parse_setting(default, environment[variable], variable)
         if options.get(name) not in (None, ()):
-            values[name] = check_type(default, options[name], f"--{name.replace('_', '-')}")
+            values[name] = check_setting(default, options[name], f"--{name.replace('_', '-')}")
     return values
 
 
-def check_type(default: Any, value: Any, where: str) -> Any:
+def check_setting(default: Any, value: Any, where: str) -> Any:
     """Return the value, if it has the type of a setting with this default.
 
     Raises:

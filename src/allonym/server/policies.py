@@ -42,17 +42,17 @@ class Policies:
     def __init__(self, database: Database, sealing: Sealing, default: str) -> None:
         self._database, self._sealing, self.default = database, sealing, default
         self.lists: TermLists | None = None
-        self.find_toml(default)
+        self.find_stored_toml(default)
 
     def __repr__(self) -> str:
         return "Policies()"
 
-    def list_names(self) -> tuple[str, ...]:
+    def list_policy_names(self) -> tuple[str, ...]:
         """Return all names, presets first."""
         rows = self._database.fetch_rows(sa.select(db.policies.c.name).order_by(db.policies.c.name))
         return (*presets(), *(row.name for row in rows))
 
-    def find_toml(self, name: str) -> str | None:
+    def find_stored_toml(self, name: str) -> str | None:
         """Return a stored policy's text; None for a preset.
 
         Raises:
@@ -60,9 +60,9 @@ class Policies:
         """
         if name in presets():
             return None
-        row = self._database.fetch_row(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
+        row = self._database.fetch_first_row(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
         if row is None:
-            raise UnknownNameError("policy", name, self.list_names())
+            raise UnknownNameError("policy", name, self.list_policy_names())
         return self._sealing.unseal(row.sealed, _PURPOSE + name)
 
     def store_policy(self, name: str, toml: str) -> Policy:
@@ -74,7 +74,7 @@ class Policies:
         """
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
-        policy = _load_stored_policy(toml, name)
+        policy = _parse_stored_policy(toml, name)
         row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": get_unix_time()}
         with self._database.open_write_transaction() as connection:
             self._database.upsert_row(connection, db.policies, {"name": name}, row)
@@ -86,10 +86,10 @@ class Policies:
         Raises:
             RequestError: there is none of this name (404).
         """
-        if not self._database.write_rows(sa.delete(db.policies).where(db.policies.c.name == name)):
+        if not self._database.execute_writes(sa.delete(db.policies).where(db.policies.c.name == name)):
             raise RequestError(f"there is no stored policy {name!r}", 404, "NotFound")
 
-    def make_source(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
+    def make_policy_json(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
         """Return a request's choice as JSON, from which :func:`load_policy` makes the policy, here or in a worker.
 
         Args:
@@ -105,7 +105,7 @@ class Policies:
         source = json.dumps(
             {
                 "name": name,
-                "toml": self.find_toml(name),
+                "toml": self.find_stored_toml(name),
                 "confidence": chosen.get("confidence"),
                 "operators": chosen.get("operators") or {},
                 "off": chosen.get("off") or [],
@@ -124,11 +124,11 @@ def _merge_term_lists(first: TermsByLabel, second: TermsByLabel) -> dict[str, li
 
 
 @lru_cache(maxsize=64)
-def load_policy(source: str) -> Policy:
-    """Return the policy that :meth:`Policies.make_source` describes, the same object for the same source."""
-    choice = json.loads(source)
+def load_policy(policy_json: str) -> Policy:
+    """Return the policy that :meth:`Policies.make_policy_json` describes, the same object for the same source."""
+    choice = json.loads(policy_json)
     toml, name = choice["toml"], choice["name"]
-    base = Policy.load(name) if toml is None else _load_stored_policy(toml, name)
+    base = Policy.load(name) if toml is None else _parse_stored_policy(toml, name)
     for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
         if chosen in _REMOTE and chosen not in base.detectors:
             raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
@@ -152,7 +152,7 @@ def load_policy(source: str) -> Policy:
     return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
-def _load_stored_policy(toml: str, name: str) -> Policy:
+def _parse_stored_policy(toml: str, name: str) -> Policy:
     where = f"policy {name}"
     try:
         raw = tomllib.loads(toml)

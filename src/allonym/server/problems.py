@@ -53,7 +53,7 @@ def make_error_body(code: str, message: str, where: str | None = None) -> dict[s
     return {"error": {"code": code, "message": message, "where": where}}
 
 
-def describe_invalid_request(errors: Sequence[Mapping[str, Any]], prefix: str | None = None) -> dict[str, Any]:
+def make_invalid_request_body(errors: Sequence[Mapping[str, Any]], prefix: str | None = None) -> dict[str, Any]:
     """Return the body for a request that does not fit its description: where, and what is required.
 
     Args:
@@ -61,8 +61,10 @@ def describe_invalid_request(errors: Sequence[Mapping[str, Any]], prefix: str | 
         prefix: stands before all places.
     """
     rows = [{**error, "loc": (prefix, *error["loc"])} for error in errors] if prefix else list(errors)
-    relevant = [row for row in rows if not _is_type_alternative(row, rows)]
-    shown = dict.fromkeys((_format_error_location(row), _format_message(row)) for row in relevant or rows[:1])
+    relevant = [row for row in rows if not _is_redundant_error(row, rows)]
+    shown = dict.fromkeys(
+        (_format_error_location(row), _format_validation_message(row)) for row in relevant or rows[:1]
+    )
     (place, message), *others = shown or [(None, "not valid")]
     for where, other in others[:_MORE]:
         message += f"; {where}: {other}"
@@ -70,7 +72,7 @@ def describe_invalid_request(errors: Sequence[Mapping[str, Any]], prefix: str | 
     return make_error_body("InvalidRequest", f"{message}{more}", place)
 
 
-def _is_type_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+def _is_redundant_error(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an error says only that a value is not of one type of several, while others say what it lacks."""
     place = tuple(error.get("loc", ()))
     return str(error.get("type", "")).endswith("_type") and any(
@@ -82,14 +84,14 @@ def _is_type_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str,
 def _format_error_location(error: Mapping[str, Any]) -> str | None:
     """Return where an error is, without the names of types, and without names that the client made up."""
     place = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
-    names = frozenset(place) if place and place[0] in _REQUEST_PARTS else _list_field_names()
+    names = frozenset(place) if place and place[0] in _REQUEST_PARTS else _list_request_field_names()
     return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in place) or None
 
 
-def _format_message(error: Mapping[str, Any]) -> str:
+def _format_validation_message(error: Mapping[str, Any]) -> str:
     kind = str(error.get("type", ""))
     if kind == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), sorted(_list_field_names()), n=1, cutoff=0.7)
+        near = get_close_matches(str(error["loc"][-1]), sorted(_list_request_field_names()), n=1, cutoff=0.7)
         return "no such field" + (f"; did you mean: {near[0]}" if near else "")
     if kind == "value_error":
         return str(error.get("ctx", {}).get("error", "not valid"))
@@ -98,7 +100,7 @@ def _format_message(error: Mapping[str, Any]) -> str:
 
 
 @cache
-def _list_field_names() -> frozenset[str]:
+def _list_request_field_names() -> frozenset[str]:
     """Return all field names in descriptions of requests. Any other name is the client's own, and may be anything."""
     names, kinds = {"body", "message", "options", *_FORM_FIELDS}, Wire.__subclasses__()
     while kinds:
@@ -125,7 +127,7 @@ def install_error_handlers(app: FastAPI) -> None:
         return JSONResponse(content, status, headers=headers)
 
     def answer_invalid(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(describe_invalid_request(cast(RequestValidationError, error).errors()), 422)
+        return JSONResponse(make_invalid_request_body(cast(RequestValidationError, error).errors()), 422)
 
     app.add_exception_handler(AllonymError, answer_error)
     app.add_exception_handler(HTTPException, answer_error)

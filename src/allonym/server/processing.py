@@ -44,7 +44,7 @@ class TextTask:
 
     Attributes:
         document: the text.
-        source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
+        source: describes the policy, see :meth:`allonym.server.policies.Policies.make_policy_json`.
         key, scope: as for :func:`allonym.pipeline.replace_found`.
         spans: disjoint findings; None: the policy's detectors find them.
         numbers: of the entities of mentions, as a person corrected them.
@@ -62,13 +62,13 @@ class TextTask:
         """The policy that ``source`` describes."""
         return load_policy(self.source)
 
-    def find_spans(self) -> tuple[Span, ...]:
+    def get_or_detect_spans(self) -> tuple[Span, ...]:
         """Return the findings."""
         return detect_with_key(self.document, self.policy, self.key) if self.spans is None else self.spans
 
     def detect_entities(self) -> tuple[list[wire.Span], list[wire.EntityOut]]:
         """Return the findings with the numbers of their entities, and the entities."""
-        return self.number_entities(self.find_spans())
+        return self.number_entities(self.get_or_detect_spans())
 
     def explain_candidates(self) -> list[wire.Decided]:
         """Return every candidate and its outcome."""
@@ -77,11 +77,11 @@ class TextTask:
 
     def anonymize(self, book: Book | None = None) -> Anonymized:
         """Anonymise the document; ``book``: of the scope, in a vault."""
-        spans, policy = self.find_spans(), self.policy
+        spans, policy = self.get_or_detect_spans(), self.policy
         linked = self._link_entities(spans) if self.numbers else None
         return replace_found(self.document, spans, policy, key=self.key, scope=self.scope, book=book, linked=linked)
 
-    def anonymize_in_vault(self, vault: Vault) -> Anonymized:
+    def anonymize_with_vault(self, vault: Vault) -> Anonymized:
         """Anonymise the document, with originals and replacements stored in the vault. Runs in the server."""
         with vault.book(self.scope, subject_of(self.document, self.policy)) as book:
             return self.anonymize(book)
@@ -103,10 +103,10 @@ class TextTask:
 
     def _link_entities(self, spans: Sequence[Span]) -> Linked:
         linked = link(self.document, spans, self.policy.taxonomy)
-        return correct_entities(linked, self.numbers) if self.numbers else linked
+        return regroup_entities(linked, self.numbers) if self.numbers else linked
 
 
-def correct_entities(linked: Linked, numbers: EntityNumbers) -> Linked:
+def regroup_entities(linked: Linked, corrected_numbers: EntityNumbers) -> Linked:
     """Correct entities: mentions with the same number become one entity, those with different ones do not.
 
     A mention without a number goes where most mentions go that it was linked with; an entity without any number stays
@@ -114,40 +114,40 @@ def correct_entities(linked: Linked, numbers: EntityNumbers) -> Linked:
 
     Args:
         linked: disjoint mentions.
-        numbers: of mentions; those of other places have no effect.
+        corrected_numbers: of mentions; those of other places have no effect.
     """
     groups = defaultdict[int, list[Span]](list)
     keys = defaultdict[int, Counter[str]](Counter)
     entities: list[Entity] = []
     for entity in linked.entities:
-        counts = Counter(n for s in entity.spans if (n := numbers.get((s.start, s.end))) is not None)
+        counts = Counter(n for s in entity.spans if (n := corrected_numbers.get((s.start, s.end))) is not None)
         if not counts:
             entities.append(entity)
             continue
         most_frequent = counts.most_common(1)[0][0]
         for span in entity.spans:
-            number = numbers.get((span.start, span.end), most_frequent)
+            number = corrected_numbers.get((span.start, span.end), most_frequent)
             groups[number].append(span)
             keys[number][entity.key] += 1
     used = {entity.key for entity in entities}
     for number, spans in sorted(groups.items(), key=lambda item: min(item[1])):
-        key = _make_unique_key(keys[number].most_common(1)[0][0], used)
+        key = _make_unique_entity_key(keys[number].most_common(1)[0][0], used)
         used.add(key)
         label = Counter(span.label for span in sorted(spans)).most_common(1)[0][0]  # of several the first in the text
         entities.append(Entity(key, label, tuple(sorted(spans))))
     return Linked(tuple(sorted(entities, key=lambda e: e.spans[0].start)), linked.notes)
 
 
-def _make_unique_key(key: str, used: set[str]) -> str:
+def _make_unique_entity_key(key: str, used_keys: set[str]) -> str:
     """Return the key, or if it is used one that ends in a number in brackets, as those of namesakes do."""
     unique, n = key, 1
-    while unique in used:
+    while unique in used_keys:
         n += 1
         unique = f"{key} ({n})"
     return unique
 
 
-async def process_items(process: Callable[[S], Awaitable[T]], items: Iterable[S], at_once: int = AT_ONCE) -> list[T]:
+async def run_concurrently(process: Callable[[S], Awaitable[T]], items: Iterable[S], at_once: int = AT_ONCE) -> list[T]:
     """Return the results of all items, in order, with ``at_once`` items processed at the same time. Where one fails,
     the others are cancelled before its error is raised."""
     turn = asyncio.Semaphore(at_once)
@@ -164,13 +164,15 @@ async def process_items(process: Callable[[S], Awaitable[T]], items: Iterable[S]
     return [task.result() for task in tasks]
 
 
-def check_text_length(text: str, most: int) -> None:
-    """Raise :class:`RequestError` (413) where a text is longer than ``most`` characters."""
-    if len(text) > most:
-        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+def check_text_length(text: str, max_characters: int) -> None:
+    """Raise :class:`RequestError` (413) where a text is longer than ``max_characters``."""
+    if len(text) > max_characters:
+        raise RequestError(
+            f"a text has at most {max_characters} characters here; send a longer one as a job", 413, "TooLarge"
+        )
 
 
-def check_surrogate_pairs(body: wire.Text | wire.Restore) -> None:
+def check_no_lone_surrogates(body: wire.Text | wire.Restore) -> None:
     """Raise :class:`DataError` where a request holds half of a surrogate pair, in its text or elsewhere.
 
     No answer could hold it, and that would show only after the vault has stored names.
@@ -199,32 +201,32 @@ def dump_policy_choice(policy: wire.Policy) -> str | dict[str, Any] | None:
     return policy.model_dump() if isinstance(policy, wire.PolicyChoice) else policy
 
 
-def make_document(body: wire.TextOrTurns, id: str = "") -> Document:
+def make_document(body: wire.TextOrTurns, document_id: str = "") -> Document:
     """Return the document of a request."""
     if body.turns is not None:
-        return Document.conversation(id, [(turn.speaker, turn.text) for turn in body.turns])
-    return Document(id, body.text or "")
+        return Document.conversation(document_id, [(turn.speaker, turn.text) for turn in body.turns])
+    return Document(document_id, body.text or "")
 
 
-def _make_task(body: wire.Text, services: Services) -> TextTask:
+def _make_text_task(body: wire.Text, services: Services) -> TextTask:
     """Return the task of a request, for which the database is asked.
 
     Raises:
         RequestError: the document is too long (413).
         DataError: the request holds half of a surrogate pair.
     """
-    check_surrogate_pairs(body)
+    check_no_lone_surrogates(body)
     document = make_document(body)
     check_text_length(document.text, services.settings.max_characters)
     return TextTask(
-        document, services.policies.make_source(dump_policy_choice(body.policy)), services.vault.operator_key
+        document, services.policies.make_policy_json(dump_policy_choice(body.policy)), services.vault.operator_key
     )
 
 
 async def detect_text(body: wire.Detect, services: Services) -> wire.Detected:
     """Return the findings in the text of a request."""
     start = time.perf_counter()
-    task = await run_in_threadpool(_make_task, body, services)
+    task = await run_in_threadpool(_make_text_task, body, services)
     decisions = await services.kernel.run(TextTask.explain_candidates, task) if body.explain else None
     spans, entities, counts = await detect_and_count_labels(task, services)
     return wire.Detected(
@@ -243,22 +245,22 @@ async def detect_and_count_labels(
     """Return the findings, their entities, and how many findings have each label; the metrics count them too."""
     spans, entities = await services.kernel.run(TextTask.detect_entities, task)
     counts = dict(sorted(Counter(span.label for span in spans).items()))
-    services.metrics.count_text(len(task.document.text), counts)
+    services.metrics.count_processed_text(len(task.document.text), counts)
     return spans, entities, counts
 
 
-async def anonymize_text(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
-    """Anonymise the text of a request. ``dry``: the vault does not change."""
+async def anonymize_text(body: wire.Anonymize, services: Services, *, is_dry_run: bool = False) -> wire.Anonymized:
+    """Anonymise the text of a request. ``is_dry_run``: the vault does not change."""
     start = time.perf_counter()
     task = await run_in_threadpool(_make_anonymizing_task, body, services)
-    if body.scope is None or dry:
+    if body.scope is None or is_dry_run:
         result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
     else:
-        task = replace(task, spans=await services.kernel.run(TextTask.find_spans, task))
-        result = await run_in_threadpool(task.anonymize_in_vault, services.vault)
+        task = replace(task, spans=await services.kernel.run(TextTask.get_or_detect_spans, task))
+        result = await run_in_threadpool(task.anonymize_with_vault, services.vault)
         spans, _ = await run_in_threadpool(task.number_entities, result.spans)
     counts = dict(result.report.labels)
-    services.metrics.count_text(len(task.document.text), counts)
+    services.metrics.count_processed_text(len(task.document.text), counts)
     return wire.Anonymized(
         text=result.text,
         parts=list(result.parts),
@@ -275,9 +277,9 @@ def _make_anonymizing_task(body: wire.Anonymize, services: Services) -> TextTask
     Raises:
         UsageError: a mention ends after the text.
         UnknownNameError: a label is not known.
-        RequestError, DataError: see :func:`_make_task`.
+        RequestError, DataError: see :func:`_make_text_task`.
     """
-    task = replace(_make_task(body, services), scope=body.scope or "")
+    task = replace(_make_text_task(body, services), scope=body.scope or "")
     if body.spans is None:
         return task
     taxonomy, size, marked = task.policy.taxonomy, len(task.document.text), []
@@ -295,10 +297,10 @@ def _make_anonymizing_task(body: wire.Anonymize, services: Services) -> TextTask
 def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire.Restored:
     """Restore the text of a request. The vault's audit log and the server's record the caller."""
     check_text_length(body.text, services.settings.max_characters)
-    check_surrogate_pairs(body)
+    check_no_lone_surrogates(body)
     plan = None if body.plan is None else parse_plan(body.plan)
     vault = None if body.scope is None else services.vault
-    result = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.actor)
+    result = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.audit_name)
     services.metrics.count_restored_mentions(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from allonym.errors import UsageError
 from allonym.server.app import create_app
 from allonym.server.guard import HEAD_BYTES
-from allonym.server.listening import listen
+from allonym.server.listening import open_listening_socket
 from allonym.server.logs import configure_logs
 from allonym.server.problems import make_error_body
 from allonym.server.services import Services
@@ -99,19 +99,19 @@ GRACE = 10
 """Seconds that requests have to end after a signal."""
 
 
-def run(settings: Settings, say: Callable[[str], None]) -> None:
+def run(settings: Settings, print_line: Callable[[str], None]) -> None:
     """Serve until a signal. Requests then have some seconds to finish; jobs continue at the next start.
 
     Args:
         settings: of the server.
-        say: called with lines for whoever started it.
+        print_line: called with lines for whoever started it.
 
     Raises:
         UsageError: the address is taken or cannot be used, or a setting is wrong.
     """
-    with listen(settings.host, settings.port) as listener:
+    with open_listening_socket(settings.host, settings.port) as listener:
         if settings.tls_key:
-            _check_tls(settings)
+            _check_tls_files(settings)
         app = create_app(settings)
         services: Services = app.state.services
         services.url = settings.get_url(listener.getsockname()[1])
@@ -125,7 +125,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
 
         def announce() -> None:
             for line in lines:
-                say(line)
+                print_line(line)
 
         _Server(_make_uvicorn_config(settings, app), app, announce).run(sockets=[listener])
 
@@ -151,7 +151,7 @@ def _make_uvicorn_config(settings: Settings, app: FastAPI) -> uvicorn.Config:
     )
 
 
-def _check_tls(settings: Settings) -> None:
+def _check_tls_files(settings: Settings) -> None:
     """Check that TLS can begin, before anything else starts."""
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -88,14 +88,14 @@ def open_services(settings: Settings) -> Services:
     """
     folder = settings.data
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    secret = _load_secret(settings)
+    secret = _load_or_create_secret(settings)
     database = Database(settings.database_url or folder / "server.sqlite")
     try:
-        database.prepare()
+        database.create_or_migrate()
         sealing = Sealing(secret)
         policies = Policies(database, sealing, settings.default_policy)
         policies.lists = lists = TermLists(database, sealing)
-        vault = _open_vault(settings, secret)
+        vault = _open_or_create_vault(settings, secret)
     except BaseException:
         database.close()
         raise
@@ -107,7 +107,7 @@ def open_services(settings: Settings) -> Services:
         accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
         vault=vault,
         policies=policies,
-        kernel=Kernel(settings.workers, policies.make_source(None)),
+        kernel=Kernel(settings.workers, policies.make_policy_json(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, metrics),
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,
@@ -117,7 +117,7 @@ def open_services(settings: Settings) -> Services:
     )
 
 
-def _load_secret(settings: Settings) -> Secret:
+def _load_or_create_secret(settings: Settings) -> Secret:
     """Return the server's secret: from the file that the settings name, else the environment, else the data folder."""
     if settings.secret_file:
         path = Path(settings.secret_file)
@@ -129,11 +129,11 @@ def _load_secret(settings: Settings) -> Secret:
         return secret
     path = settings.data / "secret"
     if not path.exists():
-        _write_secret(path)
+        _create_secret_file(path)
     return secret_from_file(path)
 
 
-def _write_secret(path: Path) -> None:
+def _create_secret_file(path: Path) -> None:
     """Write a new secret, atomically and durably: without it, nothing that is sealed can be read again. If two servers
     start at the same time, both get the secret of the faster one."""
     with NamedTemporaryFile("w", prefix=".secret-", dir=path.parent) as file:  # which only its owner may read
@@ -149,13 +149,13 @@ def _write_secret(path: Path) -> None:
         os.close(folder)
 
 
-def _open_vault(settings: Settings, secret: Secret) -> Vault:
+def _open_or_create_vault(settings: Settings, secret: Secret) -> Vault:
     where = settings.vault_url or settings.database_url or str(settings.data / "vault.sqlite")
     url = parse_address(where)
-    exists = Path(url.database or "").exists() if url.get_backend_name() == "sqlite" else _has_vault(where)
+    exists = Path(url.database or "").exists() if url.get_backend_name() == "sqlite" else _has_vault_tables(where)
     return Vault.open(where, secret) if exists else Vault.create(where, secret, actor="server")
 
 
-def _has_vault(where: str) -> bool:
-    with closing(Store(where)) as store, store.connect_outside_transaction() as connection:
+def _has_vault_tables(vault_url: str) -> bool:
+    with closing(Store(vault_url)) as store, store.connect_outside_transaction() as connection:
         return sa.inspect(connection).has_table(meta.name)

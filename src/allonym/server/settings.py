@@ -66,21 +66,21 @@ class Settings:
                 raise UsageError("setting cors_origins must list origins such as https://app.example.org")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UsageError("settings tls_certificate and tls_key belong together; one of them is missing")
-        if not (self.loopback or self.tls_key or self.behind_proxy or self.insecure):
+        if not (self.is_on_loopback or self.tls_key or self.behind_proxy or self.insecure):
             raise UsageError(
                 f"host {self.host!r} is reached from other machines: set tls_certificate and tls_key, or behind_proxy "
                 "if a proxy on this machine ends TLS, or insecure"
             )
-        if self.presidio_open and (not self.loopback or self.behind_proxy):
+        if self.presidio_open and (not self.is_on_loopback or self.behind_proxy):
             raise UsageError("presidio_open is for loopback addresses only, and not behind a proxy")
 
     @property
-    def loopback(self) -> bool:
+    def is_on_loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
     @property
-    def secure(self) -> bool:
+    def is_reached_by_tls(self) -> bool:
         """Whether browsers reach the server through TLS."""
         return bool(self.tls_key) or self.public_url.startswith("https://")
 

@@ -70,37 +70,37 @@ class Studies:
             number = connection.execute(sa.select(db.studies.c.number).where(db.studies.c.name == body.name)).scalar()
         return self.list_studies(number)[0]
 
-    def list_studies(self, number: int | None = None) -> list[wire.StudyOut]:
+    def list_studies(self, study_number: int | None = None) -> list[wire.StudyOut]:
         """Return all studies, the newest first, or only the one with this number.
 
         Raises:
             RequestError: there is no such study (404).
         """
         query = sa.select(db.studies).order_by(db.studies.c.number.desc())
-        if number is not None:
-            query = query.where(db.studies.c.number == number)
+        if study_number is not None:
+            query = query.where(db.studies.c.number == study_number)
         with self._database.open_read_transaction() as connection:
             rows = connection.execute(query).all()
             invitations = defaultdict[int, list[Any]](list)
             for invitation in connection.execute(sa.select(db.invitations)).all():
                 invitations[invitation.study].append(invitation)
-        if number is not None and not rows:
-            raise _make_not_found_error(number)
+        if study_number is not None and not rows:
+            raise _make_study_not_found_error(study_number)
         return [_describe_study(row, invitations[row.number]) for row in rows]
 
-    def remove_study(self, number: int) -> None:
+    def remove_study(self, study_number: int) -> None:
         """Remove a study with its invitations and answers.
 
         Raises:
             RequestError: there is no such study (404).
         """
         with self._database.open_write_transaction() as connection:
-            if not connection.execute(sa.delete(db.studies).where(db.studies.c.number == number)).rowcount:
-                raise _make_not_found_error(number)
+            if not connection.execute(sa.delete(db.studies).where(db.studies.c.number == study_number)).rowcount:
+                raise _make_study_not_found_error(study_number)
             for table in (db.invitations, db.answers):
-                connection.execute(sa.delete(table).where(table.c.study == number))
+                connection.execute(sa.delete(table).where(table.c.study == study_number))
 
-    def invite_people(self, number: int, count: int, days: float) -> list[tuple[str, int, int]]:
+    def make_invitations(self, study_number: int, people: int, days_valid: float) -> list[tuple[str, int, int]]:
         """Return tokens for people, each with its page and when it expires.
 
         A page whose link expired before it was opened is free again.
@@ -108,27 +108,27 @@ class Studies:
         Raises:
             RequestError: there is no such study (404), or too few pages are left (409).
         """
-        expires, invitations = get_unix_time() + int(days * _DAY), db.invitations.c
+        expires, invitations = get_unix_time() + int(days_valid * _DAY), db.invitations.c
         with self._database.open_write_transaction() as connection:
-            query = sa.select(db.studies.c.pages).where(db.studies.c.number == number)
+            query = sa.select(db.studies.c.pages).where(db.studies.c.number == study_number)
             pages = connection.execute(query.with_for_update()).scalar()
             if pages is None:
-                raise _make_not_found_error(number)
-            here = invitations.study == number
+                raise _make_study_not_found_error(study_number)
+            here = invitations.study == study_number
             unopened = (invitations.opened.is_(None), invitations.expires <= get_unix_time())
             connection.execute(sa.delete(db.invitations).where(here, *unopened))
             dealt = set(connection.execute(sa.select(invitations.page).where(here)).scalars())
-            free = [page for page in range(1, int(pages) + 1) if page not in dealt][:count]
-            if len(free) < count:
-                message = f"this study needs {pages} people, and {len(dealt)} are invited; {count} more cannot be"
+            free = [page for page in range(1, int(pages) + 1) if page not in dealt][:people]
+            if len(free) < people:
+                message = f"this study needs {pages} people, and {len(dealt)} are invited; {people} more cannot be"
                 raise RequestError(message, 409, "Full")
             links = [(secrets.token_urlsafe(32), page, expires) for page in free]
-            row = {"study": number, "expires": expires, "created": get_unix_time()}
+            row = {"study": study_number, "expires": expires, "created": get_unix_time()}
             rows = [{"digest": hash_token(token), "page": page, **row} for token, page, _ in links]
             connection.execute(sa.insert(db.invitations), rows)
         return links
 
-    def withdraw_invitation(self, number: int, page: int) -> None:
+    def withdraw_invitation(self, study_number: int, page: int) -> None:
         """Invalidate a link and remove its answers, so that its page can go to somebody else.
 
         Raises:
@@ -136,19 +136,19 @@ class Studies:
         """
         with self._database.open_write_transaction() as connection:
             removed = [
-                connection.execute(sa.delete(table).where(table.c.study == number, table.c.page == page)).rowcount
+                connection.execute(sa.delete(table).where(table.c.study == study_number, table.c.page == page)).rowcount
                 for table in (db.invitations, db.answers)
             ]
             if not removed[0]:
-                raise RequestError(f"nobody is invited to page {page} of study {number}", 404, "NotFound")
+                raise RequestError(f"nobody is invited to page {page} of study {study_number}", 404, "NotFound")
 
-    def list_invitations(self, number: int) -> list[wire.Invited]:
+    def list_invitation_progress(self, study_number: int) -> list[wire.Invited]:
         """Return how far each invited person is, by page."""
         with self._database.open_read_transaction() as connection:
-            sizes = [len(page) for page in self._get_study_content(connection, number)["key"]["pages"]]
-            query = sa.select(db.invitations).where(db.invitations.c.study == number)
+            sizes = [len(page) for page in self._get_study_content(connection, study_number)["key"]["pages"]]
+            query = sa.select(db.invitations).where(db.invitations.c.study == study_number)
             rows = connection.execute(query.order_by(db.invitations.c.page)).all()
-            counts = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == number)
+            counts = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == study_number)
             answered = {page: int(count) for page, count in connection.execute(counts.group_by(db.answers.c.page))}
         invited = []
         for row in rows:
@@ -160,19 +160,19 @@ class Studies:
 
     # The invited person
 
-    def open_task(self, token: str) -> wire.Task:
+    def open_judging_task(self, link_token: str) -> wire.Task:
         """Return the task of the person who has a link.
 
         Raises:
             RequestError: the link is not known, or has expired (404).
         """
         with self._database.open_read_transaction() as connection:
-            row = self._get_invitation(connection, token)
+            row = self._get_valid_invitation_row(connection, link_token)
             content = self._get_study_content(connection, row.study)
-            answers = self._get_answers(connection, row.study, row.page)
+            answers = self._get_page_answers(connection, row.study, row.page)
         if not row.opened:
             invitation = db.invitations.c.digest == row.digest
-            self._database.write_rows(sa.update(db.invitations).where(invitation).values(opened=get_unix_time()))
+            self._database.execute_writes(sa.update(db.invitations).where(invitation).values(opened=get_unix_time()))
         return wire.Task(
             study=content["name"],
             title=TITLES["judge"],
@@ -185,7 +185,7 @@ class Studies:
             expires=row.expires,
         )
 
-    def save_answers(self, token: str, answers: Mapping[str, Mapping[str, Any]], done: bool) -> wire.Received:
+    def save_answers(self, link_token: str, answers: Mapping[str, Mapping[str, Any]], is_done: bool) -> wire.Received:
         """Store answers by the tokens of their texts.
 
         Raises:
@@ -194,10 +194,10 @@ class Studies:
             UsageError: an answer is about no text of this page, or names more people than the study asks for.
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_invitation(connection, token, locked=True)
+            row = self._get_valid_invitation_row(connection, link_token, lock=True)
             content = self._get_study_content(connection, row.study)
             tokens = content["key"]["pages"][row.page - 1]
-            stored = self._get_answers(connection, row.study, row.page)
+            stored = self._get_page_answers(connection, row.study, row.page)
             for item, answer in answers.items():
                 if item not in tokens:
                     raise UsageError("answers: one is about no text of this page")
@@ -211,13 +211,16 @@ class Studies:
                 sealed = self._sealing.seal_json(answer, f"answer {row.study} {row.page} {item}")
                 values = {"sealed": sealed, "changed": get_unix_time()}
                 self._database.upsert_row(connection, db.answers, key, values)
-            stamps = {"opened": row.opened or get_unix_time(), "done": row.done or (get_unix_time() if done else None)}
+            stamps = {
+                "opened": row.opened or get_unix_time(),
+                "done": row.done or (get_unix_time() if is_done else None),
+            }
             connection.execute(sa.update(db.invitations).where(db.invitations.c.digest == row.digest).values(**stamps))
-        return wire.Received(answered=len({*stored, *new}), of=len(tokens), done=bool(row.done or done))
+        return wire.Received(answered=len({*stored, *new}), of=len(tokens), done=bool(row.done or is_done))
 
     # Results
 
-    def compute_results(self, number: int) -> wire.StudyResults | None:
+    def compute_results(self, study_number: int) -> wire.StudyResults | None:
         """Return what :func:`allonym.evaluate.people_study` makes of the answers; None while there is none.
 
         It adds how confident people were of right and wrong guesses (0 to 100). It holds names and what people wrote.
@@ -227,9 +230,11 @@ class Studies:
             MissingExtra: the extra ``evaluate`` is not installed.
         """
         with self._database.open_read_transaction() as connection:
-            content = self._get_study_content(connection, number)
-            pages = sa.select(db.answers.c.page).where(db.answers.c.study == number).distinct()
-            answers = {page: self._get_answers(connection, number, page) for page in connection.scalars(pages).all()}
+            content = self._get_study_content(connection, study_number)
+            pages = sa.select(db.answers.c.page).where(db.answers.c.study == study_number).distinct()
+            answers = {
+                page: self._get_page_answers(connection, study_number, page) for page in connection.scalars(pages).all()
+            }
         if not any(answers.values()):
             return None
         from allonym.evaluate import Judgement, Truth, people_study
@@ -260,42 +265,42 @@ class Studies:
         results |= {"revealed": terms["revealed_all"], "kept": terms["kept_all"]}
         return wire.StudyResults.from_values(results)
 
-    def _get_study_content(self, connection: sa.Connection, number: int) -> dict[str, Any]:
+    def _get_study_content(self, connection: sa.Connection, study_number: int) -> dict[str, Any]:
         """Return the name of a study and what is sealed of it."""
-        row = connection.execute(sa.select(db.studies).where(db.studies.c.number == number)).first()
+        row = connection.execute(sa.select(db.studies).where(db.studies.c.number == study_number)).first()
         if row is None:
-            raise _make_not_found_error(number)
+            raise _make_study_not_found_error(study_number)
         return {"name": row.name, **self._sealing.unseal_json(row.sealed, f"study {row.name}")}
 
-    def _get_invitation(self, connection: sa.Connection, token: str, locked: bool = False) -> Any:
-        query = sa.select(db.invitations).where(db.invitations.c.digest == hash_token(token))
-        row = connection.execute(query.with_for_update() if locked else query).first()
+    def _get_valid_invitation_row(self, connection: sa.Connection, link_token: str, lock: bool = False) -> Any:
+        query = sa.select(db.invitations).where(db.invitations.c.digest == hash_token(link_token))
+        row = connection.execute(query.with_for_update() if lock else query).first()
         if row is None or row.expires <= get_unix_time():
             raise RequestError("this link has expired, was withdrawn or is not complete", 404, "WrongLink")
         return row
 
-    def _get_answers(self, connection: sa.Connection, study: int, page: int) -> dict[str, dict[str, Any]]:
-        query = sa.select(db.answers).where(db.answers.c.study == study, db.answers.c.page == page)
+    def _get_page_answers(self, connection: sa.Connection, study_number: int, page: int) -> dict[str, dict[str, Any]]:
+        query = sa.select(db.answers).where(db.answers.c.study == study_number, db.answers.c.page == page)
         rows = connection.execute(query.order_by(db.answers.c.item)).all()
-        return {r.item: self._sealing.unseal_json(r.sealed, f"answer {study} {page} {r.item}") for r in rows}
+        return {r.item: self._sealing.unseal_json(r.sealed, f"answer {study_number} {page} {r.item}") for r in rows}
 
 
-def _describe_study(row: Any, invitations: Sequence[Any]) -> wire.StudyOut:
+def _describe_study(row: Any, invitation_rows: Sequence[Any]) -> wire.StudyOut:
     counts = {
-        "invited": sum(bool(i.opened) or i.expires > get_unix_time() for i in invitations),
-        "begun": sum(bool(i.opened) for i in invitations),
-        "finished": sum(bool(i.done) for i in invitations),
+        "invited": sum(bool(i.opened) or i.expires > get_unix_time() for i in invitation_rows),
+        "begun": sum(bool(i.opened) for i in invitation_rows),
+        "finished": sum(bool(i.done) for i in invitation_rows),
     }
     return wire.StudyOut.from_values({**row._mapping, "id": row.number, **counts})
 
 
-def _get_invitation_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:
-    if row.done:
+def _get_invitation_state(invitation_row: Any) -> Literal["invited", "begun", "finished", "expired"]:
+    if invitation_row.done:
         return "finished"
-    if row.expires <= get_unix_time():
+    if invitation_row.expires <= get_unix_time():
         return "expired"
-    return "begun" if row.opened else "invited"
+    return "begun" if invitation_row.opened else "invited"
 
 
-def _make_not_found_error(number: int) -> RequestError:
-    return RequestError(f"there is no study {number}", 404, "NotFound")
+def _make_study_not_found_error(study_number: int) -> RequestError:
+    return RequestError(f"there is no study {study_number}", 404, "NotFound")

@@ -11,7 +11,7 @@ from typing import Any
 
 from allonym.errors import UsageError, check_names
 from allonym.llm.client import describe_wrong_address
-from allonym.server.options import check_bounds, check_type, define_setting, gather_settings, is_loopback
+from allonym.server.options import check_bounds, check_setting, define_setting, gather_settings, is_loopback
 
 PREFIX = "ALLONYM_GATEWAY_"
 CHOICES: Mapping[str, tuple[str, ...]] = {"tools": ("protect", "keep")}
@@ -137,6 +137,6 @@ def _parse_client_tables(value: object, where: str) -> tuple[Client, ...]:
         if not isinstance(table, dict):
             raise UsageError(f"{where}.{name} must be a table, got {type(table).__name__}")
         check_names("key", table, defaults, f"{where}.{name}")
-        values = {key: check_type(defaults[key], value, f"{where}.{name}.{key}") for key, value in table.items()}
+        values = {key: check_setting(defaults[key], value, f"{where}.{name}.{key}") for key, value in table.items()}
         clients.append(Client(name=name, **values))
     return tuple(clients)

@@ -28,7 +28,7 @@ from allonym.server.jobs.runner import Runner
 from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open_and_lock_file, write_private
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
-from allonym.server.problems import describe_invalid_request
+from allonym.server.problems import make_invalid_request_body
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Wire
@@ -126,7 +126,7 @@ class Jobs:
             raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
         caller.check_permissions(KINDS[kind].permission)
         options = _parse_job_options(kind, fields.get("options") or "{}")
-        policy = self._policies.make_source(options.pop("policy")) if "policy" in options else ""
+        policy = self._policies.make_policy_json(options.pop("policy")) if "policy" in options else ""
         files = _store_uploads(kind, uploads, options, folder)
         if kind == "swap":
             swapping.make_swap_settings(options)
@@ -137,7 +137,7 @@ class Jobs:
         spec = Spec(
             kind=kind,
             name=first if count == 1 else f"{first} and {count - 1} more",
-            actor=caller.actor,
+            actor=caller.audit_name,
             files=tuple(files),
             options=options,
             policy=policy,
@@ -345,7 +345,7 @@ def _parse_job_options(kind: str, json_text: str) -> dict[str, Any]:
         json.dumps(options, allow_nan=False)
         return options
     except ValidationError as error:
-        problem = describe_invalid_request(error.errors(include_input=False, include_url=False), "options")["error"]
+        problem = make_invalid_request_body(error.errors(include_input=False, include_url=False), "options")["error"]
         raise RequestError(f"{problem['where']}: {problem['message']}", 422, "InvalidRequest") from None
     except (ValueError, RecursionError):
         message = "options: numbers must be finite, and not nested too deep"
@@ -411,11 +411,11 @@ def _name_anonymised_after_originals(files: list[InputFile], options: dict[str, 
     return pairs
 
 
-def _select_options_to_show(options: Mapping[str, Any], policy_source: str) -> dict[str, Any]:
+def _select_options_to_show(options: Mapping[str, Any], policy_json: str) -> dict[str, Any]:
     """Return options as they are shown again: those that were chosen, and the policy's name."""
     shown = {name: value for name, value in options.items() if value not in (None, [], {}, False) and name != "plan"}
-    if policy_source:
-        shown["policy"] = json.loads(policy_source)["name"]
+    if policy_json:
+        shown["policy"] = json.loads(policy_json)["name"]
     return shown
 
 

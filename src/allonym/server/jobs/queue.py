@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.errors import DatabaseError
-from allonym.server.database import Database, Sealing, check_active_user, get_unix_time, jobs
+from allonym.server.database import Database, Sealing, check_and_lock_active_user, get_unix_time, jobs
 from allonym.server.jobs.task import Spec
 
 log = logging.getLogger("allonym.server")
@@ -87,12 +87,12 @@ class JobQueue:
             "spec": self._sealing.seal_json(asdict(spec), f"job {id}"),
         }
         with self._database.open_write_transaction() as connection:
-            check_active_user(connection, user_id)  # who may have been removed during the upload
+            check_and_lock_active_user(connection, user_id)  # who may have been removed during the upload
             connection.execute(sa.insert(jobs), [row])
 
     def find_job(self, id: str) -> JobRow | None:
         """Return a job by its id; None where there is none."""
-        row = self._database.fetch_row(sa.select(jobs).where(self._here, jobs.c.id == id))
+        row = self._database.fetch_first_row(sa.select(jobs).where(self._here, jobs.c.id == id))
         return None if row is None else self._unseal_job_row(row)
 
     def list_jobs(
@@ -136,11 +136,11 @@ class JobQueue:
         where = [self._here, jobs.c.id == id, jobs.c.wish != REMOVE]
         if action == CANCEL:
             where.append(jobs.c.state.in_(OPEN))
-        return bool(self._database.write_rows(sa.update(jobs).where(*where).values(wish=action)))
+        return bool(self._database.execute_writes(sa.update(jobs).where(*where).values(wish=action)))
 
     def request_user_jobs_removal(self, user_id: int) -> None:
         """Request the removal of all jobs of a user, including those whose files lie in other data folders."""
-        self._database.write_rows(sa.update(jobs).where(jobs.c.user == user_id).values(wish=REMOVE))
+        self._database.execute_writes(sa.update(jobs).where(jobs.c.user == user_id).values(wish=REMOVE))
 
     def request_release(self, id: str, action: str, release_id: int) -> bool:
         """Request a release, and return whether there is such a job. A job that is done is queued once more.
@@ -165,7 +165,7 @@ class JobQueue:
 
     def set_job_state(self, id: str, state: str, **columns: Any) -> None:
         """Put a job into a state, and write further columns."""
-        self._database.write_rows(sa.update(jobs).where(self._here, jobs.c.id == id).values(state=state, **columns))
+        self._database.execute_writes(sa.update(jobs).where(self._here, jobs.c.id == id).values(state=state, **columns))
 
     def store_ending_or_requeue(self, id: str, state: str, ending: Mapping[str, Any]) -> None:
         """Store how a job ended. If it is done, but more releases were requested meanwhile, it is queued again."""
@@ -182,7 +182,7 @@ class JobQueue:
 
     def remove_job(self, id: str) -> None:
         """Remove a job's row."""
-        self._database.write_rows(sa.delete(jobs).where(self._here, jobs.c.id == id))
+        self._database.execute_writes(sa.delete(jobs).where(self._here, jobs.c.id == id))
 
     def _unseal_readable_rows(self, rows: Iterable[Any]) -> Iterator[JobRow]:
         """Yield the rows without those that cannot be read, so that one of these does not stop the other jobs."""

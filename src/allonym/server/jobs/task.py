@@ -180,7 +180,7 @@ class Spec:
         actor: who made it, for audit logs.
         files: the uploads.
         options: as the wire type of the kind has them, without the policy.
-        policy: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`; empty: none.
+        policy: describes the policy, see :meth:`allonym.server.policies.Policies.make_policy_json`; empty: none.
         shown: options as they are shown again.
     """
 

@@ -88,7 +88,7 @@ class TermLists:
         term = _check_and_normalise_term(kind, label, term)
         number = ALL_PROJECTS if project is None else get_project_number(connection, project)
         same_project = db.terms.c.project == number
-        digest = self._sealing.digest(_PURPOSE, term.casefold())
+        digest = self._sealing.make_lookup_digest(_PURPOSE, term.casefold())
         query = sa.select(db.terms).where(same_project, db.terms.c.digest == digest)
         row = connection.execute(query).first()
         if row is not None:
@@ -121,7 +121,7 @@ class TermLists:
             RequestError: there is none of this number (404).
         """
         self.get_term(term_number)
-        self._database.write_rows(sa.delete(db.terms).where(db.terms.c.number == term_number))
+        self._database.execute_writes(sa.delete(db.terms).where(db.terms.c.number == term_number))
 
     def _read_all_terms(self, connection: sa.Connection) -> list[TermOut]:
         query = sa.select(db.terms, db.projects.c.name.label("name")).outerjoin(

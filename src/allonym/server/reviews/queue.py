@@ -19,7 +19,7 @@ from allonym.models.words import split_words
 from allonym.plan import digest
 from allonym.server import database as db
 from allonym.server.access import Caller
-from allonym.server.accounts import is_valid_name
+from allonym.server.accounts import is_valid_url_segment
 from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.reviews.lists import TermLists, get_project_number
 from allonym.server.reviews.readings import Reading, Risk, is_same_reading
@@ -90,7 +90,7 @@ class ReviewQueue:
         Raises:
             UsageError: the name is not acceptable. RequestError: it is taken (409).
         """
-        if not is_valid_name(name):
+        if not is_valid_url_segment(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
         row = {"name": name, "sealed": self._sealing.seal_json(policy, f"project {name}"), "owner": owner}
         with self._database.open_unique_write_transaction(f"there is a project {name!r} already") as connection:
@@ -183,7 +183,7 @@ class ReviewQueue:
                 return
             row = {
                 "project": number,
-                "digest": self._sealing.digest("document", project, item.id),
+                "digest": self._sealing.make_lookup_digest("document", project, item.id),
                 "head": self._sealing.seal_json(head, "head"),
                 "body": self._sealing.seal_json(body, "body"),
                 "risk": float(risk.expected),
@@ -239,7 +239,7 @@ class ReviewQueue:
             RequestError: there is no such project or document (404).
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_document_row(connection, project, id, locked=True)
+            row = self._get_document_row(connection, project, id, lock=True)
             connection.execute(sa.delete(db.readings).where(db.readings.c.document == row.number))
             connection.execute(sa.delete(db.documents).where(db.documents.c.number == row.number))
 
@@ -289,7 +289,7 @@ class ReviewQueue:
                 is settled, or a verdict comes before both are done (409). Nothing is changed then.
         """
         with self._database.open_write_transaction() as connection:
-            row = self._get_document_row(connection, project, id, locked=True)
+            row = self._get_document_row(connection, project, id, lock=True)
             seats, item = self._read_document_readings(connection, row.number), self._unseal_document(row)
             number = _choose_reading_slot(seats, caller.id, is_verdict)
             before = seats.get(number)
@@ -319,7 +319,7 @@ class ReviewQueue:
     def remove_unfinished_readings(self, user_id: int) -> None:
         """Remove the readings of a removed user that are not done, so that others can review; finished ones stay."""
         unfinished = (db.readings.c.user == user_id) & ~db.readings.c.done
-        self._database.write_rows(sa.delete(db.readings).where(unfinished))
+        self._database.execute_writes(sa.delete(db.readings).where(unfinished))
 
     def _make_document_filters(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
         """Return the conditions for the documents of a project, or those in a state."""
@@ -327,14 +327,14 @@ class ReviewQueue:
         return [*where, db.documents.c.state == state] if state else where
 
     def _find_document_row(
-        self, connection: sa.Connection, project_number: int, project: str, document_id: str, locked: bool = False
+        self, connection: sa.Connection, project_number: int, project: str, document_id: str, lock: bool = False
     ) -> Any:
-        name = self._sealing.digest("document", project, document_id)
+        name = self._sealing.make_lookup_digest("document", project, document_id)
         query = sa.select(db.documents).where(db.documents.c.project == project_number, db.documents.c.digest == name)
-        return connection.execute(query.with_for_update() if locked else query).first()
+        return connection.execute(query.with_for_update() if lock else query).first()
 
-    def _get_document_row(self, connection: sa.Connection, project: str, document_id: str, locked: bool = False) -> Any:
-        row = self._find_document_row(connection, get_project_number(connection, project), project, document_id, locked)
+    def _get_document_row(self, connection: sa.Connection, project: str, document_id: str, lock: bool = False) -> Any:
+        row = self._find_document_row(connection, get_project_number(connection, project), project, document_id, lock)
         if row is None:
             raise RequestError(f"there is no such document in the project {project!r}", 404, "NotFound")
         return row

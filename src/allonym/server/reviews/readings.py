@@ -225,14 +225,14 @@ def require_evaluate_extra() -> None:
     from allonym.evaluate import second_reading  # noqa: F401
 
 
-def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], policy_source: str) -> Risk:
+def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], policy_json: str) -> Risk:
     """Return the risk of a document. Runs in a worker.
 
     Args:
         document: the original.
         anonymised: the text after the edits.
         edits: that led from one to the other.
-        policy_source: describes the policy, see :meth:`allonym.server.policies.Policies.make_source`.
+        policy_json: describes the policy, see :meth:`allonym.server.policies.Policies.make_policy_json`.
     """
     from allonym.evaluate import score_conversation, second_reading
     from allonym.train.uncertain import estimate_review_gain
@@ -259,7 +259,7 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
         expected=round(sum(r.points * r.chance for r in reasons), 3),
         bound=scores.score,
         direct=scores.direct,
-        gain=round(estimate_review_gain(document.text, load_policy(policy_source)), 4),
+        gain=round(estimate_review_gain(document.text, load_policy(policy_json)), 4),
         reasons=reasons,
         proposals=sorted(proposals, key=lambda p: (p.start, p.end)),
     )

@@ -33,7 +33,7 @@ def sign_in(body: wire.SignIn, response: Response, services: AnyServices) -> wir
         max_age=int(services.settings.session_hours * 3600),
         httponly=True,
         samesite="strict",
-        secure=services.settings.secure,
+        secure=services.settings.is_reached_by_tls,
     )
     caller = services.accounts.find_caller(token, is_key=False)
     assert caller is not None
@@ -53,14 +53,14 @@ def sign_out(caller: SignedIn, services: AnyServices, token: Token = None) -> Re
     if token:
         services.accounts.sign_out(token)
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=services.settings.secure)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=services.settings.is_reached_by_tls)
     return response
 
 
 @router.put("/session/password", status_code=204, summary="Change one's password")
 def change_password(body: wire.NewPassword, caller: SignedIn, services: AnyServices) -> None:
     """All of the caller's sessions end."""
-    services.accounts.set_password(caller, body.old, body.new)
+    services.accounts.change_own_password(caller, body.old, body.new)
     services.accounts.record_action(caller, "password changed")
 
 
@@ -100,13 +100,13 @@ def invite_user(body: wire.Invite, caller: Admin, services: AnyServices) -> wire
 @router.get("/keys", summary="API keys")
 def list_keys(caller: SignedIn, services: AnyServices) -> wire.Keys:
     """The caller's own keys; admins see all. The token of a key is never shown again."""
-    return wire.Keys(keys=services.accounts.list_keys(caller))
+    return wire.Keys(keys=services.accounts.list_api_keys(caller))
 
 
 @router.post("/keys", status_code=201, summary="Make an API key")
 def make_key(body: wire.NewKey, caller: SignedIn, services: AnyServices) -> wire.KeyMade:
     """Make a key with permissions that the caller has, in a session. The token is in this response and nowhere else."""
-    token, key = services.accounts.make_key(caller, body.name, body.permissions, body.days)
+    token, key = services.accounts.make_api_key(caller, body.name, body.permissions, body.days)
     services.accounts.record_action(caller, f"key made: {body.name}")
     return wire.KeyMade(key=token, **key.model_dump())
 
@@ -116,7 +116,7 @@ def remove_key(
     name: Name, caller: SignedIn, services: AnyServices, owner: Annotated[str | None, Query(max_length=64)] = None
 ) -> None:
     """The key stops working at once."""
-    services.accounts.remove_key(caller, name, owner)
+    services.accounts.remove_api_key(caller, name, owner)
     services.accounts.record_action(caller, f"key removed: {name}")
 
 
@@ -128,7 +128,7 @@ def list_actions(
     limit: Limit = 200,
 ) -> wire.Audit:
     """Caller did what, newest first; no text. The vault has its own log of what was restored: `allonym vault audit`."""
-    return wire.Audit(entries=services.accounts.list_actions(before, limit))
+    return wire.Audit(entries=services.accounts.list_audit_lines(before, limit))
 
 
 def _describe_session(caller: Caller) -> wire.Session:

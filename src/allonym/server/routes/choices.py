@@ -62,8 +62,8 @@ def _is_addable_by_request(detector: str) -> bool:
 @router.get("/policies", summary="All policies")
 def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
     """Presets, then the policies that admins stored."""
-    names = services.policies.list_names()
-    rows = [_summarise_policy(name, load_policy(services.policies.make_source(name))) for name in names]
+    names = services.policies.list_policy_names()
+    rows = [_summarise_policy(name, load_policy(services.policies.make_policy_json(name))) for name in names]
     return wire.PoliciesOut(policies=rows)
 
 
@@ -71,11 +71,13 @@ def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
 def get_policy(name: PolicyName, caller: SignedIn, services: AnyServices) -> wire.PolicyDetail:
     """What a policy does with each label."""
     try:
-        policy = load_policy(services.policies.make_source(name))
+        policy = load_policy(services.policies.make_policy_json(name))
     except UnknownNameError as error:
         error.status = 404
         raise
-    return _describe_policy(name, policy, services.policies.find_toml(name) if caller.has_permission("admin") else None)
+    return _describe_policy(
+        name, policy, services.policies.find_stored_toml(name) if caller.has_permission("admin") else None
+    )
 
 
 @router.put("/policies/{name}", summary="Store a policy")

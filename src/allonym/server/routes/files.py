@@ -40,7 +40,7 @@ async def read_file(request: Request, caller: Detecting, services: AnyServices) 
     stored. Of a PDF, only the text is read; a scanned or encrypted one is refused."""
     async with _hold_file_slot(services):
         name, data, _ = await _receive_upload(request, services.settings.timeout)
-        return await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
+        return await services.kernel.run(files.read_file_texts, data, name, services.settings.max_characters)
 
 
 @router.post(
@@ -56,7 +56,7 @@ async def apply_plans(request: Request, caller: Anonymizing, services: AnyServic
     async with _hold_file_slot(services):
         name, data, field = await _receive_upload(request, services.settings.timeout)
         plans = await run_in_threadpool(_parse_plans, field)
-        content = await services.kernel.run(files.apply_plans, data, name, plans)
+        content = await services.kernel.run(files.apply_plans_to_file, data, name, plans)
     headers = {"content-disposition": format_disposition(append_to_stem(name, "anonymised"))}
     return Response(content, media_type=get_media_type(name), headers=headers)
 
@@ -124,7 +124,7 @@ async def _receive_upload(request: Request, seconds: float) -> tuple[str, bytes,
     finally:
         await form.close()
     try:
-        files.get_format_name(name)
+        files.get_readable_format_name(name)
     except DataError as error:
         raise RequestError(str(error), 415, "WrongMediaType") from None
     return name, data, plans

@@ -31,9 +31,9 @@ async def check_ready(services: AnyServices) -> Status:
         with services.database.open_read_transaction(once=True) as connection:
             connection.execute(sa.select(sa.func.max(db.versions.c.version))).scalar()
         services.vault.find("", "")
-        return services.policies.make_source(None)
+        return services.policies.make_policy_json(None)
 
-    await services.kernel.run(TextTask.find_spans, TextTask(NO_TEXT, await run_in_threadpool(read_stores)))
+    await services.kernel.run(TextTask.get_or_detect_spans, TextTask(NO_TEXT, await run_in_threadpool(read_stores)))
     return Status(status="ok", version=__version__)
 
 

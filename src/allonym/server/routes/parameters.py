@@ -6,22 +6,22 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query
 
-from allonym.server.access import Caller, get_services, require_permissions
+from allonym.server.access import Caller, get_services, make_permission_dependency
 from allonym.server.services import Services
 
 AnyServices = Annotated[Services, Depends(get_services)]
 
-SignedIn = Annotated[Caller, require_permissions()]
-Admin = Annotated[Caller, require_permissions("admin")]
-Detecting = Annotated[Caller, require_permissions("detect")]
-Anonymizing = Annotated[Caller, require_permissions("anonymize")]
-Restoring = Annotated[Caller, require_permissions("restore")]
-Evaluating = Annotated[Caller, require_permissions("evaluate")]
-JobUser = Annotated[Caller, require_permissions("jobs")]
-ReleaseUser = Annotated[Caller, require_permissions("jobs", "anonymize")]
-Reviewer = Annotated[Caller, require_permissions("review")]
-Adjudicator = Annotated[Caller, require_permissions("review", "adjudicate")]
-Scholar = Annotated[Caller, require_permissions("studies")]
+SignedIn = Annotated[Caller, make_permission_dependency()]
+Admin = Annotated[Caller, make_permission_dependency("admin")]
+Detecting = Annotated[Caller, make_permission_dependency("detect")]
+Anonymizing = Annotated[Caller, make_permission_dependency("anonymize")]
+Restoring = Annotated[Caller, make_permission_dependency("restore")]
+Evaluating = Annotated[Caller, make_permission_dependency("evaluate")]
+JobUser = Annotated[Caller, make_permission_dependency("jobs")]
+ReleaseUser = Annotated[Caller, make_permission_dependency("jobs", "anonymize")]
+Reviewer = Annotated[Caller, make_permission_dependency("review")]
+Adjudicator = Annotated[Caller, make_permission_dependency("review", "adjudicate")]
+Scholar = Annotated[Caller, make_permission_dependency("studies")]
 
 Name = Annotated[str, Path(min_length=1, max_length=64)]
 Number = Annotated[int, Path(ge=1, le=1 << 62)]

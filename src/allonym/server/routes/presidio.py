@@ -14,12 +14,12 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from allonym.policy import Policy
-from allonym.server.access import Caller, require_permissions
+from allonym.server.access import Caller, make_permission_dependency
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc, analysis, operators
 from allonym.server.presidio.adhoc import make_refusal
-from allonym.server.problems import CHALLENGE, describe_error, describe_invalid_request
-from allonym.server.processing import process_items
+from allonym.server.problems import CHALLENGE, describe_error, make_invalid_request_body
+from allonym.server.processing import run_concurrently
 from allonym.server.routes.parameters import AnyServices
 from allonym.server.services import Services
 from allonym.server.settings import Settings
@@ -42,7 +42,7 @@ class Route(APIRoute):
             try:
                 return await inner(request)
             except RequestValidationError as error:
-                problem = describe_invalid_request(error.errors())["error"]
+                problem = make_invalid_request_body(error.errors())["error"]
                 prefix = f"{problem['where']}: " if problem["where"] else ""
                 is_analyze = request.url.path == "/analyze"
                 lead = _PARSING if is_analyze else "Invalid input,"
@@ -59,13 +59,13 @@ def _make_error_response(status: int, message: str) -> Response:
 
 
 def _is_presidio_open(settings: Settings) -> bool:
-    return settings.presidio_open and settings.loopback and not settings.behind_proxy
+    return settings.presidio_open and settings.is_on_loopback and not settings.behind_proxy
 
 
 router = APIRouter(tags=["presidio"], route_class=Route, responses=_ERRORS)
-Detecting = Annotated[Caller, require_permissions("detect", is_open=_is_presidio_open)]
-Anonymizing = Annotated[Caller, require_permissions("anonymize", is_open=_is_presidio_open)]
-Restoring = Annotated[Caller, require_permissions("restore", is_open=_is_presidio_open)]
+Detecting = Annotated[Caller, make_permission_dependency("detect", is_open=_is_presidio_open)]
+Anonymizing = Annotated[Caller, make_permission_dependency("anonymize", is_open=_is_presidio_open)]
+Restoring = Annotated[Caller, make_permission_dependency("restore", is_open=_is_presidio_open)]
 Language = Annotated[str | None, Query(max_length=16, examples=["en"])]
 
 
@@ -89,13 +89,13 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
         count += len(findings)
         return findings
 
-    results = await process_items(analyze_one, texts)
+    results = await run_concurrently(analyze_one, texts)
     if query.ad_hoc_recognizers:
         adhoc.check_match_count(count)
     types_of_labels = analysis.list_all_entity_types(load_policy(source))
     for text, findings in zip(texts, results, strict=True):
         types = Counter(f["entity_type"] for f in findings if f["entity_type"] in types_of_labels)
-        services.metrics.count_text(len(text), types)
+        services.metrics.count_processed_text(len(text), types)
     return _make_json_response(results[0] if isinstance(body.text, str) else results)
 
 
@@ -171,7 +171,7 @@ def _make_policy_source_and_query(body: wire.AnalyzeRequest, services: Services)
     Raises:
         RequestError: no detector finds the requested entities, or a pattern is refused.
     """
-    source, language = services.policies.make_source(None), body.language or ""
+    source, language = services.policies.make_policy_json(None), body.language or ""
     policy = load_policy(source)
     analysis.check_language(language, policy)
     for number, recognizer in enumerate(body.ad_hoc_recognizers or ()):
@@ -199,7 +199,7 @@ def _check_recognizer(recognizer: wire.PatternRecognizer, index: int) -> None:
 
 def _get_default_policy(services: Services, language: str | None) -> Policy:
     """Return the server's default policy; any other language is refused."""
-    policy = load_policy(services.policies.make_source(None))
+    policy = load_policy(services.policies.make_policy_json(None))
     if language:
         analysis.check_language(language, policy)
     return policy

@@ -15,7 +15,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.policy import Policy
 from allonym.server.access import Caller
-from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, process_items
+from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, ListedTerm, ReviewDocument, UserReading
@@ -47,7 +47,7 @@ def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServic
     """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
     require_evaluate_extra()
     policy = dump_policy_choice(body.policy)
-    services.policies.make_source(policy)
+    services.policies.make_policy_json(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
     services.accounts.record_action(caller, "project made")
     return project
@@ -85,13 +85,13 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
     async def add_document(document: Document) -> None:
         result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
         risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
-        services.metrics.count_text(len(document.text), dict(result.report.labels))
+        services.metrics.count_processed_text(len(document.text), dict(result.report.labels))
         edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
         labels = await run_in_threadpool(_list_wanted_tagger_labels, new_task.policy)
         item = ReviewDocument(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
         await run_in_threadpool(services.queue.add_document_if_new, name, item)
 
-    await process_items(add_document, new)
+    await run_concurrently(add_document, new)
     counts = {"added": len(new), "known": len(documents) - len(new)}
     await run_in_threadpool(services.accounts.record_action, caller, "documents to review", counts)
     return wire.Added(**counts)
@@ -273,7 +273,7 @@ def _check_term_permission(caller: Caller, for_all_projects: bool) -> None:
 
 def _make_project_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
     """Return the task of processing a document as its project says."""
-    source = services.policies.make_source(services.queue.list_projects(project)[0].policy, project)
+    source = services.policies.make_policy_json(services.queue.list_projects(project)[0].policy, project)
     return TextTask(document, source, services.vault.operator_key, f"review {project}")
 
 

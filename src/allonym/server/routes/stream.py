@@ -17,9 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
-from allonym.server.access import authorize_socket, get_services
-from allonym.server.guard import Rate
-from allonym.server.problems import describe_error, describe_invalid_request
+from allonym.server.access import get_services, identify_socket_caller
+from allonym.server.guard import RateLimiter
+from allonym.server.problems import describe_error, make_invalid_request_body
 from allonym.server.processing import (
     NO_TEXT,
     TextTask,
@@ -56,7 +56,7 @@ class _Stream:
 
     socket: WebSocket
     services: Services
-    rate: Rate
+    rate: RateLimiter
     permission: str = ""
     checked: float = 0.0
 
@@ -80,14 +80,14 @@ class _Stream:
                 return wire.MESSAGES.validate_json(text)
             except ValidationError as error:
                 errors = error.errors(include_input=False, include_url=False)
-                await self.send(wire.Wrong(**describe_invalid_request(errors, "message")))
+                await self.send(wire.Wrong(**make_invalid_request_body(errors, "message")))
 
     async def _check_rate_and_permission(self) -> None:
         """Raise :class:`RequestError` where the client sends too fast, or may no longer."""
-        if not self.rate.acquire_token("messages"):
+        if not self.rate.take_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
-            await run_in_threadpool(authorize_socket, self.socket, *filter(None, [self.permission]))
+            await run_in_threadpool(identify_socket_caller, self.socket, *filter(None, [self.permission]))
             self.checked = time.monotonic()
 
     async def send(self, message: Wire) -> None:
@@ -151,13 +151,13 @@ async def serve_websocket(socket: WebSocket) -> None:
     """See the module. The protocol is in ``wire.stream``."""
     services = get_services(socket)
     try:
-        await run_in_threadpool(authorize_socket, socket)
+        await run_in_threadpool(identify_socket_caller, socket)
     except RequestError as error:
         status, body = describe_error(error)
         await socket.send_denial_response(JSONResponse(body, status))
         return
     await socket.accept()
-    stream = _Stream(socket, services, Rate(RATE, 2 * RATE), checked=time.monotonic())
+    stream = _Stream(socket, services, RateLimiter(RATE, 2 * RATE), checked=time.monotonic())
     opening = await stream.receive_message()
     if opening is None:
         return
@@ -165,10 +165,10 @@ async def serve_websocket(socket: WebSocket) -> None:
         if not isinstance(opening, wire.Open):
             raise RequestError("the first message is {type: open, mode, policy}", 400, "InvalidRequest")
         stream.permission = PERMISSION[opening.mode]
-        await run_in_threadpool(authorize_socket, socket, stream.permission)
+        await run_in_threadpool(identify_socket_caller, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
-        source = await run_in_threadpool(services.policies.make_source, dump_policy_choice(opening.policy))
+        source = await run_in_threadpool(services.policies.make_policy_json, dump_policy_choice(opening.policy))
     except AllonymError as error:
         await stream.send_error_and_close(error)
         return
@@ -259,15 +259,15 @@ class _Transcription:
         if over:
             counts = dict(result.report.labels)
             await self._stream.send(wire.Ended(text=result.text, plan=result.plan.to_dict(), counts=counts))
-            self._stream.services.metrics.count_text(self._size, counts)
+            self._stream.services.metrics.count_processed_text(self._size, counts)
 
     async def _anonymize(self, document: Document) -> Anonymized:
         services, task = self._stream.services, replace(self._task, document=document)
         async with _hold_slot_if_long(document, services):
             if not self._is_stored:
                 return await services.kernel.run(TextTask.anonymize, task)
-            task = replace(task, spans=await services.kernel.run(TextTask.find_spans, task))
-            return await run_in_threadpool(task.anonymize_in_vault, services.vault)
+            task = replace(task, spans=await services.kernel.run(TextTask.get_or_detect_spans, task))
+            return await run_in_threadpool(task.anonymize_with_vault, services.vault)
 
 
 async def _serve_stream(stream: _Stream, session: _Annotation | _Transcription) -> None:

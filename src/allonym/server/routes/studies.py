@@ -36,7 +36,7 @@ def get_study(id: Number, caller: Scholar, services: AnyServices) -> wire.StudyD
     study = services.studies.list_studies(id)[0]
     return wire.StudyDetail(
         **study.model_dump(),
-        invitations=services.studies.list_invitations(id),
+        invitations=services.studies.list_invitation_progress(id),
         results=services.studies.compute_results(id),
     )
 
@@ -52,7 +52,7 @@ def remove_study(id: Number, caller: Scholar, services: AnyServices) -> None:
 def invite_people(id: Number, body: wire.InvitePeople, caller: Scholar, services: AnyServices) -> wire.InvitationLinks:
     """A link for each person, shown only this once, as only a digest of its token is stored. It opens that person's
     page and nothing else."""
-    links = services.studies.invite_people(id, body.count, body.days)
+    links = services.studies.make_invitations(id, body.count, body.days)
     services.accounts.record_action(caller, "study invitations", {"people": len(links)})
     shown = [
         wire.InvitationLink(link=f"{services.url}/study/{token}", page=page, expires=expires)
@@ -72,7 +72,7 @@ def withdraw_invitation(id: Number, page: Number, caller: Scholar, services: Any
 def get_task(token: Token, services: AnyServices, response: Response) -> wire.Task:
     """Texts to judge, and the answers so far. Needs no account but the token of a link."""
     response.headers["cache-control"] = "no-store"
-    return services.studies.open_task(token)
+    return services.studies.open_judging_task(token)
 
 
 @router.post("/study/{token}", summary="Answers of an invited person")

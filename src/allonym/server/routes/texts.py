@@ -37,7 +37,7 @@ async def anonymize_text(body: wire.Anonymize, caller: Anonymizing, services: An
 async def plan_edits(body: wire.Anonymize, caller: Anonymizing, services: AnyServices) -> wire.Planned:
     """The edits that `/v1/anonymize` would make; nothing is stored. With a `scope`, replacements are those of a fresh
     one: entries of the vault may lead to others."""
-    return wire.Planned.from_object(await processing.anonymize_text(body, services, dry=True))
+    return wire.Planned.from_object(await processing.anonymize_text(body, services, is_dry_run=True))
 
 
 @router.post("/plans/apply", summary="Apply a plan")
@@ -90,4 +90,4 @@ async def _collect_outcomes(
         except AllonymError as error:
             return Failure.model_validate(describe_error(error)[1])
 
-    return await processing.process_items(process_item, items, at_once)
+    return await processing.run_concurrently(process_item, items, at_once)

@@ -44,7 +44,7 @@ class Mention(Wire):
     )
 
     @model_validator(mode="after")
-    def _check_order(self) -> Mention:
+    def _check_end_after_start(self) -> Mention:
         if self.end <= self.start:
             raise ValueError("end must be greater than start")
         return self
@@ -70,7 +70,7 @@ class TextOrTurns(Wire):
     turns: list[Turn] | None = Field(None, max_length=100_000)
 
     @model_validator(mode="after")
-    def _check_text_or_turns(self) -> Self:
+    def _check_either_text_or_turns(self) -> Self:
         if (self.text is None) == (self.turns is None):
             raise ValueError("either text or turns is required, and not both")
         return self
@@ -162,7 +162,7 @@ class Kept(Wire):
     scope: str | None = Field(None, max_length=200)
 
     @model_validator(mode="after")
-    def _check_source(self) -> Self:
+    def _check_plan_or_scope(self) -> Self:
         if self.plan is None and self.scope is None:
             raise ValueError("plan or scope is required")
         return self
