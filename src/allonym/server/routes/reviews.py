@@ -222,7 +222,9 @@ async def _save_reading(
 
     def read(item: ReviewDocument) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
-        return make_checked_reading(body.marks, body.decisions, text, item.spans), _collect_terms(body, text, name)
+        return make_checked_reading(body.marks, body.decisions, text, item.spans), _collect_listed_terms(
+            body, text, name
+        )
 
     def save() -> tuple[UserReading, ReviewDocument, TextTask]:
         seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, is_verdict=is_verdict)
@@ -287,5 +289,5 @@ def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
     )
 
 
-def _describe_seat(seat: UserReading) -> wire.ReadingOut:
+def _describe_review(seat: UserReading) -> wire.ReadingOut:
     return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **dict(seat.reading))
