@@ -23,7 +23,7 @@ from allonym.errors import DataError, RefusedContent
 from allonym.files import read_documents
 from allonym.files.office import Package
 from allonym.files.officetext import _WORDED
-from allonym.files.pictures import make_grey_png, strip_metadata
+from allonym.files.pictures import make_grey_png, strip_picture_metadata
 from allonym.files.rewrite import rewrite_path
 from allonym.policy import Policy, TermList
 from benchmarks import office_packages as packages
@@ -170,7 +170,7 @@ def test_pictures_that_a_policy_keeps_lose_what_is_told_beside_them(run):
     "data", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n", packages.png()[:-20], packages.PHOTO[:60], b"\xff\xd8\xff"]
 )
 def test_what_is_no_whole_picture_is_not_kept(data):
-    assert strip_metadata(data) is None
+    assert strip_picture_metadata(data) is None
 
 
 def test_charts_diagrams_and_their_workbooks_are_treated(run):

@@ -49,7 +49,7 @@ def test_html_with_embedded_data_is_refused(run, tmp_path):
 def test_html_and_subtitles_change_nothing_where_nothing_is_found(source):
     found = markup.find_html_segments(source)
     assert splice_segments(source, found, [s.text for s in found] if found else ()) == source
-    spoken = list(subtitles.find_subtitle_segments(source, web=True))
+    spoken = list(subtitles.find_subtitle_segments(source, is_webvtt=True))
     assert splice_segments(source, spoken, [s.text for s in spoken] if spoken else ()) == source
     for many in (found, spoken):
         places = sorted((s.start, s.end) for s in many)

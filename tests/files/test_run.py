@@ -16,7 +16,7 @@ from allonym.errors import DataError, UsageError
 from allonym.files import anonymize_path, read_documents, tasks
 from allonym.files import run as runs
 from allonym.files.journal import Journal, journal_path
-from allonym.files.output import PartFile, part_path
+from allonym.files.output import PartFile, part_file_path
 from allonym.replace.cast import Corpus
 
 KEY = b"0123456789abcdef"
@@ -419,7 +419,7 @@ def test_another_run_is_not_resumed(unfinished, policy):
     source.write_bytes(data)
     journal = journal_path(target).read_bytes()
     assert KEY not in journal and b"example.com" not in journal
-    part = part_path(target)
+    part = part_file_path(target)
     part.write_bytes(b"x" + part.read_bytes()[1:])
     with pytest.raises(DataError, match="begin again"):
         anonymize_path(source, target, policy, **same)

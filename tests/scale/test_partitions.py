@@ -11,7 +11,7 @@ from allonym.errors import AllonymError, DataError, UsageError
 from allonym.files import anonymize_path
 from allonym.files.items import list_items
 from allonym.files.journal import journal_path
-from allonym.files.record import Tally, Treated
+from allonym.files.record import AnonymizedChunk, Tally
 from allonym.scale import anonymize_on_ray, files
 from allonym.scale.partitions import (
     MANY,
@@ -312,7 +312,7 @@ def test_the_schedule_holds_few_steps(policy, tmp_path):
 def test_what_a_part_keeps_comes_back(tmp_path):
     from allonym.files.record import Failure
 
-    treated = Treated(
+    treated = AnonymizedChunk(
         b"\x00\n{}", Tally(documents=3), (Failure("\udcff", 2, "why"),), (("i", 1, '{"a": "\n"}'),), 7, "no"
     )
     with (tmp_path / "part").open("wb") as out:

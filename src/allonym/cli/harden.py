@@ -153,9 +153,9 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
 
 
 def _write_plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
-    from allonym.files.output import Lines
+    from allonym.files.output import LinesFile
 
-    lines = Lines(path, private=originals)
+    lines = LinesFile(path, private=originals)
     for name, text in zip(pairs.ids, result.texts, strict=True):
         lines.write(format_json_line({"id": name, **text.plan.to_dict(originals=originals)}))
     lines.finish()

@@ -21,7 +21,7 @@ from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
 from allonym.files.items import check_targets_free, list_items
-from allonym.files.output import Lines, PartFile, digest_file, digest_outputs
+from allonym.files.output import LinesFile, PartFile, combine_output_digests, digest_file
 from allonym.files.runreport import list_package_versions
 from allonym.pipeline import detect
 from allonym.policy import Policy
@@ -151,7 +151,7 @@ def export_path(
     tally = _Tally(split, sample if risk else 0)
     with ExitStack() as stack:
         outs = {name: PartFile(path) for name, path in files.items()}
-        left_out = Lines(quarantine, private=True)  # ids may tell who it was
+        left_out = LinesFile(quarantine, private=True)  # ids may tell who it was
         stack.callback(left_out.close, remove=True)
         for out in outs.values():
             stack.callback(out.close, remove=True)
@@ -215,7 +215,7 @@ def _check_run_digest(source: str | Path, target: Path, format: str | None, repo
         raise UsageError("the report of the run that anonymised the source is required: allonym anonymize --report")
     items, is_folder = list_items(source, target, format)
     rows = [(item.name, digest_file(item.source)) for item in items if item.source is not None and not item.refused]
-    if digest_outputs(rows, is_folder) != required:
+    if combine_output_digests(rows, is_folder) != required:
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
 
 
@@ -247,7 +247,7 @@ class _Tally:
         self._units: defaultdict[str, set[bytes]] = defaultdict(set)
         self._sample: list[tuple[float, int, tuple[str, str]]] = []
 
-    def write_outcome(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
+    def write_outcome(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: LinesFile) -> None:
         """Write a document's examples into its split, or the reason why it makes none."""
         self.read += 1
         if isinstance(outcome, Failure):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Part, Slot, parse_office_file
-from allonym.files.officeparts import list_all_slots, list_text_parts, treat_textless_parts
+from allonym.files.office import Package, Part, TextSlot, parse_office_file
+from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format
 
@@ -32,13 +32,13 @@ _ALLOWED = {
 _REFUSED = ((r"word/afchunk.*", "an inserted file"),)
 
 
-def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
-    """The slots of a Word document; see :data:`allonym.files.office.Reader`."""
+def clean_document_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
+    """Remove hidden content, and return the slots of a Word document; see :data:`allonym.files.office.SlotLister`."""
     if MAIN not in package.entries:
         raise RefusedContent(f"not a Word document: it has no part {MAIN}")
-    tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
+    tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
     part_slots = [slot for name in list_text_parts(tasks, MAIN) for slot in list_part_slots(Part(package, name))]
     return list_all_slots(package, tasks, part_slots, depth)
 
 
-DOCX = Format("docx", partial(parse_office_file, list_slots=list_slots, format="docx"))
+DOCX = Format("docx", partial(parse_office_file, list_slots=clean_document_and_list_slots, format="docx"))

@@ -77,9 +77,9 @@ def make_chunks(pieces: Iterable[bytes], head: tuple[object, ...], start: int) -
 
 
 def cut_stream(
-    stream: BinaryIO, encoding: Encoding, size: int, boundary: Callable[[str, bool], int], buffer: bytes = b""
+    stream: BinaryIO, encoding: Encoding, size: int, find_boundary: Callable[[str, bool], int], buffer: bytes = b""
 ) -> Iterator[bytes]:
-    """Yield chunks of about ``size`` bytes that end at ``boundary(text, at_end)``, which returns 0 if there is none.
+    """Yield chunks of about ``size`` bytes that end at ``find_boundary(text, at_end)``, which returns 0 for none.
 
     ``buffer`` has been read from the stream already. The chunks depend on the bytes and ``size`` alone. For UTF-8,
     ``text`` has one character per byte, so boundaries must be ASCII characters.
@@ -101,9 +101,9 @@ def cut_stream(
         view = buffer[:want]
         if wide:
             text = codecs.getincrementaldecoder(encoding.codec)("replace").decode(view)
-            cut_position = len(text[: boundary(text, last)].encode(encoding.codec, "surrogatepass"))
+            cut_position = len(text[: find_boundary(text, last)].encode(encoding.codec, "surrogatepass"))
         else:
-            cut_position = boundary(view.decode("latin-1"), last)
+            cut_position = find_boundary(view.decode("latin-1"), last)
         if cut_position == 0 and last:
             cut_position = len(view)
         if cut_position:

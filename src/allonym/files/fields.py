@@ -16,32 +16,32 @@ ID_NAMES = frozenset(("id", "_id", "doc_id", "docid", "document_id", "record_id"
 _ID_VALUE = re.compile(r"[A-Za-z0-9._:/#+-]{1,128}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.:/ -]{0,63}")
 
-Path = tuple[str, ...]
+FieldKeys = tuple[str, ...]
 
 
 @lru_cache(maxsize=256)
-def parse_path(name: str) -> Path:
+def list_field_keys(dotted_name: str) -> FieldKeys:
     """Parse a dotted path; list indices are ignored, so ``a[*].b``, ``a[].b`` and ``a.b`` are the same.
 
-    >>> parse_path("turns[*].text")
+    >>> list_field_keys("turns[*].text")
     ('turns', 'text')
     """
-    return tuple(re.sub(r"\[[*\d]*\]", "", name).strip(".").split("."))
+    return tuple(re.sub(r"\[[*\d]*\]", "", dotted_name).strip(".").split("."))
 
 
 @lru_cache(maxsize=4096)
-def find_named_field(path: Path, fields: tuple[str, ...]) -> str | None:
+def find_covering_field(path: FieldKeys, fields: tuple[str, ...]) -> str | None:
     """Return the first of ``fields`` that names ``path`` or a parent of it, or None. ``*`` matches any key."""
     joined = ".".join(path)
     for name in fields:
-        wanted_path = parse_path(name)
+        wanted_path = list_field_keys(name)
         fits = all(w in ("*", p) for w, p in zip(wanted_path, path, strict=False))
         if joined == name or (fits and len(wanted_path) <= len(path)):
             return name
     return None
 
 
-def is_record_id(path: Path, value: str) -> bool:
+def is_record_id(path: FieldKeys, value: str) -> bool:
     """Tell whether a field is a record id: a top-level field with such a name and a value without spaces or ``@``."""
     return len(path) == 1 and path[0].lower() in ID_NAMES and _ID_VALUE.fullmatch(value) is not None
 
@@ -57,7 +57,7 @@ def is_plain_key(key: str) -> bool:
     return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5
 
 
-def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
+def collect_metadata(record: Mapping[str, object]) -> dict[str, object]:
     """Return the metadata of a record, for policies that use names from it.
 
     Keys are given as they are and as ``lower_case_words``. The fields of ``meta`` and ``metadata`` are included.
@@ -73,7 +73,7 @@ def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
 def find_metadata_value(meta: Mapping[str, object], name: str) -> object:
     """Return the value of a metadata field by its name, as ``lower_case_words``, or by a dotted path, or None.
 
-    ``meta`` is the result of :func:`read_metadata`.
+    ``meta`` is the result of :func:`collect_metadata`.
     """
     value: object = meta.get(name, meta.get(split_field_name(name).replace(" ", "_")))
     if value is None and "." in name:
@@ -83,9 +83,9 @@ def find_metadata_value(meta: Mapping[str, object], name: str) -> object:
     return value
 
 
-def format_path(path: Iterable[str]) -> str:
+def format_masked_keys(keys: Iterable[str]) -> str:
     """Format a path for reports; keys that may be data are shown as ``*``."""
-    return ".".join(key if is_plain_key(key) else "*" for key in path)
+    return ".".join(key if is_plain_key(key) else "*" for key in keys)
 
 
 def mask_unusual_name(name: str) -> str:

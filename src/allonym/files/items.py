@@ -25,10 +25,10 @@ class Item:
     size: int = 0
     refused: str = ""
 
-    def describe_failure(self, lines: int, failure: Failure) -> str:
-        """Return the message for a record that cannot be read, in the chunk after ``lines`` lines of the file."""
+    def describe_failure(self, lines_before: int, failure: Failure) -> str:
+        """Return the message for a record that cannot be read, in a chunk after ``lines_before`` lines."""
         unit = self.format.unit if self.format else "record"
-        return f"{self.name}: {unit} {lines + failure.line}: {failure.reason}"
+        return f"{self.name}: {unit} {lines_before + failure.line}: {failure.reason}"
 
 
 def list_items(source: str | Path, target: str | Path, format: str | None) -> tuple[list[Item], bool]:
@@ -40,7 +40,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     """
     out = None if str(target) == "-" else Path(target)
     if str(source) == "-":
-        return [Item("-", None, out, get_format(format or "txt"), pack=_is_packed(out))], False
+        return [Item("-", None, out, get_format(format or "txt"), pack=_has_gzip_suffix(out))], False
     path = Path(source)
     if not path.exists():
         raise UsageError(f"there is no file or folder {path}")
@@ -50,7 +50,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
         if out is not None and out.is_dir():
             out = out / path.name
         kind, packed = format_of(path.name, format)
-        return [Item(path.name, path, out, kind, packed, _is_packed(out), path.stat().st_size)], False
+        return [Item(path.name, path, out, kind, packed, _has_gzip_suffix(out), path.stat().st_size)], False
     if out is None:
         raise UsageError("a folder needs a folder to write to, not standard output")
     if out.exists() and not out.is_dir():
@@ -75,7 +75,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     return sorted(items, key=lambda i: i.name), True
 
 
-def _is_packed(target: Path | None) -> bool:
+def _has_gzip_suffix(target: Path | None) -> bool:
     return target is not None and target.suffix.lower() == ".gz"
 
 

@@ -59,7 +59,7 @@ class Journal:
         self._stream: IO[bytes] = self.path.open("a+b")
         try:
             _lock_journal(self._stream, target)
-            lines, length = _read_journal(self._stream)
+            lines, length = _read_complete_lines(self._stream)
             if lines and resume:
                 check_journal_head(lines[0], identity, key)
                 self.salt = str(lines[0]["salt"])
@@ -111,7 +111,7 @@ def check_journal_head(head: Mapping[str, object], identity: Mapping[str, object
         )
 
 
-def _read_journal(stream: IO[bytes]) -> tuple[list[dict[str, Any]], int]:
+def _read_complete_lines(stream: IO[bytes]) -> tuple[list[dict[str, Any]], int]:
     stream.seek(0)
     lines: list[dict[str, Any]] = []
     length = 0

@@ -16,15 +16,15 @@ from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
 from allonym.files.fields import (
-    find_named_field,
+    collect_metadata,
+    find_covering_field,
     find_record_id,
-    format_path,
+    format_masked_keys,
     is_plain_key,
     is_record_id,
-    read_metadata,
 )
 from allonym.files.jsontext import Token
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
 from allonym.files.segments import Segment, splice_segments
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
@@ -33,74 +33,77 @@ MAX_SHOWN = 200
 
 
 def make_record_draft(
-    text: str, job: Job, tally: Tally, line: int = 1, encode: Callable[[str], bytes] = str.encode
+    text: str, job: Job, tally: Tally, line: int = 1, to_bytes: Callable[[str], bytes] = str.encode
 ) -> Draft | Failure:
-    """Return a record as a draft, whose new text ``encode`` writes, or as a failure with its reason."""
+    """Return a record as a draft, whose new text ``to_bytes`` writes, or as a failure with its reason."""
     try:
         value = jsontext.parse_json(text)
         tokens = list(jsontext.find_json_tokens(text))
     except RECORD_ERRORS as error:
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
-    chosen = [token for token in tokens if _select_token(token, job, tally)]
-    order, after, turns = _order_parts(chosen)
+    chosen = [token for token in tokens if _choose_and_count_token(token, job, tally)]
+    order, after, turns = _order_tokens_by_turn(chosen)
     parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
-    document = join_fields(find_record_id(record.items()), parts, read_metadata(record) if job.policy.metadata else {})
+    document = join_fields(
+        find_record_id(record.items()), parts, collect_metadata(record) if job.policy.metadata else {}
+    )
     if turns:
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
         document = replace(document, turns=tuple(spoken))
-    quote = partial(jsontext.quote_json, ascii_only=text.isascii() and "\\u" in text)
+    quote = partial(jsontext.quote_json_string, ascii_only=text.isascii() and "\\u" in text)
     segments = [Segment(chosen[i].start, chosen[i].end, chosen[i].text, quote) for i in order]
-    return Draft(document, lambda parts: encode(splice_segments(text, segments, parts)), line)
+    return Draft(document, lambda parts: to_bytes(splice_segments(text, segments, parts)), line)
 
 
-def _select_token(token: Token, job: Job, tally: Tally) -> bool:
+def _choose_and_count_token(token: Token, job: Job, tally: Tally) -> bool:
     """Tell whether a token's text is anonymised, and count its field in the tally."""
     if token.kind == "key":
         # A key that is not a plain name may itself be an address or a number.
-        is_chosen = not job.fields or find_named_field(token.path[:-1], job.fields) is not None
+        is_chosen = not job.fields or find_covering_field(token.path[:-1], job.fields) is not None
         return is_chosen and not is_plain_key(token.text)
     if job.fields:
-        name = find_named_field(token.path, job.fields)
+        name = find_covering_field(token.path, job.fields)
         if name is None:
             return False
         tally.treated[name] += 1
         return True
     is_left_out = is_record_id(token.path, token.text)
     counts = tally.left if is_left_out else tally.treated
-    name = format_path(token.path) or "(text)"
+    name = format_masked_keys(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
         counts[name] += 1
     return not is_left_out
 
 
-def _is_in_turn(token: Token) -> bool:
+def _is_in_list_of_turns(token: Token) -> bool:
     return token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
 
 
 def _find_field_name(token: Token) -> str:
-    in_turn = _is_in_turn(token) and token.path[-1] in SPEAKER_KEYS
+    """Return the name to show before a text; none for keys, speakers, and names that may be data."""
+    in_turn = _is_in_list_of_turns(token) and token.path[-1] in SPEAKER_KEYS
     if token.kind == "key" or not token.path or in_turn or token.path == ("speaker",):
         return ""
     return token.path[-1] if is_plain_key(token.path[-1]) else ""
 
 
-def _order_parts(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int | None, int]]]:
+def _order_tokens_by_turn(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int | None, int]]]:
     """Return the order of the parts, the separator after each, and (speaker, text) of each turn, as indexes."""
     speakers: dict[int, int] = {}
     turn_texts: dict[int, int] = {}
     for i, token in enumerate(chosen):
-        if token.kind != "value" or not (_is_in_turn(token) or len(token.path) == 1):
+        if token.kind != "value" or not (_is_in_list_of_turns(token) or len(token.path) == 1):
             continue
         key = token.path[-1]
-        if key in SPEAKER_KEYS and (_is_in_turn(token) or key == "speaker"):
+        if key in SPEAKER_KEYS and (_is_in_list_of_turns(token) or key == "speaker"):
             # A name is more specific than a role.
             if token.object not in speakers or chosen[speakers[token.object]].path[-1] == "role":
                 speakers[token.object] = i
         elif key in TEXT_KEYS:
             turn_texts.setdefault(token.object, i)
-    turn_texts = {turn: i for turn, i in turn_texts.items() if turn in speakers or _is_in_turn(chosen[i])}
+    turn_texts = {turn: i for turn, i in turn_texts.items() if turn in speakers or _is_in_list_of_turns(chosen[i])}
     speaker_of = {text: speakers.get(turn) for turn, text in turn_texts.items()}
     moved = {speaker for speaker in speaker_of.values() if speaker is not None}
     order: list[int] = []
@@ -126,7 +129,7 @@ def _read_line_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iter
     return make_chunks(pieces, (encoding,), start)
 
 
-def _parse_lines(chunk: Chunk, job: Job) -> Parsed:
+def _parse_json_lines(chunk: Chunk, job: Job) -> ParsedChunk:
     (encoding,) = cast("tuple[Encoding]", chunk.head)
     mark = encoding.mark if chunk.first else b""
     data = chunk.data.removeprefix(mark)
@@ -147,14 +150,14 @@ def _parse_lines(chunk: Chunk, job: Job) -> Parsed:
             continue
         lead, _, tail = text.partition(body)
         pieces.append(make_record_draft(body, job, tally, number, partial(_encode_line, encoding, lead, tail + end)))
-    return Parsed(pieces, len(lines) - (not lines[-1]), tally)
+    return ParsedChunk(pieces, len(lines) - (not lines[-1]), tally)
 
 
 def _encode_line(encoding: Encoding, lead: str, tail: str, body: str) -> bytes:
     return encoding.encode(lead + body + tail)
 
 
-def _parse_json_file(chunk: Chunk, job: Job) -> Parsed:
+def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
     text, encoding = decode_file(chunk.data)
     body = text.strip()
     try:
@@ -164,8 +167,8 @@ def _parse_json_file(chunk: Chunk, job: Job) -> Parsed:
     lead, _, tail = text.partition(body)
     tally = Tally()
     places = [(0, len(body))]
-    if isinstance(value, list) and not _is_conversation(value):
-        places = list(jsontext.find_list_items(body))
+    if isinstance(value, list) and not _is_list_of_turns(value):
+        places = list(jsontext.find_list_item_offsets(body))
     records = [make_record_draft(body[a:b], job, tally, number) for number, (a, b) in enumerate(places, 1)]
 
     def join_items(out: list[bytes | None]) -> bytes:
@@ -181,13 +184,13 @@ def _parse_json_file(chunk: Chunk, job: Job) -> Parsed:
         pieces += (body[places[-1][1] if places else 0 :], tail)
         return encoding.encode_file("".join(pieces))
 
-    return Parsed(records, len(places), tally, join_items)
+    return ParsedChunk(records, len(places), tally, join_items)
 
 
-def _is_conversation(value: list[object]) -> bool:
+def _is_list_of_turns(value: list[object]) -> bool:
     turns = [v for v in value if isinstance(v, dict) and SPEAKER_KEYS & v.keys() and TEXT_KEYS & v.keys()]
     return len(turns) == len(value) > 1
 
 
-JSONL = Format("jsonl", _parse_lines, _read_line_chunks, many=True, fields=True, unit="line")
+JSONL = Format("jsonl", _parse_json_lines, _read_line_chunks, many=True, fields=True, unit="line")
 JSON = Format("json", _parse_json_file, many=True, fields=True, unit="item")

@@ -94,13 +94,13 @@ def find_json_tokens(text: str) -> Iterator[Token]:
             yield Token(start, end, match.group(), tuple(path), number if top == "{" else 0, listed, "number")
 
 
-def quote_json(text: str, ascii_only: bool) -> str:
+def quote_json_string(text: str, ascii_only: bool) -> str:
     """Return a JSON string literal. Lone surrogates are always written as escapes."""
     out = json.dumps(text, ensure_ascii=ascii_only)
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
 
 
-def find_list_items(text: str) -> Iterator[tuple[int, int]]:
+def find_list_item_offsets(text: str) -> Iterator[tuple[int, int]]:
     """Return the half-open offsets of the items of a JSON list that :func:`parse_json` accepts."""
     decoder = json.JSONDecoder(strict=False)
     end = 1

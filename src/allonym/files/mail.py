@@ -22,7 +22,7 @@ from allonym.document import Turn
 from allonym.errors import DataError, RefusedContent
 from allonym.files import markup
 from allonym.files.fields import mask_unusual_name
-from allonym.files.record import Chunk, Draft, Format, Job, Parsed
+from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, splice_segments, to_document
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
@@ -43,7 +43,7 @@ MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _TextBlock:
     """A block of the mail's bytes: its text, the segments to anonymise, and the encoder of the text."""
 
     start: int
@@ -54,9 +54,9 @@ class _Block:
     names: tuple[tuple[int, int], ...] = ()
 
 
-def _parse_mail(chunk: Chunk, job: Job) -> Parsed:
+def _parse_mail(chunk: Chunk, job: Job) -> ParsedChunk:
     data = chunk.data
-    blocks = list(_read_entity(data, 0, len(data), 0))
+    blocks = list(_read_mime_entity(data, 0, len(data), 0))
     pieces = [(segment, block.names) for block in blocks for segment in block.segments]
     document = to_document([segment for segment, _ in pieces])
     turns = [
@@ -78,10 +78,10 @@ def _parse_mail(chunk: Chunk, job: Job) -> Parsed:
             position = block.end
         return b"".join((*out, data[position:]))
 
-    return Parsed([Draft(document, render_mail)])
+    return ParsedChunk([Draft(document, render_mail)])
 
 
-def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
+def _read_mime_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_TextBlock]:
     if depth > MAX_DEPTH:
         raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
     position = start
@@ -102,14 +102,14 @@ def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Blo
     if kind.startswith("multipart/"):
         yield from _read_multipart(data, body, end, head, depth)
     elif kind == "message/rfc822":
-        yield from _read_entity(data, body, end, depth + 1)
+        yield from _read_mime_entity(data, body, end, depth + 1)
     elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
         yield from _read_body(data, body, end, head, kind)
     elif data[body:end].strip():
         raise RefusedContent(f"an attachment of type {mask_unusual_name(kind)} cannot be treated yet")
 
 
-def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
+def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_TextBlock]:
     name = match[1].decode("ascii").lower()
     start, end = match.span(2)
     if name in _PLAIN_HEADERS or start == end:
@@ -129,16 +129,16 @@ def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
         pieces = tuple(Segment(*m.span(2), m[2], before=gap) for m in parameters if m[2])
     names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
     if pieces:
-        yield _Block(start, end, text, pieces, _write_header, names)
+        yield _TextBlock(start, end, text, pieces, _encode_header, names)
 
 
-def _write_header(text: str) -> bytes:
+def _encode_header(text: str) -> bytes:
     if text.isascii():
         return text.encode("ascii")
     return email.header.Header(text, "utf-8").encode().encode("ascii")
 
 
-def _read_multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_Block]:
+def _read_multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_TextBlock]:
     boundary = head.get_boundary()
     if not boundary:
         raise DataError("a multipart without boundary")
@@ -153,7 +153,7 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
         if inside:
             # The line end before a boundary belongs to the boundary.
             stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
-            yield from _read_entity(data, position, max(position, stop), depth + 1)
+            yield from _read_mime_entity(data, position, max(position, stop), depth + 1)
         elif data[position:stop].strip():
             yield from _read_text_outside_parts(data, position, stop)
         position = match.end()
@@ -161,20 +161,20 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
         if not inside:
             break
     if inside:
-        yield from _read_entity(data, position, end, depth + 1)
+        yield from _read_mime_entity(data, position, end, depth + 1)
     elif data[position:end].strip():
         yield from _read_text_outside_parts(data, position, end)
 
 
-def _read_text_outside_parts(data: bytes, start: int, end: int) -> Iterator[_Block]:
+def _read_text_outside_parts(data: bytes, start: int, end: int) -> Iterator[_TextBlock]:
     try:
         text = data[start:end].decode("utf-8")
     except UnicodeDecodeError:
         raise DataError("text between the parts is not UTF-8") from None
-    yield _Block(start, end, text, (Segment(0, len(text), text),), str.encode)
+    yield _TextBlock(start, end, text, (Segment(0, len(text), text),), str.encode)
 
 
-def _read_body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_Block]:
+def _read_body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_TextBlock]:
     raw = data[start:end]
     coding = str(head.get("Content-Transfer-Encoding", "7bit")).strip().lower()
     charset = (head.get_content_charset() or "utf-8").lower()
@@ -209,7 +209,7 @@ def _read_body(data: bytes, start: int, end: int, head: email.message.Message, k
         pieces = tuple(markup.find_html_segments(text))
     else:
         pieces = (Segment(0, len(text), text),)
-    yield _Block(start, end, text, pieces, encode_body)
+    yield _TextBlock(start, end, text, pieces, encode_body)
 
 
 EML = Format("eml", _parse_mail)

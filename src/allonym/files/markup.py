@@ -49,7 +49,7 @@ def _escape_unquoted_value(text: str) -> str:
     return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", html.escape(text))
 
 
-def _escape_link(text: str) -> str:
+def _escape_mailto_link(text: str) -> str:
     return html.escape(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
 
 
@@ -61,7 +61,7 @@ def find_html_segments(source: str) -> list[Segment]:
         DataError: more than ``MAX_UNCLOSED`` tags are not closed.
     """
     attributes: list[Segment] = []
-    return [*_walk_markup(source, attributes), *attributes]
+    return [*_find_content_segments(source, attributes), *attributes]
 
 
 def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
@@ -82,7 +82,8 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
     return find_next_token
 
 
-def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
+def _find_content_segments(source: str, attribute_segments: list[Segment]) -> Iterator[Segment]:
+    """Yield the texts outside tags, and add those of attributes to ``attribute_segments``."""
     gap = "\n"
     position = 0
     following = _make_tokenizer(source)
@@ -103,7 +104,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
         if match["attributes"]:
-            attributes.extend(_read_attributes(source, *match.span("attributes")))
+            attribute_segments.extend(_find_attribute_segments(source, *match.span("attributes")))
         if tag in _RAW:
             closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
@@ -112,7 +113,7 @@ def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
             position = stop
 
 
-def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
+def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segment]:
     for match in _ATTRIBUTE.finditer(source, start, end):
         name = match[1].lower()
         which = 2 if match[2] is not None else 3 if match[3] is not None else 4
@@ -125,7 +126,7 @@ def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
                 f"embedded data in the attribute {mask_unusual_name(name)} of an element cannot be treated yet"
             )
         if value[:7].lower() == "mailto:":
-            yield Segment(a, b, unquote(value), _escape_link)
+            yield Segment(a, b, unquote(value), _escape_mailto_link)
         else:
             yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value)
 

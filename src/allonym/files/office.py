@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from allonym.document import Document
 from allonym.errors import DataError, RefusedContent
-from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, Parsed, Tally, check_compression_ratio
+from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, ParsedChunk, Tally, check_compression_ratio
 
 MAX_PARTS = 10_000
 TYPES = "[Content_Types].xml"
@@ -40,7 +40,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TextSlot:
     """A text in an XML tree: its text, a function that sets it, and the separator before it."""
 
     text: str = field(repr=False)
@@ -71,7 +71,7 @@ class Package:
     dropped: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     linked: set[str] = field(default_factory=set)
-    inner: dict[str, tuple[Package, list[Slot]]] = field(default_factory=dict, repr=False)
+    inner: dict[str, tuple[Package, list[TextSlot]]] = field(default_factory=dict, repr=False)
     authors: dict[str, str] = field(default_factory=dict, repr=False)
     last: list[Callable[[], None]] = field(default_factory=list, repr=False)
     serials: list[int] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Package:
             self.trees[name] = root
         return self.trees[name]
 
-    def list_links(self, part: str) -> Iterator[tuple[Any, str | None]]:
+    def list_relationships(self, part: str) -> Iterator[tuple[Any, str | None]]:
         """Return the relationships of a part (``""``: the package), with the names of their targets; None: outside."""
         rels = get_rels_name(part)
         if rels in self.entries and rels not in self.dropped:
@@ -132,7 +132,7 @@ class Package:
         visited: set[str] = set()
         todo = [""]
         while todo:
-            for _, target in self.list_links(todo.pop()):
+            for _, target in self.list_relationships(todo.pop()):
                 if target is not None and target in self.entries and target not in self.dropped | visited:
                     visited.add(target)
                     todo.append(target)
@@ -142,7 +142,7 @@ class Package:
         """Remove a part, with its relationships and those that name it."""
         self.dropped |= {name, get_rels_name(name)}
         for rels in [n for n in self.list_parts() if n.endswith(".rels")]:
-            for link, target in list(self.list_links(get_part_of_rels(rels))):
+            for link, target in list(self.list_relationships(get_part_of_rels(rels))):
                 if target == name:
                     Part(self, rels).remove_element(link)
         for row in list(self.read_tree(TYPES)):
@@ -153,7 +153,7 @@ class Package:
         """Replace a part by other data under another name."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
         for rels in [n for n in self.list_parts() if n.endswith(".rels")]:
-            for link, target in self.list_links(get_part_of_rels(rels)):
+            for link, target in self.list_relationships(get_part_of_rels(rels)):
                 if target == old:
                     link.set("Target", f"/{new}")
                     self.touched.add(rels)
@@ -170,7 +170,7 @@ class Package:
             self.read_tree(TYPES).insert(0, row)
             self.touched.add(TYPES)
 
-    def replace_author(self, name: str) -> str:
+    def find_author_replacement(self, name: str) -> str:
         """Return the replacement for an author, numbered in order of appearance."""
         return self.authors.setdefault(name, f"Author {len(self.authors) + 1}") if name.strip() else name
 
@@ -196,7 +196,7 @@ class Package:
         return out.getvalue()
 
 
-Reader = Callable[[Package, str, int], Sequence[Slot]]
+SlotLister = Callable[[Package, str, int], Sequence[TextSlot]]
 """``(package, images, depth) -> slots``: reads a package within ``depth`` others, and removes what it must not keep."""
 
 
@@ -212,24 +212,24 @@ def get_part_of_rels(rels: str) -> str:
     return posixpath.join(posixpath.dirname(folder), name.removesuffix(".rels"))
 
 
-def assign_part_tasks(
-    package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]]
+def assign_tasks_and_drop_parts(
+    package: Package, task_patterns: Mapping[str, str], refused_patterns: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the task of each part, from the first matching pattern of ``allowed``; ``drop`` is done here.
+    """Return the task of each part, by the first matching pattern of ``task_patterns``; ``drop`` drops it.
 
     Raises:
         DataError: the package is not an office file.
-        RefusedContent: a part is of a kind in ``refused``, or of an unknown kind.
+        RefusedContent: a part is of a kind in ``refused_patterns``, or of an unknown kind.
     """
     if TYPES not in package.entries:
         raise DataError(f"not an office file: it has no part {TYPES}")
     package.linked = package.list_reachable_parts()
     tasks: dict[str, str] = {}
     for name in package.list_parts():
-        for pattern, what in refused:
+        for pattern, what in refused_patterns:
             if re.fullmatch(pattern, name, re.IGNORECASE):
                 raise RefusedContent(f"{what} cannot be treated yet (part {name})")
-        task = next((t for p, t in allowed.items() if re.fullmatch(p, name)), None)
+        task = next((t for p, t in task_patterns.items() if re.fullmatch(p, name)), None)
         if task is None:
             raise RefusedContent(f"the part {name} is of an unknown kind and cannot be treated yet")
         tasks[name] = task
@@ -272,16 +272,16 @@ class Part:
         parent.remove(element)
         self.mark_changed()
 
-    def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n") -> Slot:
+    def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n") -> TextSlot:
         """Return a slot whose new text goes to ``put`` if XML can contain it."""
 
         def set_text(new: str) -> None:
-            put(require_printable(new))
+            put(require_xml_characters(new))
             self.mark_changed()
 
-        return Slot(text, set_text, before)
+        return TextSlot(text, set_text, before)
 
-    def make_text_slot(self, element: Any, before: str = "\n") -> Slot:
+    def make_text_slot(self, element: Any, before: str = "\n") -> TextSlot:
         """Return the slot of an element's text."""
 
         def put_text(text: str) -> None:
@@ -291,11 +291,11 @@ class Part:
 
         return self.make_slot(element.text or "", put_text, before)
 
-    def make_attribute_slot(self, element: Any, attribute: str) -> Slot:
+    def make_attribute_slot(self, element: Any, attribute: str) -> TextSlot:
         """Return the slot of an element's attribute."""
         return self.make_slot(str(element.get(attribute)), partial(element.set, attribute))
 
-    def list_stray_slots(self) -> Iterator[Slot]:
+    def list_stray_slots(self) -> Iterator[TextSlot]:
         """Return the slots of comments, processing instructions, and text after elements."""
         from lxml import etree
 
@@ -309,7 +309,7 @@ class Part:
                 yield self.make_slot(str(node.tail), partial(setattr, node, "tail"))
 
 
-def require_printable(text: str) -> str:
+def require_xml_characters(text: str) -> str:
     """Return the text; raises :class:`DataError` if XML cannot contain it."""
     if re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", text):
         raise DataError("a replacement contains a character that XML does not allow")
@@ -327,7 +327,7 @@ def get_local_name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def parse_office_file(chunk: Chunk, job: Job, list_slots: Reader, format: str) -> Parsed:
+def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: str) -> ParsedChunk:
     """Return an office file as one document of its slots, which is written back into the package, and then verified."""
     package = Package.open(chunk.data)
     slots = list_slots(package, job.policy.images, 0)
@@ -340,4 +340,4 @@ def parse_office_file(chunk: Chunk, job: Job, list_slots: Reader, format: str) -
                 slot.set(part)
         return package.to_bytes()
 
-    return Parsed([Draft(document, render_package, verify=format)], tally=Tally(treated=package.without))
+    return ParsedChunk([Draft(document, render_package, verify=format)], tally=Tally(treated=package.without))

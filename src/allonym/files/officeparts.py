@@ -14,14 +14,14 @@ from allonym.errors import DataError
 from allonym.files.office import (
     Package,
     Part,
-    Slot,
-    assign_part_tasks,
+    TextSlot,
+    assign_tasks_and_drop_parts,
     get_local_name,
     get_part_of_rels,
     is_common_office_text,
 )
 from allonym.files.officetext import remove_hidden_data
-from allonym.files.pictures import make_grey_png, strip_metadata
+from allonym.files.pictures import make_grey_png, strip_picture_metadata
 from allonym.text.words import compile_word_pattern
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
@@ -53,7 +53,10 @@ REFUSED = (
 )
 """(pattern, description) of each part that causes an office file to be refused."""
 
-KINDS = {"word/document.xml": "allonym.files.docx:list_slots", "xl/workbook.xml": "allonym.files.xlsx:list_slots"}
+KINDS = {
+    "word/document.xml": "allonym.files.docx:clean_document_and_list_slots",
+    "xl/workbook.xml": "allonym.files.xlsx:clean_workbook_and_list_slots",
+}
 """The function that returns the slots of a package, by the package's main part."""
 
 DEEPEST = 2
@@ -67,7 +70,7 @@ _PLAIN_PROPERTIES = frozenset(("Application", "AppVersion", "revision"))
 _NOBODY = "author user admin administrator owner unknown python-docx openpyxl microsoft office account windows".split()
 
 
-def treat_textless_parts(
+def clean_package_and_list_tasks(
     package: Package, allowed: Mapping[str, str], refused: Sequence[tuple[str, str]], images: str, depth: int
 ) -> dict[str, str]:
     """Treat everything but text: embedded files, pictures, links to files, traces of authors and times.
@@ -75,16 +78,16 @@ def treat_textless_parts(
     Args:
         package: changed in place.
         allowed, refused: beside :data:`COMMON` and :data:`REFUSED`, see
-            :func:`allonym.files.office.assign_part_tasks`, which raises the same errors.
+            :func:`allonym.files.office.assign_tasks_and_drop_parts`, which raises the same errors.
         images: ``remove`` replaces them by grey ones; ``keep`` keeps PNG and JPEG, without their metadata.
         depth: number of packages around this one.
 
     Returns:
         The remaining parts with their tasks.
     """
-    tasks = assign_part_tasks(package, {**allowed, **COMMON}, (*REFUSED, *refused))
+    tasks = assign_tasks_and_drop_parts(package, {**allowed, **COMMON}, (*REFUSED, *refused))
     for name, task in tasks.items():
-        if task == "embedded" and not _add_embedded_slots(package, name, images, depth):
+        if task == "embedded" and not _add_embedded_package(package, name, images, depth):
             package.drop_part(name)
             package.without["embedded objects left out"] += 1
     for name in [n for n in package.list_parts() if n.endswith(".rels")]:
@@ -98,12 +101,12 @@ def treat_textless_parts(
     for name, task in tasks.items():
         if task == "image" and name not in package.dropped:
             number += 1
-            _replace_image(package, name, number, images)
+            _replace_or_strip_image(package, name, number, images)
     return {name: task for name, task in tasks.items() if name in package.entries and name not in package.dropped}
 
 
-def _add_embedded_slots(package: Package, name: str, images: str, depth: int) -> bool:
-    """Add the slots of an embedded file to those of the package; return false if it cannot be anonymised."""
+def _add_embedded_package(package: Package, name: str, images: str, depth: int) -> bool:
+    """Open and clean an embedded file, and note it with its slots; return false if it cannot be anonymised."""
     if depth >= DEEPEST:
         return False
     try:
@@ -136,8 +139,8 @@ def _remove_file_links(package: Package, rels: str) -> None:
             package.touched.add(rels)
 
 
-def _replace_image(package: Package, name: str, number: int, images: str) -> None:
-    image_without_metadata = strip_metadata(package.entries[name]) if images == "keep" else None
+def _replace_or_strip_image(package: Package, name: str, number: int, images: str) -> None:
+    image_without_metadata = strip_picture_metadata(package.entries[name]) if images == "keep" else None
     package.without["pictures left out" if image_without_metadata is None else "pictures kept"] += 1
     data = image_without_metadata or make_grey_png()
     suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
@@ -147,7 +150,7 @@ def _replace_image(package: Package, name: str, number: int, images: str) -> Non
     package.replace_part(name, new, data)
 
 
-def list_common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
+def clean_and_list_common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[TextSlot]:
     """Return the slots that all office files may have: drawings, relationships, properties, stray texts.
 
     Properties that name people or companies are emptied, but they are still searched, since the text may repeat them.
@@ -157,14 +160,15 @@ def list_common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Sl
         if task != "image" and name.endswith((".xml", ".rels", ".vml")):
             yield from part.list_stray_slots()
         if task == "links":
-            for link, target in package.list_links(get_part_of_rels(name)):
+            for link, target in package.list_relationships(get_part_of_rels(name)):
                 if target is None and link.get("Target") != "NULL":
                     yield part.make_attribute_slot(link, "Target")
         elif task == "properties":
-            yield from _read_properties(part)
+            yield from _clean_and_list_properties(part)
 
 
-def _read_properties(part: Part) -> Iterator[Slot]:
+def _clean_and_list_properties(part: Part) -> Iterator[TextSlot]:
+    """Remove times, empty people and company, and return the slots of the other properties and of the company."""
     for element in list(part.root.iter("{*}*")):
         local, text = get_local_name(element), element.text or ""
         if local in _TIMES:
@@ -172,7 +176,7 @@ def _read_properties(part: Part) -> Iterator[Slot]:
         elif local in _EMPTIED:
             if text.strip():
                 if local in _PEOPLE:
-                    part.package.replace_author(text)
+                    part.package.find_author_replacement(text)
                 else:
                     yield _make_read_only_slot("company", text)
                 element.text = None
@@ -181,7 +185,7 @@ def _read_properties(part: Part) -> Iterator[Slot]:
             yield part.make_text_slot(element)
 
 
-def list_author_slots(package: Package) -> Iterator[Slot]:
+def list_author_slots(package: Package) -> Iterator[TextSlot]:
     """Return slots with the names of authors. They are not written, but help to detect the names in the text."""
     for name in package.authors:
         words = set(compile_word_pattern("-").findall(name.lower()))
@@ -189,13 +193,15 @@ def list_author_slots(package: Package) -> Iterator[Slot]:
             yield _make_read_only_slot("name", name)
 
 
-def _make_read_only_slot(what: str, text: str) -> Slot:
-    return Slot(text, lambda _: None, f"\n{what}: ")
+def _make_read_only_slot(label: str, text: str) -> TextSlot:
+    return TextSlot(text, lambda _: None, f"\n{label}: ")
 
 
-def list_all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:
+def list_all_slots(
+    package: Package, tasks: Mapping[str, str], part_slots: Sequence[TextSlot], depth: int
+) -> list[TextSlot]:
     """Return all slots of a package: its own, the common ones, and those of embedded packages."""
-    slots = [*part_slots, *list_common_slots(package, tasks)]
+    slots = [*part_slots, *clean_and_list_common_slots(package, tasks)]
     for _, inner in package.inner.values():
         slots += inner
     if not depth:

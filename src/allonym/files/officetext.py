@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 from allonym.batch import format_lead_in
 from allonym.errors import RefusedContent
-from allonym.files.office import Part, Slot, get_local_name, is_common_office_text, require_printable
+from allonym.files.office import Part, TextSlot, get_local_name, is_common_office_text, require_xml_characters
 from allonym.files.record import count_common_prefix
 
-Side = Literal["", "new", "old"]
+Reading = Literal["", "new", "old"]
 """The reading of a run: both, with all changes accepted, with all rejected."""
 
-_SIDES: dict[str, Side] = {"ins": "new", "moveTo": "new", "del": "old", "moveFrom": "old"}
+_READINGS: dict[str, Reading] = {"ins": "new", "moveTo": "new", "del": "old", "moveFrom": "old"}
 _TEXTS = frozenset(("t", "delText"))
 _CODES = frozenset(("instrText", "delInstrText"))
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "", "sym": "", "ptab": "\t"}
@@ -75,7 +75,7 @@ def remove_hidden_data(part: Part) -> None:
         RefusedContent: the part has content that cannot be treated.
     """
     root = part.root
-    ids = {link.get("Id") for link, _ in part.package.list_links(part.name)}
+    ids = {link.get("Id") for link, _ in part.package.list_relationships(part.name)}
     for element in list(root.iter("{*}*")):
         local = get_local_name(element)
         if local in _REFUSED:
@@ -88,13 +88,13 @@ def remove_hidden_data(part: Part) -> None:
             if element is not root:
                 part.remove_element(element)
             continue
-        if local in _SIDES and _is_inserted_and_deleted(element):
+        if local in _READINGS and _is_inserted_and_deleted(element):
             part.remove_element(element)
             continue
         for attribute, value in list(element.attrib.items()):
             plain = str(attribute).rpartition("}")[2]
             if plain == "author" and attribute != plain:
-                element.set(attribute, part.package.replace_author(str(value)))
+                element.set(attribute, part.package.find_author_replacement(str(value)))
             elif (plain in _TRACES and attribute != plain) or plain.startswith("rsid"):
                 del element.attrib[attribute]
             else:
@@ -108,15 +108,15 @@ def _list_relationship_ids(element: Any) -> set[str]:
 
 def _is_inserted_and_deleted(element: Any) -> bool:
     """Tell whether a text was inserted and deleted again, so that neither reading contains it."""
-    side = _SIDES[get_local_name(element)]
-    return len(element) > 0 and any(_SIDES.get(get_local_name(a), side) != side for a in element.iterancestors())
+    side = _READINGS[get_local_name(element)]
+    return len(element) > 0 and any(_READINGS.get(get_local_name(a), side) != side for a in element.iterancestors())
 
 
-def _find_revision_side(element: Any) -> Side:
-    return next((_SIDES[local] for a in element.iterancestors() if (local := get_local_name(a)) in _SIDES), "")
+def _find_reading(element: Any) -> Reading:
+    return next((_READINGS[local] for a in element.iterancestors() if (local := get_local_name(a)) in _READINGS), "")
 
 
-Piece = tuple[Side, str, Any]
+Piece = tuple[Reading, str, Any]
 """A reading, and the element of a text, or None with a literal text."""
 
 
@@ -124,49 +124,49 @@ Piece = tuple[Side, str, Any]
 class _Paragraph:
     element: Any
     lead: str
-    mark: Side
+    mark: Reading
     texts: list[Piece] = field(default_factory=list)
     codes: list[Piece] = field(default_factory=list)
 
 
-def list_part_slots(part: Part) -> Iterator[Slot]:
+def list_part_slots(part: Part) -> Iterator[TextSlot]:
     """Return the slots of a part: first its paragraphs, then field codes and attributes."""
     root = part.root
-    others: list[Slot] = []
+    others: list[TextSlot] = []
     paragraphs: dict[Any, _Paragraph] = {}
-    columns = _map_column_names(root)
+    columns = _find_paragraph_column_names(root)
     for element in root.iter("{*}*"):
         local = get_local_name(element)
-        others += _read_attributes(part, element, local)
+        others += _list_attribute_slots(part, element, local)
         if local == "p":
             column = columns.get(element, "")
             lead = format_lead_in(column, _join_shown_text(element)) if column else ""
-            paragraphs[element] = _Paragraph(element, lead, _find_mark_side(element))
+            paragraphs[element] = _Paragraph(element, lead, _find_reading_of_paragraph_end(element))
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
             above = next((a for a in element.iterancestors() if get_local_name(a) == "p"), None)
             if above is None:
                 others += [part.make_text_slot(element)] if element.text else []
             elif local in _BREAKS:
                 if local != "tab" or get_local_name(element.getparent()) == "r":
-                    paragraphs[above].texts.append((_find_revision_side(element), _BREAKS[local], None))
+                    paragraphs[above].texts.append((_find_reading(element), _BREAKS[local], None))
             else:
                 pieces = paragraphs[above].codes if local in _CODES else paragraphs[above].texts
-                pieces.append((_find_revision_side(element), "", element))
+                pieces.append((_find_reading(element), "", element))
         elif (
             element.text
             and not is_common_office_text(element.text)
             and not (local in _PLACES and _PLACE.fullmatch(element.text))
         ):
             others.append(_make_element_slot(part, element))
-    groups = list(_group_paragraphs(paragraphs))
+    groups = list(_group_joined_paragraphs(paragraphs))
     for group in groups:
-        yield from _read_group(part, group, "texts")
+        yield from _list_group_slots(part, group, "texts")
     for group in groups:
-        yield from _read_group(part, group, "codes")
+        yield from _list_group_slots(part, group, "codes")
     yield from others
 
 
-def _read_attributes(part: Part, element: Any, local: str) -> Iterator[Slot]:
+def _list_attribute_slots(part: Part, element: Any, local: str) -> Iterator[TextSlot]:
     attribute_names = _ATTRIBUTES.get(local, ())
     parent = element.getparent()
     if parent is not None and (local, get_local_name(parent)) in _NAMED:
@@ -187,10 +187,10 @@ def _read_attributes(part: Part, element: Any, local: str) -> Iterator[Slot]:
             yield part.make_attribute_slot(element, str(attribute))
 
 
-def _make_element_slot(part: Part, element: Any) -> Slot:
+def _make_element_slot(part: Part, element: Any) -> TextSlot:
     slot = part.make_text_slot(element)
     if any(get_local_name(a) in _NUMBERS for a in element.iterancestors()):
-        return Slot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
+        return TextSlot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
 
 
@@ -198,7 +198,7 @@ def _join_shown_text(paragraph: Any) -> str:
     return "".join(t.text or "" for t in paragraph.iter("{*}t"))
 
 
-def _map_column_names(root: Any) -> dict[Any, str]:
+def _find_paragraph_column_names(root: Any) -> dict[Any, str]:
     """Return the column name for each paragraph of a table; in a table of two columns, the text to the left."""
     names: dict[Any, str] = {}
     for table in root.iter("{*}tbl"):
@@ -215,13 +215,13 @@ def _map_column_names(root: Any) -> dict[Any, str]:
     return names
 
 
-def _find_mark_side(paragraph: Any) -> Side:
+def _find_reading_of_paragraph_end(paragraph: Any) -> Reading:
     """Return the reading in which a paragraph ends at its mark; in the other it continues with the next."""
     marks = (get_local_name(element) for element in paragraph.iterfind("{*}pPr/{*}rPr/*"))
-    return next((_SIDES[mark] for mark in marks if mark in _SIDES), "")
+    return next((_READINGS[mark] for mark in marks if mark in _READINGS), "")
 
 
-def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
+def _group_joined_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
     """Group paragraphs that are joined in one of the readings, in order."""
     grouped: set[Any] = set()
     for element, paragraph in paragraphs.items():
@@ -239,41 +239,41 @@ def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Parag
         yield group
 
 
-def _read_group(part: Part, group: list[_Paragraph], what: Literal["texts", "codes"]) -> Iterator[Slot]:
-    changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, what))
+def _list_group_slots(part: Part, group: list[_Paragraph], kind: Literal["texts", "codes"]) -> Iterator[TextSlot]:
+    changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, kind))
     if not changed:
-        for _, element, gap in _read_side(group, what, "new"):
+        for _, element, gap in _list_texts_of_reading(group, kind, "new"):
             yield part.make_text_slot(element, gap)
         return
     twice: dict[Any, _SharedRun] = {}
-    for which in ("new", "old"):
-        for side, element, gap in _read_side(group, what, which):
+    for reading in ("new", "old"):
+        for side, element, gap in _list_texts_of_reading(group, kind, reading):
             if side:
                 yield part.make_text_slot(element, gap)
                 continue
             if element not in twice:
                 twice[element] = _SharedRun(part, element)
                 part.package.last.append(twice[element].write)
-            yield twice[element].make_slot(which, gap)
+            yield twice[element].make_slot(reading, gap)
 
 
-def _read_side(
-    group: list[_Paragraph], what: Literal["texts", "codes"], which: Literal["new", "old"]
-) -> Iterator[tuple[Side, Any, str]]:
+def _list_texts_of_reading(
+    group: list[_Paragraph], kind: Literal["texts", "codes"], reading: Literal["new", "old"]
+) -> Iterator[tuple[Reading, Any, str]]:
     """Return the texts of a reading, each with its side and the text before it."""
     gap, ended = "", True
     for paragraph in group:
         if ended:
-            gap += "\n" + (paragraph.lead if what == "texts" else "")
-        for side, text, element in getattr(paragraph, what):
-            if side not in ("", which):
+            gap += "\n" + (paragraph.lead if kind == "texts" else "")
+        for side, text, element in getattr(paragraph, kind):
+            if side not in ("", reading):
                 continue
             if element is None:
                 gap += text
             else:
                 yield side, element, gap
                 gap = ""
-        ended = paragraph.mark in ("", which)
+        ended = paragraph.mark in ("", reading)
 
 
 @dataclass(slots=True)
@@ -285,12 +285,12 @@ class _SharedRun:
     new: str | None = field(default=None, repr=False)
     old: str | None = field(default=None, repr=False)
 
-    def make_slot(self, which: Literal["new", "old"], before: str) -> Slot:
-        return Slot(self.element.text or "", partial(setattr, self, which), before)
+    def make_slot(self, reading: Literal["new", "old"], before: str) -> TextSlot:
+        return TextSlot(self.element.text or "", partial(setattr, self, reading), before)
 
     def write(self) -> None:
         text = self.element.text or ""
-        new, old = (text if t is None else require_printable(t) for t in (self.new, self.old))
+        new, old = (text if t is None else require_xml_characters(t) for t in (self.new, self.old))
         slot = self.part.make_text_slot(self.element)
         if new == old:
             if new != text:
@@ -308,14 +308,14 @@ class _SharedRun:
         index = list(run).index(self.element)
         rest = list(run)[index + 1 :]
         slot.set(start)
-        after = [self._make_change(run, "del", "delText", old), self._make_change(run, "ins", "t", new)]
-        tail = self._make_run(run, "t", end)
+        after = [self._make_tracked_change(run, "del", "delText", old), self._make_tracked_change(run, "ins", "t", new)]
+        tail = self._copy_run_with_text(run, "t", end)
         tail.extend(rest)
         parent = run.getparent()
         place = parent.index(run) + 1
         parent[place:place] = [*(e for e in after if e is not None), *([tail] if end or rest else [])]
 
-    def _make_run(self, run: Any, tag: str, text: str) -> Any:
+    def _copy_run_with_text(self, run: Any, tag: str, text: str) -> Any:
         space = run.tag[: run.tag.index("}") + 1]
         run_copy = run.makeelement(run.tag)
         properties = run.find(f"{space}rPr")
@@ -327,7 +327,7 @@ class _SharedRun:
             self.part.make_text_slot(child).set(text)
         return run_copy
 
-    def _make_change(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
+    def _make_tracked_change(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
         if not text:
             return None
         space = run.tag[: run.tag.index("}") + 1]
@@ -335,7 +335,7 @@ class _SharedRun:
         self.part.package.serials.append(number)
         author = next(iter(self.part.package.authors.values()), "Author 1")
         change = run.makeelement(space + tag, {f"{space}id": str((1 << 30) + number), f"{space}author": author})
-        change.append(self._make_run(run, text_tag, text))
+        change.append(self._copy_run_with_text(run, text_tag, text))
         return change
 
 

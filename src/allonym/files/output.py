@@ -17,7 +17,7 @@ from allonym.files.items import Item
 from allonym.files.record import ChunkWriter
 
 
-def part_path(target: Path) -> Path:
+def part_file_path(target: Path) -> Path:
     """Return the hidden part file of ``target``."""
     return target.with_name(f".{target.name}.allonym-part")
 
@@ -28,15 +28,15 @@ def digest_file(path: Path) -> str:
         return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
 
 
-def digest_outputs(digests: Sequence[tuple[str, str]], folder: bool) -> str:
+def combine_output_digests(digests: Sequence[tuple[str, str]], is_folder: bool) -> str:
     """Return the digest of a run's output from (name, digest) of each file; of a folder, over all names and digests."""
-    if not folder:
+    if not is_folder:
         return digests[0][1] if digests else ""
     rows = "\n".join(f"{name}\0{digest}" for name, digest in digests)
     return blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
 
 
-def hash_beginning(stream: BinaryIO, length: int) -> blake2b | None:
+def hash_next_bytes(stream: BinaryIO, length: int) -> blake2b | None:
     """Return the hash of the next ``length`` bytes of a stream; None if there are fewer."""
     state = blake2b(digest_size=32)
     while length and (block := stream.read(min(length, 1 << 20))):
@@ -62,7 +62,7 @@ class PartFile:
 
     def __init__(self, target: Path, length: int = 0, digest: str = "") -> None:
         self.target = target
-        self.path = part_path(target)
+        self.path = part_file_path(target)
         self.length = length
         self.hash = blake2b(digest_size=32)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class PartFile:
         """Drop all bytes after ``length``. Raises :class:`DataError` if there are fewer, or ``digest`` differs."""
         self.stream.flush()
         self.stream.seek(0)
-        state = hash_beginning(self.stream, length)
+        state = hash_next_bytes(self.stream, length)
         if state is None or (digest and state.hexdigest() != digest):
             self.stream.close()
             raise DataError(f"{self.path} was changed after the run was interrupted; begin again with overwrite")
@@ -120,7 +120,7 @@ def write_file(target: Path, data: bytes, *, private: bool = False) -> None:
         part.close(remove=True)
 
 
-class Lines:
+class LinesFile:
     """A file of JSON lines, created with its first line; ``private``: readable only by its owner."""
 
     def __init__(self, target: Path | None, *, private: bool = False) -> None:
@@ -137,7 +137,7 @@ class Lines:
         """Continue after ``length`` bytes of an interrupted run."""
         if not length or self.target is None:
             return
-        if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
+        if not part_file_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
             self.complete = True
             return
         self.part = PartFile(self.target, length)
@@ -159,7 +159,7 @@ class Lines:
             self.complete = True
         elif self.target is not None and not self.complete:
             self.close(remove=True)
-            part_path(self.target).unlink(missing_ok=True)
+            part_file_path(self.target).unlink(missing_ok=True)
             self.target.unlink(missing_ok=True)
 
     def close(self, *, remove: bool) -> None:
@@ -210,11 +210,11 @@ class ChunkOutput:
     def write_end(self) -> None:
         """Write what follows the last chunk."""
         if self._writer is not None:
-            self._writer.close()
+            self._writer.write_end()
         elif self.item.pack and not self.part.length:
             self.part.write(gzip.compress(b"", mtime=0))
 
-    def measure_file(self) -> tuple[int, str]:
+    def get_size_and_digest(self) -> tuple[int, str]:
         """Return the size and the digest of the finished file."""
         if self._writer is not None and self.item.target is not None:
             return self.item.target.stat().st_size, digest_file(self.item.target)

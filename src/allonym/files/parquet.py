@@ -11,20 +11,20 @@ from typing import Any, BinaryIO, cast
 from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.errors import DataError, RefusedContent, UnknownNameError
 from allonym.files.fields import (
-    find_named_field,
+    collect_metadata,
+    find_covering_field,
     find_record_id,
-    format_path,
+    format_masked_keys,
     is_plain_key,
     is_record_id,
-    read_metadata,
 )
-from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Piece, Tally
+from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk, Piece, Tally
 
 ROWS = 1024
 """Greatest number of rows in a batch."""
 
 
-def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+def _read_batch_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
     arrow = import_arrow()
     import pyarrow.parquet as pq
 
@@ -37,7 +37,7 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
     schema = file.schema_arrow
     names = [f.name for f in schema]
     for name in job.fields:
-        if not any(find_named_field((column,), (name,)) or name.startswith(f"{column}.") for column in names):
+        if not any(find_covering_field((column,), (name,)) or name.startswith(f"{column}.") for column in names):
             raise UnknownNameError("column", name, names)
     if not job.fields:
         for f in schema:
@@ -52,7 +52,7 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
         accumulate(sum(info.column(i).total_compressed_size for i in range(info.num_columns)) or 1 for info in infos)
     )
     if not start:
-        yield Chunk(_pack_batches(arrow, schema, []), (codec, True), True, 0)
+        yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True), True, 0)
     try:
         for group, position in enumerate(ends):
             if position <= start:
@@ -61,7 +61,9 @@ def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Itera
             opens = True
             for batch in file.iter_batches(ROWS, row_groups=[group]):
                 rows -= batch.num_rows
-                yield Chunk(_pack_batches(arrow, schema, [batch]), (codec, opens), False, before if rows else position)
+                yield Chunk(
+                    _pack_as_arrow_stream(arrow, schema, [batch]), (codec, opens), False, before if rows else position
+                )
                 opens = False
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
@@ -74,7 +76,7 @@ def _is_non_binary_type(arrow: Any, kind: Any) -> bool:
     return not (types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
-def _pack_batches(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
+def _pack_as_arrow_stream(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
     sink = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
@@ -82,7 +84,7 @@ def _pack_batches(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
     return cast(bytes, sink.getvalue().to_pybytes())
 
 
-def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
+def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
     arrow = import_arrow()
     reader = arrow.ipc.open_stream(chunk.data)
     schema = reader.schema
@@ -90,7 +92,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
     codec, opens = chunk.head
     mark = bytes((int(bool(opens)),)) + str(codec).encode() + b"\0"
     if not batches:
-        return Parsed([mark + chunk.data], 0)
+        return ParsedChunk([mark + chunk.data], 0)
     batch = batches[0]
     tally = Tally()
     columns = [(i, f) for i, f in enumerate(schema) if _contains_text_type(arrow, f.type)]
@@ -116,7 +118,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
 
         def note_text(path: tuple[str, ...], text: str, texts: list[tuple[str, str, str]] = texts) -> str:
             name = _find_field_to_treat(path, text, job)
-            (tally.left if name is None else tally.treated)[name or format_path(path)] += 1
+            (tally.left if name is None else tally.treated)[name or format_masked_keys(path)] += 1
             if name is not None:
                 texts.append((path[-1], text, "\n"))
             return text
@@ -125,7 +127,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
         for i, f in columns:
             _replace_texts(values[i][row], (f.name,), note_text)
         id = find_record_id((name, value) for name, value in record.items() if isinstance(value, str))
-        meta = read_metadata(record) if job.policy.metadata else {}
+        meta = collect_metadata(record) if job.policy.metadata else {}
         pieces.append(Draft(join_fields(id, texts, meta), partial(keep_row, row), row + 1))
 
     def join_rows(out: list[bytes | None]) -> bytes:
@@ -134,16 +136,16 @@ def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
         arrays = list(remaining.columns)
         for i, f in columns:
             arrays[i] = arrow.array([new_values[row][i] for row in kept_rows], f.type)
-        return mark + _pack_batches(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
+        return mark + _pack_as_arrow_stream(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
 
-    return Parsed(pieces, batch.num_rows, tally, join_rows)
+    return ParsedChunk(pieces, batch.num_rows, tally, join_rows)
 
 
 def _find_field_to_treat(path: tuple[str, ...], text: str, job: Job) -> str | None:
     """Return the name in reports of the field of a text to anonymise; None if the text stays."""
     if job.fields:
-        return find_named_field(path, job.fields)
-    return None if is_record_id(path, text) else format_path(path)
+        return find_covering_field(path, job.fields)
+    return None if is_record_id(path, text) else format_masked_keys(path)
 
 
 def _replace_texts(value: Any, path: tuple[str, ...], change: Callable[[tuple[str, ...], str], str]) -> Any:
@@ -196,11 +198,11 @@ class _Writer:
             self._writer.write_table(import_arrow().Table.from_batches(self._group))
         self._group = []
 
-    def close(self) -> None:
+    def write_end(self) -> None:
         """Write the end of the file; the stream stays open."""
         self._write_group()
         if self._writer is not None:
             self._writer.close()
 
 
-PARQUET = Format("parquet", _parse_parquet, _read_row_groups, _Writer, many=True, fields=True, unit="row")
+PARQUET = Format("parquet", _parse_parquet, _read_batch_chunks, _Writer, many=True, fields=True, unit="row")

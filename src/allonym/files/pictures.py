@@ -15,27 +15,27 @@ def make_grey_png() -> bytes:
     rows = (b"\0" + bytes([GREY]) * SIDE) * SIDE
     head = struct.pack(">2I5B", SIDE, SIDE, 8, 0, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    return _PNG + b"".join(_make_chunk(kind, data) for kind, data in chunks)
+    return _PNG + b"".join(_make_png_chunk(kind, data) for kind, data in chunks)
 
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SHOWN = frozenset((b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs", b"bKGD"))
 
 
-def _make_chunk(kind: bytes, data: bytes) -> bytes:
+def _make_png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def strip_metadata(data: bytes) -> bytes | None:
+def strip_picture_metadata(data: bytes) -> bytes | None:
     """Remove texts, times, places and previews from a PNG or JPEG; return None for other pictures.
 
     The colour profile and the orientation noted by a camera are removed as well.
     """
     try:
         if data.startswith(_PNG):
-            return _PNG + b"".join(_make_chunk(k, d) for k, d in _read_png_chunks(data) if k in _SHOWN)
+            return _PNG + b"".join(_make_png_chunk(k, d) for k, d in _read_png_chunks(data) if k in _SHOWN)
         if data.startswith(b"\xff\xd8\xff"):
-            return b"\xff\xd8" + b"".join(_keep_jpeg_picture_segments(data))
+            return b"\xff\xd8" + b"".join(_read_jpeg_image_segments(data))
     except (struct.error, IndexError, ValueError):
         pass
     return None
@@ -53,7 +53,7 @@ def _read_png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         position += length + 12
 
 
-def _keep_jpeg_picture_segments(data: bytes) -> Iterator[bytes]:
+def _read_jpeg_image_segments(data: bytes) -> Iterator[bytes]:
     """Return the segments of the image data, without comments and application data other than JFIF's and Adobe's."""
     position = 2
     while True:

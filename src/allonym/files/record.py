@@ -112,7 +112,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Treated:
+class AnonymizedChunk:
     """An anonymised chunk.
 
     Attributes:
@@ -133,7 +133,7 @@ class Treated:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedChunk:
     """A parsed chunk.
 
     Attributes:
@@ -153,7 +153,7 @@ class Parsed:
         return self.join(written) if self.join else b"".join(piece for piece in written if piece is not None)
 
 
-def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:
+def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] | None = None) -> AnonymizedChunk:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
     documents = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
     outcomes = iter(run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope, findings=findings))
@@ -174,7 +174,7 @@ def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | Non
         outcome = next(outcomes)
         if isinstance(outcome, Anonymized):
             try:
-                written[-1] = render_draft(piece, outcome.parts, outcome.plan.covered_intervals)
+                written[-1] = render_and_verify_draft(piece, outcome.parts, outcome.plan.covered_intervals)
             except RECORD_ERRORS as error:
                 outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):
@@ -187,10 +187,10 @@ def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | Non
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
-    return Treated(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
+    return AnonymizedChunk(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
 
 
-def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
+def render_and_verify_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
     """Write a draft with its new parts, and read it back if it requires that.
 
     Args:
@@ -229,7 +229,7 @@ class Format:
 
     Attributes:
         name: as given to ``--format``.
-        parse: ``(chunk, job) -> Parsed``, pure. Raises :class:`DataError` if the file cannot be read.
+        parse: ``(chunk, job) -> ParsedChunk``, pure. Raises :class:`DataError` if the file cannot be read.
         chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the
             ``end`` of an earlier chunk, behind which to go on; ``size`` the bytes that a chunk aims at. Chunks that
             share an ``end`` belong together: nothing begins between them.
@@ -240,7 +240,7 @@ class Format:
     """
 
     name: str
-    parse: Callable[[Chunk, Job], Parsed]
+    parse: Callable[[Chunk, Job], ParsedChunk]
     chunks: Callable[[BinaryIO, Job, int, int], Iterator[Chunk]] | None = None
     writer: Callable[[BinaryIO], ChunkWriter] | None = None
     many: bool = False
@@ -259,11 +259,11 @@ class ChunkWriter(Protocol):
     def write(self, data: bytes) -> object:
         """Append an anonymised chunk."""
 
-    def close(self) -> None:
+    def write_end(self) -> None:
         """Write the end of the file; the stream stays open."""
 
 
-def read_all(stream: BinaryIO) -> bytes:
+def read_within_limit(stream: BinaryIO) -> bytes:
     """Read all bytes of a stream; raises :class:`DataError` if there are more than ``MAX_WHOLE``."""
     blocks, remaining = [], MAX_WHOLE + 1
     while remaining and (block := stream.read(min(remaining, 1 << 20))):

@@ -11,7 +11,7 @@ from allonym.document import Document, merge_intervals
 from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.output import ChunkOutput, PartFile
-from allonym.files.record import Draft, Failure, Job, count_common_prefix, render_draft
+from allonym.files.record import Draft, Failure, Job, count_common_prefix, render_and_verify_draft
 from allonym.files.tasks import parse_all_chunks
 from allonym.policy import Policy
 
@@ -53,7 +53,7 @@ def rewrite_path(
     """
     if str(source) == "-" or str(target) == "-":
         raise UsageError("a source can be rewritten only from a file or folder to a file or folder, not in a pipe")
-    items, folder = list_items(source, target, format)
+    items, is_folder = list_items(source, target, format)
     check_outputs_distinct(items, [])
     check_targets_free([item.target for item in items], [], overwrite)
     job = Job(Policy.load("default"), fields=tuple(fields or ()))
@@ -61,7 +61,7 @@ def rewrite_path(
     finished: list[PartFile] = []
     part: PartFile | None = None
     with ExitStack() as stack:
-        for item, lines, parsed, last in parse_all_chunks(items, job, folder):
+        for item, lines, parsed, last in parse_all_chunks(items, job, is_folder):
             if part is None:
                 assert item.target is not None
                 part, file_written = PartFile(item.target), 0
@@ -101,10 +101,10 @@ def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item) -> 
         return None
     if len(parts) != (part_count := len(document.parts) or 1):
         raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-    return render_draft(draft, parts, _find_changed_words(document, parts))
+    return render_and_verify_draft(draft, parts, _find_changed_word_offsets(document, parts))
 
 
-def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
+def _find_changed_word_offsets(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
     """Return the half-open offsets of the changed words of a document."""
     text = document.text
     out: list[tuple[int, int]] = []

@@ -18,10 +18,28 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.journal import Journal
-from allonym.files.output import ChunkOutput, Lines, PartFile, Pipe, digest_file, digest_outputs, part_path, write_file
-from allonym.files.record import Draft, Failure, Job, Tally, Treated
+from allonym.files.output import (
+    ChunkOutput,
+    LinesFile,
+    PartFile,
+    Pipe,
+    combine_output_digests,
+    digest_file,
+    part_file_path,
+    write_file,
+)
+from allonym.files.record import AnonymizedChunk, Draft, Failure, Job, Tally
 from allonym.files.runreport import RunReport, list_package_versions
-from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, parse_all_chunks, read_tasks
+from allonym.files.tasks import (
+    BATCH,
+    Place,
+    Stretch,
+    Task,
+    anonymize_task,
+    detect_in_task,
+    parse_all_chunks,
+    read_tasks,
+)
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.policy import Policy
@@ -88,8 +106,8 @@ def anonymize_path(
     """
     began = time.monotonic()
     job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope)
-    items, folder = list_items(source, target, format)
-    out = None if str(target) == "-" else Path(target) if folder else items[0].target
+    items, is_folder = list_items(source, target, format)
+    out = None if str(target) == "-" else Path(target) if is_folder else items[0].target
     if quarantine is None and out is not None:
         quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
     if resume and (out is None or str(source) == "-"):
@@ -98,7 +116,7 @@ def anonymize_path(
         raise UsageError("a run with its book in memory cannot be resumed; use a vault")
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
-    settings = describe_settings(job, items, format, folder)
+    settings = describe_settings(job, items, format, is_folder)
     extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
     check_outputs_distinct(items, extras)
     identity = describe_run_identity(
@@ -110,18 +128,18 @@ def anonymize_path(
     journal = None
     if out is not None and str(source) != "-":
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
-    run = Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
+    run = Run(items, job, journal, is_folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
     keep = False
     try:
         if not run.resumed:
             check_targets_free([item.target for item in items], extras, overwrite)
-        run.resume_run()
+        run.restore_progress()
         with closing(cast(Any, _anonymize_tasks(run.read_tasks(batch_size), job, workers))) as results:
             for place, treated in results:
                 run.write_chunk(place, treated)
                 if progress:
                     progress(place.consumed, sum(i.size for i in items) or None)
-        run.finish()
+        run.finish_quarantine_and_plans()
         run_report = run.make_report(settings, time.monotonic() - began)
         if report is not None:
             write_file(Path(report), run_report.to_json().encode())
@@ -131,20 +149,20 @@ def anonymize_path(
         keep = run.resumed or not isinstance(error, (DataError, UsageError))
         raise
     finally:
-        run.close(keep=keep)
+        run.close(keep_unfinished=keep)
 
 
-def describe_settings(job: Job, items: Sequence[Item], format: str | None, folder: bool) -> dict[str, object]:
+def describe_settings(job: Job, items: Sequence[Item], format: str | None, is_folder: bool) -> dict[str, object]:
     """Return the settings of a run for its report; of secrets and names only whether there are any, and digests.
 
     Raises:
         UsageError: the file has no fields to choose from.
     """
-    kind = items[0].format if items and not folder else None
+    kind = items[0].format if items and not is_folder else None
     if job.fields and kind and not kind.fields:
         raise UsageError(f"a {kind.name} file has no fields to choose from; all its text is anonymised")
     settings: dict[str, object]
-    settings = {"fields": list(job.fields), "format": format, "keyed": job.key is not None, "folder": folder}
+    settings = {"fields": list(job.fields), "format": format, "keyed": job.key is not None, "folder": is_folder}
     if job.vault is not None or job.scope:
         settings |= {"vault": job.vault is not None, "scoped": digest(job.scope) if job.scope else ""}
     return settings
@@ -166,23 +184,23 @@ def describe_run_identity(
     }
 
 
-def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, Treated]]:
+def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, AnonymizedChunk]]:
     if job.vault is None or workers == 1:
         yield from run_ordered(anonymize_task, tasks, job, 1 if job.vault is not None else workers)
         return
     seeing = replace(job, vault=None, key=job.vault.operator_key if job.key is None else job.key)
-    with closing(cast(Any, run_ordered(detect_chunk, tasks, seeing, workers))) as detected_tasks:
+    with closing(cast(Any, run_ordered(detect_in_task, tasks, seeing, workers))) as detected_tasks:
         for task, findings in detected_tasks:
             yield anonymize_task(job, task, findings)
 
 
-def _is_intact(item: Item, line: Mapping[str, Any]) -> bool:
+def _is_output_intact(item: Item, journal_line: Mapping[str, Any]) -> bool:
     """Tell whether the output of a finished file, as its line of the journal describes it, still exists."""
-    if line["refused"]:
+    if journal_line["refused"]:
         return True
-    if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
+    if item.target is None or not item.target.is_file() or item.target.stat().st_size != journal_line["size"]:
         return False
-    return bool(digest_file(item.target) == line["digest"])
+    return bool(digest_file(item.target) == journal_line["digest"])
 
 
 class Run:
@@ -192,7 +210,7 @@ class Run:
         items: the files, in order.
         job: the settings for all files.
         journal: the journal of its progress; None: the run cannot be resumed.
-        folder: whether the files are those of a folder, so that a refused file does not end the run.
+        is_folder: whether the files are those of a folder, so that a refused file does not end the run.
         quarantine, plans: files for the records left out, and for the plans; None: not written.
     """
 
@@ -201,12 +219,12 @@ class Run:
         items: list[Item],
         job: Job,
         journal: Journal | None,
-        folder: bool,
+        is_folder: bool,
         quarantine: Path | None,
         plans: Path | None,
     ) -> None:
-        self.items, self.job, self.journal, self.folder = items, job, journal, folder
-        self.quarantine, self.plans = Lines(quarantine), Lines(plans, private=job.originals)
+        self.items, self.job, self.journal, self.is_folder = items, job, journal, is_folder
+        self.quarantine, self.plans = LinesFile(quarantine), LinesFile(plans, private=job.originals)
         self.tally = Tally()
         self.refused: list[tuple[str, str]] = []
         self.digests: list[tuple[str, str]] = []
@@ -219,23 +237,23 @@ class Run:
 
     def read_tasks(self, size: int) -> Iterator[Task]:
         """Yield all chunks of all files, from the point where the run stopped."""
-        return read_tasks(self.items, self.job, self.folder, size, Stretch(self.start, self.offset, read=self.read))
+        return read_tasks(self.items, self.job, self.is_folder, size, Stretch(self.start, self.offset, read=self.read))
 
-    def resume_run(self) -> None:
-        """Continue at the point in the journal."""
+    def restore_progress(self) -> None:
+        """Set the state of the run to the point in the journal, and cut its part files there."""
         if self.journal is None or not self.resumed:
             return
         lengths = (0, 0)
         for index, line in enumerate(self.journal.file_lines):
-            if not _is_intact(self.items[index], line):
+            if not _is_output_intact(self.items[index], line):
                 break
             lengths = line["q"], line["p"]
-            self._add_finished_file(self.items[index], line)
+            self._count_finished_file(self.items[index], line)
             self.start = index + 1
         self._lengths = lengths
         line = self.journal.checkpoint
         item = self.items[self.start] if self.start < len(self.items) else None
-        if item and item.target and line.get("at") == self.start and part_path(item.target).exists():
+        if item and item.target and line.get("at") == self.start and part_file_path(item.target).exists():
             lengths, self._lengths = (line["q"], line["p"]), (line["q0"], line["p0"])
             self.offset, self.read, self._line = line["offset"], line["read"], line["line"]
             self._file_tally = Tally.from_dict(line["tally"])
@@ -243,14 +261,14 @@ class Run:
         self.quarantine.resume_after(lengths[0])
         self.plans.resume_after(lengths[1])
 
-    def _add_finished_file(self, item: Item, line: Mapping[str, Any]) -> None:
+    def _count_finished_file(self, item: Item, line: Mapping[str, Any]) -> None:
         self.tally.add(Tally.from_dict(line["tally"]))
         if line["refused"]:
             self.refused.append((item.name, line["refused"]))
         else:
             self.digests.append((item.name, line["digest"]))
 
-    def write_chunk(self, place: Place, treated: Treated) -> None:
+    def write_chunk(self, place: Place, treated: AnonymizedChunk) -> None:
         """Write an anonymised chunk."""
         if place.item == self._skip:
             return
@@ -274,17 +292,17 @@ class Run:
         absent = self._list_absent_fields(item)
         if absent and (place.last or item.target is None):
             message = f"no record of {item.name} has the field {', '.join(absent)}"
-            if len(absent) == len(self.job.fields) and (self.folder or item.target is None):
+            if len(absent) == len(self.job.fields) and (self.is_folder or item.target is None):
                 self._refuse_file(place, item, message)
                 return
-            if place.last and not self.folder:
+            if place.last and not self.is_folder:
                 raise UsageError(message)
         if place.last:
             self._out.write_end()
             self._out.part.finish()
-            size, digest = self._out.measure_file()
+            size, digest = self._out.get_size_and_digest()
             self._out = None
-            self._finish_file(place, item, size=size, digest=digest, refused="")
+            self._record_finished_file(place, item, size=size, digest=digest, refused="")
         elif self.journal and item.format and item.format.is_resumable and time.monotonic() - self._last >= CHECKPOINT:
             self._write_checkpoint(self.journal, self._out.part, place)
 
@@ -293,18 +311,18 @@ class Run:
             return []
         return [name for name in self.job.fields if not self._file_tally.treated[name]]
 
-    def _write_record_line(self, file: Lines, item: Item, id: str, line: int, member: str) -> None:
+    def _write_record_line(self, file: LinesFile, item: Item, id: str, line: int, json_member: str) -> None:
         """Write a line about a record: where it is, and a member in JSON. ``line`` is counted within the chunk."""
         line += self._line
-        row: dict[str, object] = {"file": item.name} if self.folder else {}
+        row: dict[str, object] = {"file": item.name} if self.is_folder else {}
         unit = item.format.unit if item.format and item.format.many else ""
         row["id"] = id or (f"{unit} {line}" if unit else item.name)
         if unit:
             row[unit] = line
-        file.write(f"{json.dumps(row, ensure_ascii=False)[:-1]}, {member}}}")
+        file.write(f"{json.dumps(row, ensure_ascii=False)[:-1]}, {json_member}}}")
 
     def _refuse_file(self, place: Place, item: Item, why: str) -> None:
-        if not self.folder:
+        if not self.is_folder:
             raise RefusedContent(f"{item.name}: {why}")
         if self._out:
             self._out.part.close(remove=True)
@@ -315,33 +333,33 @@ class Run:
         self._skip = place.item
         self._file_tally = Tally(documents=1)
         self.quarantine.write(json.dumps({"file": item.name, "id": item.name, "reason": why}, ensure_ascii=False))
-        self._finish_file(place, item, size=0, digest="", refused=why)
+        self._record_finished_file(place, item, size=0, digest="", refused=why)
 
-    def _finish_file(self, place: Place, item: Item, **row: object) -> None:
+    def _record_finished_file(self, place: Place, item: Item, **row: object) -> None:
         self._lengths = self.quarantine.length, self.plans.length
         q, p = self._lengths
         line = {"done": place.item, **row, "q": q, "p": p, "tally": self._file_tally.to_dict()}
         if self.journal:
-            self._sync_lines()
+            self._sync_quarantine_and_plans()
             self.journal.append(line)
-        self._add_finished_file(item, line)
+        self._count_finished_file(item, line)
         self._file_tally, self._line = Tally(), 0
 
     def _write_checkpoint(self, journal: Journal, part: PartFile, place: Place) -> None:
         part.sync()
-        self._sync_lines()
+        self._sync_quarantine_and_plans()
         q0, p0 = self._lengths
         outputs = {"out": part.length, "digest": part.hash.hexdigest(), "q": self.quarantine.length}
         outputs |= {"p": self.plans.length, "q0": q0, "p0": p0, "tally": self._file_tally.to_dict()}
         journal.append({"at": place.item, "offset": place.end, "read": place.digest, "line": self._line, **outputs})
         self._last = time.monotonic()
 
-    def _sync_lines(self) -> None:
+    def _sync_quarantine_and_plans(self) -> None:
         for lines in (self.quarantine, self.plans):
             if lines.part and not lines.complete:
                 lines.part.sync()
 
-    def finish(self) -> None:
+    def finish_quarantine_and_plans(self) -> None:
         """Rename the quarantine and plan files to their final names."""
         self.quarantine.finish()
         self.plans.finish()
@@ -353,18 +371,18 @@ class Run:
             versions=list_package_versions(),
             files=len(self.digests),
             refused=tuple(self.refused),
-            digest=digest_outputs(self.digests, self.folder),
+            digest=combine_output_digests(self.digests, self.is_folder),
             seconds=seconds,
             **self.tally.to_dict(),
         )
 
-    def close(self, *, keep: bool) -> None:
-        """Close all files; without ``keep`` the unfinished ones and the journal are removed."""
+    def close(self, *, keep_unfinished: bool) -> None:
+        """Close all files; without ``keep_unfinished`` the unfinished ones and the journal are removed."""
         for file in (self._out.part if self._out else None, self.quarantine, self.plans):
             if file is not None:
-                file.close(remove=not keep or self.journal is None)
+                file.close(remove=not keep_unfinished or self.journal is None)
         if self.journal:
-            self.journal.close(remove=not keep)
+            self.journal.close(remove=not keep_unfinished)
 
 
 def read_documents(
@@ -386,9 +404,9 @@ def read_documents(
         UsageError: there is no such file, format or field.
         DataError: a file cannot be read, or a record is malformed.
     """
-    items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
+    items, is_folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
     job = Job(Policy.load(policy), fields=tuple(fields or ()))
-    for item, lines, parsed, _ in parse_all_chunks(items, job, folder):
+    for item, lines, parsed, _ in parse_all_chunks(items, job, is_folder):
         for piece in parsed.pieces if parsed else ():
             if isinstance(piece, Failure):
                 raise DataError(item.describe_failure(lines, piece))

@@ -69,8 +69,8 @@ class RunReport(Serialisable):
         speed = self.characters / self.seconds / 1e6 if self.seconds > 0.05 else 0.0
         rate = f", {speed:.2f} M characters/s" if speed >= 0.005 else ""
         lines = [
-            f"{_count(self.documents, 'document')}, {_count(self.characters, 'character')}, "
-            f"{_count(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
+            f"{_format_count(self.documents, 'document')}, {_format_count(self.characters, 'character')}, "
+            f"{_format_count(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
             f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
             f"allonym {self.versions.get('allonym')}",
         ]
@@ -91,14 +91,14 @@ class RunReport(Serialisable):
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.quarantined:
-            lines.append(f"{_count(self.quarantined, 'record')} in quarantine, not in the output")
+            lines.append(f"{_format_count(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:
             lines.append(f"not written: {name}: {why}")
         lines.append(f"digest {self.digest}")
         return "\n".join(lines) + "\n"
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from allonym.detect.turns import find_turns
 from allonym.document import Document, Turn, splice_text
 from allonym.files.encoding import decode_file
-from allonym.files.record import Chunk, Draft, Job, Parsed
+from allonym.files.record import Chunk, Draft, Job, ParsedChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[st
 
 def parse_segments(
     chunk: Chunk, job: Job, find_segments: Callable[[str], Iterable[Segment]], *, transcript: bool = False
-) -> Parsed:
+) -> ParsedChunk:
     """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too."""
     text, encoding = decode_file(chunk.data)
     segments = list(find_segments(text))
@@ -66,4 +66,4 @@ def parse_segments(
     def render_segments(parts: tuple[str, ...]) -> bytes:
         return encoding.encode_file(splice_segments(text, segments, parts if segments else ()))
 
-    return Parsed([Draft(document, render_segments)])
+    return ParsedChunk([Draft(document, render_segments)])

@@ -45,13 +45,13 @@ class State:
     def load_value(self, name: str) -> Any:
         """Return the values under ``name``, or None if there are none or the file is incomplete."""
         with suppress(OSError, ValueError, KeyError):
-            return json.loads(self._path_of(name).read_bytes())["value"]
+            return json.loads(self._file_path_of(name).read_bytes())["value"]
         return None
 
     def store_value(self, name: str, value: Any) -> Any:
         """Store plain values, and return them as they will be read."""
         data = json.dumps({"value": value}).encode("ascii")
-        write_file(self._path_of(name), data, private=True)
+        write_file(self._file_path_of(name), data, private=True)
         return json.loads(data)["value"]
 
     def clear(self) -> None:
@@ -64,5 +64,5 @@ class State:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def _path_of(self, name: str) -> Path:
+    def _file_path_of(self, name: str) -> Path:
         return self.folder / f"{name}.json"

@@ -19,9 +19,9 @@ _TAG = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+(?P<voice>[^>]*)>|</?[a-zA-Z][^<>]*>|<
 _NUMBER = re.compile(r"[ \t]*\d*[ \t]*")
 
 
-def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
+def find_subtitle_segments(text: str, is_webvtt: bool) -> Iterator[Segment]:
     """Return the texts of a subtitle file, in order."""
-    code, read = (partial(html.escape, quote=False), html.unescape) if web else (str, str)
+    code, read = (partial(html.escape, quote=False), html.unescape) if is_webvtt else (str, str)
     gap = "\n"
     first = True
     for match in _LINE.finditer(text):
@@ -32,7 +32,7 @@ def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
         begins, first = first, False
         if _TIMES.match(line) or _NUMBER.fullmatch(line):
             continue
-        if web and begins and line.startswith("WEBVTT"):
+        if is_webvtt and begins and line.startswith("WEBVTT"):
             start += len("WEBVTT")
         position = start
         for tag in _TAG.finditer(text, start, end):
@@ -50,5 +50,5 @@ def find_subtitle_segments(text: str, web: bool) -> Iterator[Segment]:
 
 
 _parse_subtitles = partial(parse_segments, transcript=True)
-SRT = Format("srt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, web=False)))
-VTT = Format("vtt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, web=True)))
+SRT = Format("srt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, is_webvtt=False)))
+VTT = Format("vtt", partial(_parse_subtitles, find_segments=partial(find_subtitle_segments, is_webvtt=True)))

@@ -12,8 +12,8 @@ from typing import BinaryIO, cast
 from allonym.batch import TEXT_KEYS, join_fields, split_field_name
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
-from allonym.files.fields import ID_NAMES, find_record_id, is_record_id, read_metadata
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
+from allonym.files.fields import ID_NAMES, collect_metadata, find_record_id, is_record_id
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
 
 DELIMITERS = ",;\t|"
 _COLUMN = re.compile(r"[^\W\d][\w .\-/()]{0,39}")
@@ -35,7 +35,7 @@ def _repeat_possessively(pattern: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _compile_patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_row_and_cell_patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compile patterns of one row with its line end, and of one cell: (quoted, text after the quote) or (bare)."""
     d = re.escape(delimiter)
     inside = _repeat_possessively('[^"]++|""')
@@ -61,7 +61,7 @@ class Cell:
 
 def split_cells(row: str, delimiter: str) -> list[Cell]:
     """Return the cells of one row without its line end."""
-    pattern = _compile_patterns(delimiter)[1]
+    pattern = _compile_row_and_cell_patterns(delimiter)[1]
     out: list[Cell] = []
     position = 0
     while True:
@@ -83,7 +83,7 @@ def sniff_delimiter(line: str) -> str:
 
 
 def _find_last_row_end(text: str, at_end: bool, delimiter: str) -> int:
-    row = _compile_patterns(delimiter)[0]
+    row = _compile_row_and_cell_patterns(delimiter)[0]
     position = 0
     while (match := row.match(text, position)) and match.end() > position:
         if match.end() == len(text) and not (text.endswith("\n") or at_end):
@@ -106,7 +106,7 @@ def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimi
     pieces = cut_stream(stream, encoding, size, find_row_boundary, beginning)
     for first in pieces:
         text = first[len(encoding.mark) :].decode(encoding.codec, "replace")
-        row = _compile_patterns(delimiter)[0].match(text)
+        row = _compile_row_and_cell_patterns(delimiter)[0].match(text)
         # In a file without a header, the first row is data, which must not reach a report.
         columns = tuple(c.value for c in split_cells(_split_line_end(row.group() if row else text)[0], delimiter))
         metadata_keys = {key for keys in job.policy.metadata.values() for key in keys}
@@ -132,7 +132,7 @@ def _split_line_end(row: str) -> tuple[str, str]:
     return body, row[len(body) :]
 
 
-def _parse_table(chunk: Chunk, job: Job) -> Parsed:
+def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
     encoding, delimiter, columns, names = cast("tuple[Encoding, str, tuple[str, ...], tuple[str, ...]]", chunk.head)
     mark = encoding.mark if chunk.first else b""
     data = chunk.data.removeprefix(mark)
@@ -144,9 +144,9 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
 
     def draft_row(row: list[Cell], chosen: list[int], id: str, names: Sequence[str], meta: dict[str, object]) -> Draft:
         document = join_fields(id, [(names[i], row[i].value, "\n") for i in chosen], meta)
-        return Draft(document, partial(_write_row, row, chosen, delimiter, end, encoding), number)
+        return Draft(document, partial(_encode_row, row, chosen, delimiter, end, encoding), number)
 
-    pattern = _compile_patterns(delimiter)[0]
+    pattern = _compile_row_and_cell_patterns(delimiter)[0]
     tally = Tally()
     position = 0
     number = 0
@@ -182,7 +182,7 @@ def _parse_table(chunk: Chunk, job: Job) -> Parsed:
             meta = _read_row_metadata(row, columns) if job.policy.metadata or job.policy.subject else {}
             id = find_record_id(zip(columns, (cell.value for cell in row), strict=True))
             pieces.append(draft_row(row, chosen, id, columns, meta))
-    return Parsed(pieces, number, tally)
+    return ParsedChunk(pieces, number, tally)
 
 
 def _is_header(row: list[Cell], job: Job) -> bool:
@@ -200,10 +200,10 @@ def _read_row_metadata(row: list[Cell], columns: tuple[str, ...]) -> dict[str, o
     """Return the row as metadata, for policies that use names from it; a cell with ``;`` or ``|`` is a list."""
     listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
     values = (v[0] if len(v) == 1 else [word for word in v if word] for v in listed)
-    return read_metadata(dict(zip(columns, values, strict=True)))
+    return collect_metadata(dict(zip(columns, values, strict=True)))
 
 
-def _write_row(
+def _encode_row(
     row: list[Cell], chosen: list[int], delimiter: str, end: str, encoding: Encoding, parts: tuple[str, ...]
 ) -> bytes:
     """Return a row with new values of the cells ``chosen``."""

@@ -15,8 +15,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.formats import get_format
 from allonym.files.items import Item
-from allonym.files.output import hash_beginning
-from allonym.files.record import Chunk, Draft, Job, Parsed, Treated, anonymize_chunk
+from allonym.files.output import hash_next_bytes
+from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk
 
 BATCH = 1 << 16
 """Approximate size of a batch in bytes."""
@@ -43,7 +43,7 @@ class Task:
     refused: str = ""
 
 
-def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
+def detect_in_task(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     """Detect identifiers in one chunk: the function of the workers if there is a vault.
 
     The vault is written by one process, in the order of the texts, so that the output does not depend on workers.
@@ -59,16 +59,16 @@ def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
         return task, None  # it fails again, with its reason, when it is anonymised
 
 
-def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, Treated]:
+def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, AnonymizedChunk]:
     """Anonymise one chunk: the function of the workers."""
     if task.chunk is None:
-        return task.place, Treated(refused=task.refused)
+        return task.place, AnonymizedChunk(refused=task.refused)
     try:
         return task.place, anonymize_chunk(get_format(task.format).parse(task.chunk, job), job, findings)
     except (VaultError, UsageError):
         raise
     except (DataError, *RECORD_ERRORS) as error:
-        return task.place, Treated(refused=describe_failure(error))
+        return task.place, AnonymizedChunk(refused=describe_failure(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Stretch:
 def read_tasks(
     items: Sequence[Item],
     job: Job,
-    folder: bool,
+    is_folder: bool,
     size: int,
     stretch: Stretch = Stretch(),
 ) -> Iterator[Task]:
@@ -113,12 +113,12 @@ def read_tasks(
             else:
                 yield from _read_file_chunks(item, job, size, before, part)
         except (DataError, UnknownNameError) as error:
-            if isinstance(error, UnknownNameError) and not folder:
+            if isinstance(error, UnknownNameError) and not is_folder:
                 raise
             yield Task(end, "", refused=str(error))
         except (OSError, EOFError, zlib.error) as error:
             why = "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__
-            if not folder:
+            if not is_folder:
                 raise DataError(f"cannot read {item.name}: {why}") from None
             yield Task(end, "", refused=f"cannot be read: {why}")
         before += item.size
@@ -126,33 +126,35 @@ def read_tasks(
             return
 
 
-def _read_file_chunks(item: Item, job: Job, size: int, before: int, stretch: Stretch) -> Iterator[Task]:
-    """Yield the chunks of one file; ``before`` is the size of the files in front of it."""
+def _read_file_chunks(item: Item, job: Job, size: int, bytes_before: int, stretch: Stretch) -> Iterator[Task]:
+    """Yield the chunks of one file; ``bytes_before`` is the size of the files in front of it."""
     index, start, kind = stretch.first, stretch.start, item.format
     assert kind is not None
     with ExitStack() as stack:
         raw: BinaryIO = sys.stdin.buffer if item.source is None else stack.enter_context(item.source.open("rb"))
         stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
         if kind.chunks is None:
-            data = record.read_all(stream)
-            place = Place(index, len(data), last=True, consumed=before + item.size)
+            data = record.read_within_limit(stream)
+            place = Place(index, len(data), last=True, consumed=bytes_before + item.size)
             yield Task(place, kind.name, Chunk(data, end=len(data)))
             return
-        state = hash_beginning(stream, start if stretch.read else 0)
+        state = hash_next_bytes(stream, start if stretch.read else 0)
         if state is None or (stretch.read and state.hexdigest() != stretch.read):
             raise UsageError("the input differs from that of the unfinished run; begin again with overwrite")
         if stretch.read:
             stream.seek(0)
         for chunk in kind.chunks(stream, job, size, start):
             state.update(chunk.data)
-            consumed = before + min(item.size, raw.tell() if item.packed else chunk.end)
+            consumed = bytes_before + min(item.size, raw.tell() if item.packed else chunk.end)
             yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
             if stretch.end is not None and chunk.end >= stretch.end:
                 return
-    yield Task(Place(index, last=True, consumed=before + item.size), "")
+    yield Task(Place(index, last=True, consumed=bytes_before + item.size), "")
 
 
-def parse_all_chunks(items: Sequence[Item], job: Job, folder: bool) -> Iterator[tuple[Item, int, Parsed | None, bool]]:
+def parse_all_chunks(
+    items: Sequence[Item], job: Job, is_folder: bool
+) -> Iterator[tuple[Item, int, ParsedChunk | None, bool]]:
     """Parse all chunks of all files.
 
     Yields:
@@ -163,7 +165,7 @@ def parse_all_chunks(items: Sequence[Item], job: Job, folder: bool) -> Iterator[
         DataError: a file cannot be read.
     """
     lines = 0
-    for task in read_tasks(items, job, folder, BATCH):
+    for task in read_tasks(items, job, is_folder, BATCH):
         item = items[task.place.item]
         if task.refused:
             raise DataError(f"{item.name}: {task.refused}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from allonym.detect.turns import add_turns
 from allonym.document import Document
 from allonym.files.encoding import decode_file
-from allonym.files.record import Chunk, Draft, Format, Job, Parsed
+from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 
 
 def read_transcript(text: str, id: str = "") -> Document:
@@ -13,9 +13,9 @@ def read_transcript(text: str, id: str = "") -> Document:
     return add_turns(Document(id, text))
 
 
-def _parse_text(chunk: Chunk, job: Job) -> Parsed:
+def _parse_text(chunk: Chunk, job: Job) -> ParsedChunk:
     text, encoding = decode_file(chunk.data)
-    return Parsed([Draft(read_transcript(text), lambda parts: encoding.encode_file(parts[0]))])
+    return ParsedChunk([Draft(read_transcript(text), lambda parts: encoding.encode_file(parts[0]))])
 
 
 TEXT = Format("txt", _parse_text)

@@ -16,8 +16,8 @@ from typing import Any
 
 from allonym.batch import format_lead_in
 from allonym.errors import DataError, RefusedContent
-from allonym.files.office import Package, Part, Slot, get_local_name, is_common_office_text, parse_office_file
-from allonym.files.officeparts import list_all_slots, list_text_parts, treat_textless_parts
+from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
+from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format
 
@@ -63,7 +63,7 @@ _ATTRIBUTES = {
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
-def _read_rich_text(part: Part, parent: Any, column: str) -> Iterator[Slot]:
+def _list_rich_text_slots(part: Part, parent: Any, column: str) -> Iterator[TextSlot]:
     """Return the runs of a rich text, read as one text, after its column's name."""
     gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
@@ -71,7 +71,7 @@ def _read_rich_text(part: Part, parent: Any, column: str) -> Iterator[Slot]:
         gap = ""
 
 
-def _list_cells_with_columns(part: Part, shared: list[str]) -> Iterator[tuple[Any, str]]:
+def _list_cells_with_column_names(part: Part, shared: list[str]) -> Iterator[tuple[Any, str]]:
     """Return the cells of a sheet, each with its column name."""
     rows: dict[str, list[tuple[str, Any, str]]] = {}
     for cell in part.root.iter("{*}c"):
@@ -131,7 +131,7 @@ def _find_date_styles(package: Package) -> frozenset[int]:
     return frozenset(i for i, xf in cell_formats if int(xf.get("numFmtId", 0)) in dates)
 
 
-def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> Slot:
+def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> TextSlot:
     """Return the slot of a number. An edit makes its cell a text cell.
 
     The result of a formula is removed instead; the program that opens the file computes it again.
@@ -151,7 +151,7 @@ def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> Slot:
     return part.make_slot(text, put_number, "\n" + format_lead_in(column, text))
 
 
-def _read_header_or_footer(part: Part, element: Any) -> Iterator[Slot]:
+def _list_header_or_footer_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     """Return the texts of a sheet's header or footer, between the codes for position, font, page and so on."""
     pieces = _CODE.split(element.text)
 
@@ -168,7 +168,9 @@ def _read_header_or_footer(part: Part, element: Any) -> Iterator[Slot]:
             gap = "\n"
 
 
-def _read_sheet(part: Part, columns: dict[Any, str], date_of: Callable[[Any, str], str | None]) -> Iterator[Slot]:
+def _clean_and_list_sheet(
+    part: Part, columns: dict[Any, str], find_date: Callable[[Any, str], str | None]
+) -> Iterator[TextSlot]:
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
         if local == "pageSetup":
@@ -177,31 +179,33 @@ def _read_sheet(part: Part, columns: dict[Any, str], date_of: Callable[[Any, str
                 del element.attrib[attribute]
                 part.mark_changed()
         elif local == "c":
-            yield from _read_cell(part, element, columns.get(element, ""), date_of)
+            yield from _list_cell_slots(part, element, columns.get(element, ""), find_date)
         elif element.text and local in _TEXTS:
-            yield from _read_header_or_footer(part, element)
+            yield from _list_header_or_footer_slots(part, element)
         elif element.text and local in _FORMULAS and '"' in element.text:
             yield part.make_text_slot(element)
-        yield from _read_attributes(part, element)
+        yield from _list_attribute_slots(part, element)
 
 
-def _read_attributes(part: Part, element: Any) -> Iterator[Slot]:
+def _list_attribute_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     for attribute in _ATTRIBUTES.get(get_local_name(element), ()):
         if element.get(attribute):
             yield part.make_attribute_slot(element, attribute)
 
 
-def _read_cell(part: Part, cell: Any, column: str, date_of: Callable[[Any, str], str | None]) -> Iterator[Slot]:
+def _list_cell_slots(
+    part: Part, cell: Any, column: str, find_date: Callable[[Any, str], str | None]
+) -> Iterator[TextSlot]:
     kind = cell.get("t", "n")
     inline, value = cell.find("{*}is"), cell.find("{*}v")
     if inline is not None:
-        yield from _read_rich_text(part, inline, column)
+        yield from _list_rich_text_slots(part, inline, column)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
         yield part.make_text_slot(value, "\n" + format_lead_in(column, value.text))
     elif kind == "n":
-        text = date_of(cell, value.text)
+        text = find_date(cell, value.text)
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
@@ -209,7 +213,7 @@ def _read_cell(part: Part, cell: Any, column: str, date_of: Callable[[Any, str],
             yield _make_number_slot(part, cell, text, column)
 
 
-def _read_workbook(part: Part) -> Iterator[Slot]:
+def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
     def refuse_change(what: str, new: str) -> None:
         raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
 
@@ -219,9 +223,9 @@ def _read_workbook(part: Part) -> Iterator[Slot]:
         if local == "sheet":
             sheets += 1
             if not is_common_office_text(str(element.get("name"))):
-                yield Slot(str(element.get("name")), partial(refuse_change, f"the name of sheet {sheets}"))
+                yield TextSlot(str(element.get("name")), partial(refuse_change, f"the name of sheet {sheets}"))
         elif local == "definedName":
-            yield Slot(str(element.get("name")), partial(refuse_change, "a defined name"))
+            yield TextSlot(str(element.get("name")), partial(refuse_change, "a defined name"))
             if element.get("comment"):
                 yield part.make_attribute_slot(element, "comment")
             if '"' in (element.text or ""):
@@ -231,37 +235,37 @@ def _read_workbook(part: Part) -> Iterator[Slot]:
             part.mark_changed()
 
 
-def _read_comments(part: Part) -> Iterator[Slot]:
+def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
     for element in part.root.iter("{*}*"):
         if get_local_name(element) == "author" and element.text:
-            element.text = part.package.replace_author(element.text)
+            element.text = part.package.find_author_replacement(element.text)
             part.mark_changed()
         elif get_local_name(element) == "text":
-            yield from _read_rich_text(part, element, "")
+            yield from _list_rich_text_slots(part, element, "")
 
 
-def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
-    """Return the slots of a workbook; see :data:`allonym.files.office.Reader`."""
+def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
+    """Remove hidden content, and return the slots of a workbook; see :data:`allonym.files.office.SlotLister`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
-    tasks = treat_textless_parts(package, _ALLOWED, _REFUSED, images, depth)
+    tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = ["".join(item.itertext()) for item in shared]
     columns: dict[Any, str] = {}
     used_in: dict[int, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            for cell, column in _list_cells_with_columns(Part(package, name), texts):
+            for cell, column in _list_cells_with_column_names(Part(package, name), texts):
                 columns[cell] = column
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
                     used_in.setdefault(int(index), column)
-    readers: dict[str, Callable[[Part], Iterable[Slot]]] = {
-        "sheet": partial(_read_sheet, columns=columns, date_of=_make_date_finder(package)),
-        "comments": _read_comments,
-        "workbook": _read_workbook,
-        "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _read_attributes(part, e)),
+    readers: dict[str, Callable[[Part], Iterable[TextSlot]]] = {
+        "sheet": partial(_clean_and_list_sheet, columns=columns, find_date=_make_date_finder(package)),
+        "comments": _clean_and_list_comments,
+        "workbook": _clean_and_list_workbook,
+        "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _list_attribute_slots(part, e)),
         "strings": lambda part: (
-            slot for i, item in enumerate(shared) for slot in _read_rich_text(part, item, used_in.get(i, ""))
+            slot for i, item in enumerate(shared) for slot in _list_rich_text_slots(part, item, used_in.get(i, ""))
         ),
     }
     names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
@@ -270,4 +274,4 @@ def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     return list_all_slots(package, tasks, slots, depth)
 
 
-XLSX = Format("xlsx", partial(parse_office_file, list_slots=list_slots, format="xlsx"))
+XLSX = Format("xlsx", partial(parse_office_file, list_slots=clean_workbook_and_list_slots, format="xlsx"))

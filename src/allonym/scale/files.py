@@ -282,7 +282,7 @@ def _join_group_outputs(
             Path(quarantine) if quarantine else aside,
             Path(plans) if plans else None,
         )
-        stack.callback(run.close, keep=False)
+        stack.callback(run.close, keep_unfinished=False)
         for group in range(count):
             note = cast("dict[str, Any] | None", read_group_result(storage, state, group))
             if note is None:
@@ -295,7 +295,7 @@ def _join_group_outputs(
                     with storage.open(f"{state}/{group}.{end}") as stream:
                         for line in stream:
                             lines.write(line.decode().removesuffix("\n"))
-        run.finish()
+        run.finish_quarantine_and_plans()
         if aside is not None and aside.exists():
             storage.move_file_in(aside, remote_quarantine)
         elif aside is not None:

@@ -23,7 +23,7 @@ from typing import BinaryIO, cast
 
 from allonym.errors import AllonymError, UsageError
 from allonym.files.items import Item
-from allonym.files.record import Chunk, Failure, Job, Tally, Treated
+from allonym.files.record import AnonymizedChunk, Chunk, Failure, Job, Tally
 from allonym.files.run import Run
 from allonym.files.tasks import BATCH, Place, Stretch, anonymize_task, read_tasks
 from allonym.scale.storage import Storage
@@ -241,13 +241,13 @@ class Worker:
         self.storage.delete(paths)
         return Outcome(is_done=True)
 
-    def _read_slice_results(self, path: str) -> Iterator[tuple[Place, Treated]]:
+    def _read_slice_results(self, path: str) -> Iterator[tuple[Place, AnonymizedChunk]]:
         with self.storage.open(path) as stream:
             stream.readline()
             for last, treated in read_treated_batches(stream):
                 yield Place(0, last=last), treated
 
-    def _write_outputs(self, step: Step, chunks: Iterable[tuple[Place, Treated]]) -> None:
+    def _write_outputs(self, step: Step, chunks: Iterable[tuple[Place, AnonymizedChunk]]) -> None:
         """Write a group, unless it is intact: its files, the records left out, then the note that it is finished."""
         if self._is_group_intact(step):
             return
@@ -257,7 +257,7 @@ class Worker:
             try:
                 for place, treated in chunks:
                     run.write_chunk(place, treated)
-                run.finish()
+                run.finish_quarantine_and_plans()
                 self._check_run_open()
                 digests = dict(run.digests)
                 files: list[tuple[str, str, int]] = []
@@ -275,7 +275,7 @@ class Worker:
                 note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
                 self.storage.write(self._make_group_path(step.group, ".json"), json.dumps(note).encode("ascii"))
             finally:
-                run.close(keep=False)
+                run.close(keep_unfinished=False)
 
     def _is_group_intact(self, step: Step) -> bool:
         """Tell whether the group is finished and its outputs still exist."""
@@ -309,7 +309,7 @@ def read_group_result(storage: Storage, state: str, group: int) -> Mapping[str, 
     return None
 
 
-def append_treated_batch(out: BinaryIO, last: bool, treated: Treated) -> None:
+def append_treated_batch(out: BinaryIO, last: bool, treated: AnonymizedChunk) -> None:
     """Append an anonymised batch: a line of JSON, then the bytes to write."""
     row = {
         "last": last,
@@ -324,7 +324,7 @@ def append_treated_batch(out: BinaryIO, last: bool, treated: Treated) -> None:
     out.write(treated.data)
 
 
-def read_treated_batches(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
+def read_treated_batches(stream: BinaryIO) -> Iterator[tuple[bool, AnonymizedChunk]]:
     """Yield the batches that :func:`append_treated_batch` wrote, each with whether it is the file's last.
 
     Raises:
@@ -339,7 +339,7 @@ def read_treated_batches(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
             raise AllonymError("a stored part is incomplete; begin again with overwrite")
         yield (
             row["last"],
-            Treated(
+            AnonymizedChunk(
                 data,
                 Tally.from_dict(row["tally"]),
                 tuple(Failure(*failure_row) for failure_row in row["failures"]),

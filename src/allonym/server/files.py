@@ -18,7 +18,7 @@ from allonym.batch import RECORD_ERRORS
 from allonym.document import Document
 from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError, require_extra
 from allonym.files.formats import format_of
-from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
+from allonym.files.record import Chunk, Draft, Failure, Job, ParsedChunk, render_and_verify_draft
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy
 from allonym.server.wire import texts as wire
@@ -116,11 +116,11 @@ def get_readable_format_name(file_name: str) -> str:
     return kind.name
 
 
-def _parse_file_chunks(data: bytes, file_name: str) -> tuple[str, list[Parsed]]:
+def _parse_file_chunks(data: bytes, file_name: str) -> tuple[str, list[ParsedChunk]]:
     """Return the name of the file's format, and its chunks."""
     kind, _ = format_of(f"file.{get_readable_format_name(file_name)}")
     job = Job(Policy.load("default"))
-    parsed_chunks: list[Parsed] = []
+    parsed_chunks: list[ParsedChunk] = []
     line = 0
     try:
         if kind.name == "pdf":
@@ -150,7 +150,7 @@ def _check_pdf_page_count(data: bytes) -> None:
             )
 
 
-def _list_documents(chunks: list[Parsed]) -> list[Document]:
+def _list_documents(chunks: list[ParsedChunk]) -> list[Document]:
     pieces = (piece for parsed in chunks for piece in parsed.pieces)
     return [piece.document for piece in pieces if isinstance(piece, Draft) and piece.counted]
 
@@ -161,14 +161,14 @@ def _list_ids_or_numbers(documents: list[Document]) -> list[str]:
     return ids if all(ids) and len(set(ids)) == len(ids) else [str(n) for n in range(1, len(ids) + 1)]
 
 
-def _apply_plans_to_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
+def _apply_plans_to_chunk(parsed: ParsedChunk, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
     written: list[bytes | None] = []
     for piece in parsed.pieces:
         if isinstance(piece, bytes):
             written.append(piece)
         elif isinstance(piece, Draft) and piece.counted:
             plan = plans[next(ids)]
-            written.append(render_draft(piece, apply_parts(piece.document, plan), plan.covered_intervals))
+            written.append(render_and_verify_draft(piece, apply_parts(piece.document, plan), plan.covered_intervals))
         elif isinstance(piece, Draft):
             written.append(piece.render(piece.document.part_texts()))
     return parsed.join_pieces(written)

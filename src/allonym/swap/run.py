@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from allonym.files.output import Lines, PartFile
+from allonym.files.output import LinesFile, PartFile
 from allonym.intruder import Item
 from allonym.policy import Policy
 from allonym.swap.checks import make_intruder_item
@@ -208,10 +208,10 @@ class Run:
             beside: further files and their content; for their owner alone.
             overwrite: replace existing files.
         """
-        parts: list[Lines | PartFile] = []
+        parts: list[LinesFile | PartFile] = []
         try:
             if plans is not None:
-                lines = Lines(plans, private=originals)
+                lines = LinesFile(plans, private=originals)
                 parts.append(lines)
                 for document, plan in zip(releases.corpus.documents, made.plans, strict=True):
                     row = {"id": document.id, **plan.to_dict(originals=originals)}

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from allonym.files import anonymize_path
-from allonym.files.verify import find_leftovers_in_file, read_views
+from allonym.files.verify import find_leftovers_in_file, read_texts_by_reader
 from allonym.files.verify.pdf import read_pdfium_texts
 from allonym.policy import Policy, TermList
 
@@ -54,7 +54,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, 
 
 
 def everything(data: bytes) -> str:
-    return "\n".join(text for view in read_views(data, "pdf") for _, text in view)
+    return "\n".join(text for view in read_texts_by_reader(data, "pdf") for _, text in view)
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -165,7 +165,7 @@ def test_what_other_packages_raise_is_an_error_of_the_file(monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise AttributeError("Ada Brook")
 
-    monkeypatch.setattr("allonym.files.pdf.editor.prepare_pdf", fails)
+    monkeypatch.setattr("allonym.files.pdf.editor.clean_pdf_and_list_slots", fails)
     with pytest.raises(DataError, match=r"not read \(AttributeError\)$"):
         treated(pdf(lambda _: None))
 

@@ -67,7 +67,7 @@ def test_places_and_counts_are_told_and_no_text():
 
 def test_a_result_with_leftovers_is_refused(monkeypatch):
     pages = [(f"page {n}", "Ada Brook" if n > 1 else "") for n in range(1, 10)]
-    monkeypatch.setattr(verify, "read_views", lambda data, format: iter([[("x", "")], pages]))
+    monkeypatch.setattr(verify, "read_texts_by_reader", lambda data, format: iter([[("x", "")], pages]))
     with pytest.raises(RefusedContent) as failed:
         check_no_leftovers(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
     said = str(failed.value)
@@ -94,7 +94,7 @@ def test_what_other_packages_raise_and_say_is_not_passed_on(monkeypatch, caplog)
     import logging
 
     from allonym.errors import DataError
-    from allonym.files.verify import office, read_views
+    from allonym.files.verify import office, read_texts_by_reader
 
     def fails(data):
         logging.getLogger("pdfminer").warning("Ada Brook")
@@ -102,5 +102,5 @@ def test_what_other_packages_raise_and_say_is_not_passed_on(monkeypatch, caplog)
 
     monkeypatch.setattr(office, "read_accepted_texts", fails)
     with pytest.raises(DataError, match=r"cannot be read back \(AttributeError\)$"):
-        list(read_views(b"", "docx"))
+        list(read_texts_by_reader(b"", "docx"))
     assert "Ada Brook" not in caplog.text

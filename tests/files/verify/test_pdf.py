@@ -85,8 +85,10 @@ def test_the_raw_reader_looks_everywhere(place):
 def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
     from allonym.files.pdf import editor
 
-    real = editor.rewrite_content
-    monkeypatch.setattr(editor, "rewrite_content", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
+    real = editor.rewrite_content_stream
+    monkeypatch.setattr(
+        editor, "rewrite_content_stream", lambda source, gone, inserts, fate: real(source, {}, {}, fate)
+    )
     (tmp_path / "a.pdf").write_bytes(made.letter_page())
     with pytest.raises(RefusedContent, match=r"still contains 4 of 4 covered texts \(page 1") as failed:
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
@@ -98,8 +100,8 @@ def test_a_text_that_the_reader_missed_elsewhere_is_found(tmp_path, monkeypatch)
     """What was not swept is found by its bytes."""
     from allonym.files.pdf import clean
 
-    monkeypatch.setattr(clean, "_remove_other_keys", lambda thing, keys: None)
-    monkeypatch.setattr(clean, "_remove_hidden_strings", lambda root: None)
+    monkeypatch.setattr(clean, "_keep_only_keys", lambda thing, keys: None)
+    monkeypatch.setattr(clean, "_remove_keys_and_empty_strings", lambda root: None)
     (tmp_path / "a.pdf").write_bytes(made.metadata())
     with pytest.raises(RefusedContent, match="still contains"):
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)

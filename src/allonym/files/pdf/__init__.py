@@ -9,10 +9,10 @@ result; if any of them can still read a replaced text, the file is refused. Scan
 from __future__ import annotations
 
 from allonym.errors import require_extra
-from allonym.files.record import Chunk, Format, Job, Parsed
+from allonym.files.record import Chunk, Format, Job, ParsedChunk
 
 
-def _parse_pdf(chunk: Chunk, job: Job) -> Parsed:
+def _parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
     with require_extra("PDF", "pdf"):
         import pikepdf  # noqa: F401
 

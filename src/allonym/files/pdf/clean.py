@@ -40,7 +40,7 @@ _STRINGS = frozenset(("/Registry", "/Ordering", "/Panose", "/Length"))
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TextSlot:
     """A text beside the pages: the text, a function that sets it, and a function that resets it."""
 
     text: str = field(repr=False)
@@ -48,7 +48,7 @@ class Slot:
     restore: Callable[[], None] = field(repr=False)
 
 
-def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
+def clean_pdf_and_list_slots(pdf: Any) -> tuple[list[TextSlot], frozenset[tuple[int, int]]]:
     """Make forms and notes part of their pages, remove other content, and return the slots and the hidden layers.
 
     Raises:
@@ -59,11 +59,16 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     if root.get("/NeedsRendering", False) is True:
         raise RefusedContent("a dynamic XFA form cannot be treated; print it to a PDF first")
     try:
-        _flatten_forms(pdf)
-        find = _make_destination_finder(pdf)
-        hidden = find_hidden_layers(pdf)
-        slots = [*_list_bookmarks(pdf, find), *_list_links(pdf, find), *_list_page_labels(root), *_list_layers(root)]
-        _remove_unlisted_entries(pdf)
+        _flatten_forms_and_notes(pdf)
+        find_destination = _make_destination_finder(pdf)
+        hidden = find_hidden_layer_keys(pdf)
+        slots = [
+            *_clean_and_list_bookmarks(pdf, find_destination),
+            *_clean_and_list_links(pdf, find_destination),
+            *_clean_and_list_page_labels(root),
+            *_clean_and_list_layers(root),
+        ]
+        _remove_unknown_keys_and_strings(pdf)
     except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
@@ -74,16 +79,16 @@ def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     return slots, hidden
 
 
-def _remove_unlisted_entries(pdf: Any) -> None:
+def _remove_unknown_keys_and_strings(pdf: Any) -> None:
     root = pdf.Root
-    _remove_other_keys(root, _ROOT)
+    _keep_only_keys(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
         del root["/Lang"]
-    _remove_other_keys(pdf.trailer, _TRAILER)
-    _remove_hidden_strings(root)
+    _keep_only_keys(pdf.trailer, _TRAILER)
+    _remove_keys_and_empty_strings(root)
 
 
-def find_hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
+def find_hidden_layer_keys(pdf: Any) -> frozenset[tuple[int, int]]:
     """Return the layers that are hidden when the file is opened."""
     properties = pdf.Root.get("/OCProperties")
     if properties is None:
@@ -94,12 +99,12 @@ def find_hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
     return frozenset(every - on if default.get("/BaseState") == "/OFF" else off)
 
 
-def _remove_other_keys(thing: Any, keys: frozenset[str]) -> None:
+def _keep_only_keys(thing: Any, keys: frozenset[str]) -> None:
     for key in [k for k in thing.keys() if k not in keys]:  # noqa: SIM118
         del thing[key]
 
 
-def _flatten_forms(pdf: Any) -> None:
+def _flatten_forms_and_notes(pdf: Any) -> None:
     """Make visible fields and notes content of their page, keep links, and remove all other annotations."""
     kept_links: list[tuple[Any, list[Any]]] = []
     bare = False
@@ -124,7 +129,7 @@ def _flatten_forms(pdf: Any) -> None:
     pdf.flatten_annotations("screen")
     for page, links in kept_links:
         page.obj.Annots = pikepdf.Array(links)
-        _remove_other_keys(page.obj, _PAGE)
+        _keep_only_keys(page.obj, _PAGE)
 
 
 def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
@@ -133,7 +138,7 @@ def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
     for key, value in (pdf.Root.get("/Dests") or {}).items():
         named[key[1:].encode("utf-8", "surrogateescape")] = value
     if "/Names" in pdf.Root and "/Dests" in pdf.Root.Names:
-        for key, value in _list_tree_pairs(pdf.Root.Names.Dests, "/Names"):
+        for key, value in _list_name_tree_pairs(pdf.Root.Names.Dests, "/Names"):
             named[bytes(key)] = value
 
     def find_destination(target: Any) -> Any:
@@ -150,27 +155,29 @@ def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
     return find_destination
 
 
-def _list_tree_pairs(node: Any, name: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+def _list_name_tree_pairs(node: Any, key: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs of a name tree or number tree."""
     if depth > MAX_DEPTH:
         raise DataError("a tree of names in the PDF has no end")
-    pairs = list(node.get(name, []))
+    pairs = list(node.get(key, []))
     yield from zip(pairs[::2], pairs[1::2], strict=False)
     for kid in node.get("/Kids", []):
-        yield from _list_tree_pairs(kid, name, depth + 1)
+        yield from _list_name_tree_pairs(kid, key, depth + 1)
 
 
-def _find_target(thing: Any, find: Callable[[Any], Any]) -> Any:
+def _find_internal_target(thing: Any, find_destination: Callable[[Any], Any]) -> Any:
     """Return the target of a link or bookmark in the file, or None if it is outside."""
     action = thing.get("/A") or {}
-    return find(thing.get("/Dest") if "/Dest" in thing else action.get("/D") if action.get("/S") == "/GoTo" else None)
+    return find_destination(
+        thing.get("/Dest") if "/Dest" in thing else action.get("/D") if action.get("/S") == "/GoTo" else None
+    )
 
 
-def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
+def _clean_and_list_bookmarks(pdf: Any, find_destination: Callable[[Any], Any]) -> Iterator[TextSlot]:
     outlines = pdf.Root.get("/Outlines")
     if outlines is None:
         return
-    _remove_other_keys(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
+    _keep_only_keys(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
     queue: list[Any] = [outlines.get("/First")]
     visited: set[tuple[int, int]] = set()
     while queue:
@@ -180,8 +187,8 @@ def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
         if get_object_key(item) in visited or len(visited) > MAX_BOOKMARKS:
             raise DataError("the bookmarks of the PDF have no end")
         visited.add(get_object_key(item))
-        target = _find_target(item, find)
-        _remove_other_keys(item, _BOOKMARK)
+        target = _find_internal_target(item, find_destination)
+        _keep_only_keys(item, _BOOKMARK)
         if target is not None:
             item.Dest = target
         elif "/Dest" in item:
@@ -191,13 +198,13 @@ def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
         queue += [item.get("/Next"), item.get("/First")]
 
 
-def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
+def _clean_and_list_links(pdf: Any, find_destination: Callable[[Any], Any]) -> Iterator[TextSlot]:
     for page in pdf.pages:
         for link in page.obj.get("/Annots", []):
-            target = _find_target(link, find)
+            target = _find_internal_target(link, find_destination)
             action = link.get("/A") or {}
             uri = action.get("/URI") if action.get("/S") == "/URI" else None
-            _remove_other_keys(link, _LINK)
+            _keep_only_keys(link, _LINK)
             for key in ("/A", "/Dest"):
                 if key in link:
                     del link[key]
@@ -210,31 +217,31 @@ def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
 
 def _make_string_slot(
     thing: Any, key: str, decode: Callable[[str], str] = str, encode: Callable[[str], str] = str
-) -> Slot:
+) -> TextSlot:
     before = bytes(thing[key])
 
     def put_string(value: str | bytes) -> None:
         thing[key] = pikepdf.String(value)
 
-    return Slot(decode(str(thing[key])), lambda text: put_string(encode(text)), lambda: put_string(before))
+    return TextSlot(decode(str(thing[key])), lambda text: put_string(encode(text)), lambda: put_string(before))
 
 
-def _list_page_labels(root: Any) -> Iterator[Slot]:
+def _clean_and_list_page_labels(root: Any) -> Iterator[TextSlot]:
     if "/PageLabels" in root:
-        for _, label in _list_tree_pairs(root.PageLabels, "/Nums"):
-            _remove_other_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
+        for _, label in _list_name_tree_pairs(root.PageLabels, "/Nums"):
+            _keep_only_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
             if "/P" in label:
                 yield _make_string_slot(label, "/P")
 
 
-def _list_layers(root: Any) -> Iterator[Slot]:
+def _clean_and_list_layers(root: Any) -> Iterator[TextSlot]:
     for group in (root.get("/OCProperties") or {}).get("/OCGs", []):
-        _remove_other_keys(group, frozenset(("/Type", "/Name", "/Intent")))
+        _keep_only_keys(group, frozenset(("/Type", "/Name", "/Intent")))
         if "/Name" in group:
             yield _make_string_slot(group, "/Name")
 
 
-def _remove_hidden_strings(root: Any) -> None:
+def _remove_keys_and_empty_strings(root: Any) -> None:
     """In all reachable objects, remove the keys that are never kept, and empty the strings that are not needed."""
     visited: set[tuple[int, int]] = set()
     stack: list[Any] = [root]
@@ -252,16 +259,16 @@ def _remove_hidden_strings(root: Any) -> None:
                 del thing[name]
                 continue
             if name == "/Properties":
-                _remove_other_properties(value)
+                _remove_non_layer_properties(value)
             elif name in _KNOWN and isinstance(value, pikepdf.Dictionary):
-                _remove_other_keys(value, _KNOWN[name])
+                _keep_only_keys(value, _KNOWN[name])
             if isinstance(value, pikepdf.Array | pikepdf.Dictionary | pikepdf.Stream):
                 stack.append(value)
             elif isinstance(value, pikepdf.String) and not is_table and name not in _STRINGS:
                 thing[name] = pikepdf.String("")
 
 
-def _remove_other_properties(properties: Any) -> None:
+def _remove_non_layer_properties(properties: Any) -> None:
     for name in list(properties.keys()):
         if properties[name].get("/Type") not in ("/OCG", "/OCMD"):
             del properties[name]

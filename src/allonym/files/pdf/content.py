@@ -107,7 +107,7 @@ class Picture:
 
 
 @dataclass(slots=True)
-class Source:
+class ContentStream:
     """A content stream: its object (None for a page), its operators, and its resources."""
 
     thing: Any
@@ -144,7 +144,7 @@ class Content:
 
     def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
         self.pdf = pdf
-        self.sources: dict[Any, Source] = {}
+        self.sources: dict[Any, ContentStream] = {}
         self.glyphs: list[Glyph] = []
         self.pictures: list[Picture] = []
         self.spans: list[str] = []
@@ -156,45 +156,47 @@ class Content:
         self._drawn: set[Any] = set()
         self._beside: list[tuple[int, Any, Any]] = []
         for number, page in enumerate(pdf.pages):
-            self._read_or_refuse(number, self._read_page, page)
+            self._call_or_refuse_page(number, self._read_page, page)
         while self._beside:
-            self._read_or_refuse(*self._beside.pop())
+            self._call_or_refuse_page(*self._beside.pop())
 
     def _read_page(self, page: Any) -> None:
         key = ("page", self._page)
         resources = page.obj.get("/Resources")
         if resources is None:
             resources = page.resources
-        self.sources[key] = Source(None, list(pikepdf.parse_content_stream(page)), resources)
-        self._run_stream(key, resources, _State(), "", ())
+        self.sources[key] = ContentStream(None, list(pikepdf.parse_content_stream(page)), resources)
+        self._interpret_stream(key, resources, _State(), "", ())
         self._beside.append((self._page, self._read_undrawn_resources, resources))
 
     def _read_undrawn_resources(self, resources: Any) -> None:
         """Read patterns, masks and forms that no operator names, since they may contain text."""
         for thing in _list_resource_streams(resources):
             if get_object_key(thing) not in self._drawn:
-                self._draw_form(thing, resources, _State(), "invisible", ())
+                self._interpret_form(thing, resources, _State(), "invisible", ())
 
-    def _read_or_refuse(self, number: int, read: Any, argument: Any) -> None:
-        self._page = number
+    def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> None:
+        self._page = page
         try:
             read(argument)
         except (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             if isinstance(error, RefusedContent):
                 raise
             raise RefusedContent(
-                f"page {number + 1} has unreadable content or an unreadable font ({type(error).__name__})"
+                f"page {page + 1} has unreadable content or an unreadable font ({type(error).__name__})"
             ) from None
 
     # Running
 
-    def _run_stream(self, key: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+    def _interpret_stream(
+        self, key: Any, resources: Any, state: _State, plane: str, outer_keys: tuple[Any, ...]
+    ) -> None:
         stack: list[_State] = []
         marks: list[tuple[str, int]] = []
         tm = line = pikepdf.Matrix()
         span = -1
         for index, instruction in enumerate(self.sources[key].ops):
-            self._count_steps(1)
+            self._count_and_limit_steps(1)
             if isinstance(instruction, pikepdf.ContentStreamInlineImage):
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
                 continue
@@ -230,15 +232,15 @@ class Content:
                     tm = line = line.translated(0, -state.leading)
                     if op == '"':
                         state.word, state.char = float(args[0]), float(args[1])
-                tm = self._show_text(args[-1], (key, index), state, tm, plane, span)
+                tm = self._add_shown_glyphs(args[-1], (key, index), state, tm, plane, span)
             elif op == "gs":
-                self._set_graphics_state(args[0], resources, state)
+                self._apply_graphics_state_font(args[0], resources, state)
             elif op in ("g", "rg", "k"):
                 state.colour = tuple(float(a) for a in args)
             elif op in ("cs", "sc", "scn"):
                 _set_colour(op, args, resources, state)
             elif op == "Do":
-                self._draw_object(args[0], resources, state, plane, (key, index), above)
+                self._interpret_xobject(args[0], resources, state, plane, (key, index), outer_keys)
             elif op in ("BDC", "BMC"):
                 marks.append((plane, span))
                 if op == "BDC":
@@ -248,7 +250,7 @@ class Content:
             elif op in _PAINTING:
                 self.shapes[self._page] += 1
 
-    def _count_steps(self, steps: int) -> None:
+    def _count_and_limit_steps(self, steps: int) -> None:
         self._steps += steps
         if self._steps > MAX_STEPS:
             raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators and characters")
@@ -272,38 +274,40 @@ class Content:
                     f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
                 )
 
-    def _set_graphics_state(self, name: Any, resources: Any, state: _State) -> None:
+    def _apply_graphics_state_font(self, name: Any, resources: Any, state: _State) -> None:
         graphics_state = resources.ExtGState[str(name)]
         if "/Font" in graphics_state:
             font, size = graphics_state.Font
             state.font, state.size, state.name = self._load_font(font), float(size), ""
 
-    def _draw_object(
-        self, name: Any, resources: Any, state: _State, plane: str, source: tuple[Any, int], above: tuple[Any, ...]
+    def _interpret_xobject(
+        self, name: Any, resources: Any, state: _State, plane: str, source: tuple[Any, int], outer_keys: tuple[Any, ...]
     ) -> None:
         thing = resources.get("/XObject", {}).get(str(name))
         if thing is None:
             return
         oc = thing.get("/OC")
         if oc is not None:
-            plane = self._find_layer(oc, plane)
+            plane = self._find_hidden_layer(oc, plane)
         if thing.get("/Subtype") == "/Image":
             self.pictures.append(Picture(self._page, state.ctm, *source))
         elif thing.get("/Subtype") == "/Form":
-            self._draw_form(thing, resources, state, plane, (*above, source[0]))
+            self._interpret_form(thing, resources, state, plane, (*outer_keys, source[0]))
 
-    def _draw_form(self, thing: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+    def _interpret_form(
+        self, thing: Any, resources: Any, state: _State, plane: str, outer_keys: tuple[Any, ...]
+    ) -> None:
         key = get_object_key(thing)
-        if key in above or len(above) > MAX_DEPTH:
+        if key in outer_keys or len(outer_keys) > MAX_DEPTH:
             raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
         self._drawn.add(key)
         if key not in self.sources:
             ops = list(pikepdf.parse_content_stream(thing))
-            self.sources[key] = Source(thing, ops, thing.get("/Resources", resources))
+            self.sources[key] = ContentStream(thing, ops, thing.get("/Resources", resources))
         inner = replace(state, name="")
         if "/Matrix" in thing:
             inner.ctm = _read_matrix(thing.Matrix) @ state.ctm
-        self._run_stream(key, thing.get("/Resources", resources), inner, plane, above)
+        self._interpret_stream(key, thing.get("/Resources", resources), inner, plane, outer_keys)
         if "/Resources" in thing:
             self._beside.append((self._page, self._read_undrawn_resources, thing.Resources))
 
@@ -316,7 +320,7 @@ class Content:
         if not isinstance(properties, pikepdf.Dictionary):
             return plane, span
         if str(args[0]) == "/OC":
-            return self._find_layer(properties, plane), span
+            return self._find_hidden_layer(properties, plane), span
         for name in ("/ActualText", "/Alt", "/E"):
             if name in properties:
                 self.spans.append(str(properties[name]))
@@ -324,7 +328,7 @@ class Content:
                 return plane, len(self.spans) - 1
         return plane, span
 
-    def _find_layer(self, group: Any, plane: str) -> str:
+    def _find_hidden_layer(self, group: Any, plane: str) -> str:
         groups = [group]
         if group.get("/Type") == "/OCMD":
             inside = group.get("/OCGs", [])
@@ -334,7 +338,7 @@ class Content:
 
     # Text
 
-    def _show_text(
+    def _add_shown_glyphs(
         self, shown: Any, source: tuple[Any, int], state: _State, tm: pikepdf.Matrix, plane: str, span: int
     ) -> pikepdf.Matrix:
         font = state.font
@@ -351,7 +355,7 @@ class Content:
                 tm = _advance_matrix(tm, -float(piece) / 1000 * size, scale, font.vertical)
                 continue
             signs = font.decode_string(bytes(piece))
-            self._count_steps(len(signs))
+            self._count_and_limit_steps(len(signs))
             for sign in signs:
                 advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
                 after = _advance_matrix(tm, advance, scale, font.vertical)

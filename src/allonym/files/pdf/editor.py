@@ -14,18 +14,18 @@ from allonym import registry
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.files.pdf import scans
-from allonym.files.pdf.clean import prepare_pdf
+from allonym.files.pdf.clean import clean_pdf_and_list_slots
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import order_glyphs
+from allonym.files.pdf.layout import order_glyphs_for_reading
 from allonym.files.pdf.objects import open_pdf
 from allonym.files.pdf.paint import Painter, make_patches, make_standard_font
-from allonym.files.pdf.redact import group_glyphs_by_stream, rewrite_content, write_operations
-from allonym.files.pictures import strip_metadata
-from allonym.files.record import Chunk, Draft, Job, Parsed, Tally
+from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, rewrite_content_stream
+from allonym.files.pictures import strip_picture_metadata
+from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
 
 
 @contextmanager
-def _translate_errors() -> Iterator[None]:
+def _convert_to_data_errors() -> Iterator[None]:
     """Turn exceptions of other packages for a broken file into errors without their messages, which may quote it.
 
     Raises:
@@ -39,19 +39,21 @@ def _translate_errors() -> Iterator[None]:
         raise DataError(f"the PDF is broken, or made in a way that is not read ({type(error).__name__})") from None
 
 
-@_translate_errors()
-def parse_pdf(chunk: Chunk, job: Job) -> Parsed:
+@_convert_to_data_errors()
+def parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
     """Return a PDF as one document."""
-    file = _File(chunk.data, job)
+    file = _PdfFile(chunk.data, job)
     units = [*file.units, *file.others]
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
-    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.count_pictures()))
+    return ParsedChunk(
+        [Draft(document, file.render_with_texts, verify="pdf")], tally=Tally(treated=file.count_pictures_by_treatment())
+    )
 
 
-class _File:
+class _PdfFile:
     """A PDF being anonymised: its text, and a function that writes it with other texts."""
 
     def __init__(self, data: bytes, job: Job) -> None:
@@ -59,11 +61,11 @@ class _File:
         self._images = policy.images
         self._standard_fonts: dict[str, Any] = {}
         self.pdf = open_pdf(data)
-        self.slots, hidden = prepare_pdf(self.pdf)
+        self.slots, hidden = clean_pdf_and_list_slots(self.pdf)
         self.content = Content(self.pdf, hidden)
         if self._images == "keep":
-            _strip_picture_metadata(self.pdf)
-        self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
+            _strip_jpeg_metadata(self.pdf)
+        self.scans = scans.find_scanned_pages(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
         bare = [page for page, text_pages in self.scans.items() if not text_pages]
         if bare and not policy.ocr:
             more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
@@ -71,23 +73,23 @@ class _File:
                 f"page {bare[0] + 1}{more}: a scan, which needs OCR first, for example with ocrmypdf; or name an OCR "
                 'in the policy, such as ocr = "tesseract"'
             )
-        self.units, self.others = order_glyphs(self.content.glyphs, self.content.spans)
+        self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
         if bare:
-            self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
+            self._read_pages_by_ocr(bare, cast(scans.OcrReader, registry.ocr.get(policy.ocr)))
 
-    def count_pictures(self) -> Counter[str]:
+    def count_pictures_by_treatment(self) -> Counter[str]:
         """Return the number of pictures that are kept, or left out, for the report."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
         what = "pictures kept" if self._images == "keep" else "pictures left out"
         return Counter({what: inside} if inside else {})
 
-    def _recognise_pages(self, pages: Sequence[int], reader: scans.Reader) -> None:
+    def _read_pages_by_ocr(self, pages: Sequence[int], ocr: scans.OcrReader) -> None:
         for number, image in scans.render_pages(self.pdf, pages):
             line = self.units[-1].line + 1 if self.units else 0
-            self.units += scans.read_words(image, reader, self.pdf.pages[number], number, line)
+            self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
 
-    @_translate_errors()
-    def render(self, parts: tuple[str, ...]) -> bytes:
+    @_convert_to_data_errors()
+    def render_with_texts(self, parts: tuple[str, ...]) -> bytes:
         """Return the file with other texts. It can be called only once."""
         first, last = len(self.units), len(self.units) + len(self.others)
         new = parts if last + len(self.slots) else ()
@@ -102,59 +104,61 @@ class _File:
         lost = {(g.stream, g.op, g.item, g.start) for g in gone}
         kept_glyphs = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
         closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
-        painter = Painter(kept_glyphs, [scans.get_page_box(page) for page in self.pdf.pages], self.scans, closed)
+        painter = Painter(
+            kept_glyphs, [scans.get_visible_page_box(page) for page in self.pdf.pages], self.scans, closed
+        )
         painter.paint_patches(patches)
-        pictures = self._paint_over_pictures(gone)
+        pictures = self._paint_over_scanned_pages(gone)
         by_stream = group_glyphs_by_stream(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():
-            data = rewrite_content(
+            data = rewrite_content_stream(
                 source, by_stream.get(key, {}), painter.inserts[key], self._choose_picture_treatment(key)
             )
             if source.thing is None:
                 number = key[1]
-                self._finish_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
+                self._rebuild_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
                 continue
             source.thing.write(data)
             if "/Resources" in source.thing:
                 if self._choose_picture_treatment(key) != "keep":
-                    _remove_picture_resources(source.thing.Resources.get("/XObject", {}))
-                self._add_fonts(source.thing.Resources, painter.fonts[key])
+                    _remove_images(source.thing.Resources.get("/XObject", {}))
+                self._add_standard_fonts(source.thing.Resources, painter.fonts[key])
         return self._save_bytes()
 
-    def _choose_picture_treatment(self, key: Any) -> str:
+    def _choose_picture_treatment(self, stream_key: Any) -> str:
         """Decide how to treat the pictures that a content stream draws."""
-        if any(p.stream == key and p.page in self.scans for p in self.content.pictures):
+        if any(p.stream == stream_key and p.page in self.scans for p in self.content.pictures):
             return "drop"
         return "keep" if self._images == "keep" else "box"
 
-    def _paint_over_pictures(self, gone: Sequence[Glyph]) -> dict[int, Any]:
-        """Paint over the pages that are pictures."""
+    def _paint_over_scanned_pages(self, removed: Sequence[Glyph]) -> dict[int, Any]:
+        """Return the pictures of the pages that are pictures, by number, painted over where text is removed."""
         if not self.scans:
             return {}
         return {
-            number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
+            number: scans.paint_over_glyphs(image, [g for g in removed if g.page == number], self.pdf.pages[number])
             for number, image in scans.render_pages(self.pdf, self.scans)
         }
 
-    def _finish_page(self, number: int, page: Any, body: bytes, painter: Painter, picture: Any) -> None:
+    def _rebuild_page(self, number: int, page: Any, body: bytes, painter: Painter, scan: Any) -> None:
         page_resources: Any = page.obj.get("/Resources", page.get("/Resources"))
         resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
-        self._add_fonts(resources, painter.fonts["page", number])
-        things = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
+        self._add_standard_fonts(resources, painter.fonts["page", number])
+        xobjects = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
         if self._choose_picture_treatment(("page", number)) != "keep":
-            _remove_picture_resources(things)
+            _remove_images(xobjects)
         under = b""
-        if picture is not None:
-            stream, matrix = scans.make_picture_stream(self.pdf, picture, page)
-            things["/AllonymPage"] = self.pdf.make_indirect(stream)
+        if scan is not None:
+            stream, matrix = scans.make_picture_stream(self.pdf, scan, page)
+            xobjects["/AllonymPage"] = self.pdf.make_indirect(stream)
             numbers = " ".join(f"{v:.4f}" for v in matrix.shorthand)
             under = f"q {numbers} cm /AllonymPage Do Q\n".encode("ascii")
-        resources.XObject = things
+        resources.XObject = xobjects
         page.obj.Resources = resources
-        over = write_operations(painter.ops[number])
+        over = encode_operations(painter.ops[number])
         page.obj.Contents = self.pdf.make_stream(under + b"q\n" + body + b"\nQ\n" + over)
 
-    def _add_fonts(self, resources: Any, styles: set[str]) -> None:
+    def _add_standard_fonts(self, resources: Any, styles: set[str]) -> None:
         if not styles:
             return
         fonts = pikepdf.Dictionary(resources.get("/Font", {}))
@@ -173,17 +177,17 @@ class _File:
         return out.getvalue()
 
 
-def _strip_picture_metadata(pdf: Any) -> None:
+def _strip_jpeg_metadata(pdf: Any) -> None:
     """Remove the metadata of JPEG pictures: places, times, names, previews."""
     for thing in pdf.objects:
         if isinstance(thing, pikepdf.Stream) and thing.get("/Filter") in ("/DCTDecode", ["/DCTDecode"]):
-            stripped_data = strip_metadata(thing.read_raw_bytes())
+            stripped_data = strip_picture_metadata(thing.read_raw_bytes())
             if stripped_data is None:
                 raise RefusedContent("a picture is not a complete JPEG, so its metadata cannot be removed")
             thing.write(stripped_data, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
 
 
-def _remove_picture_resources(things: Any) -> None:
-    for name in list(things.keys()):
-        if things[name].get("/Subtype") == "/Image":
-            del things[name]
+def _remove_images(xobjects: Any) -> None:
+    for name in list(xobjects.keys()):
+        if xobjects[name].get("/Subtype") == "/Image":
+            del xobjects[name]

@@ -26,7 +26,7 @@ _LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class Character:
     """One character of a string.
 
     Attributes:
@@ -53,26 +53,26 @@ class Font(ABC):
 
     def __init__(self, spec: Any) -> None:
         self.vertical = False
-        self.style = _choose_standard_font(spec)
+        self.style = _choose_upright_standard_font(spec)
         self._map = _read_unicode_map(spec)
-        self._cache: dict[bytes, list[Sign]] = {}
+        self._cache: dict[bytes, list[Character]] = {}
 
-    def decode_string(self, data: bytes) -> list[Sign]:
+    def decode_string(self, data: bytes) -> list[Character]:
         """Return the characters of a string."""
-        signs = self._cache.get(data)
-        if signs is None:
-            signs = self._split_signs(data)
+        characters = self._cache.get(data)
+        if characters is None:
+            characters = self._decode_characters(data)
             if len(self._cache) < 10_000:
-                self._cache[data] = signs
-        return signs
+                self._cache[data] = characters
+        return characters
 
     @abstractmethod
-    def _split_signs(self, data: bytes) -> list[Sign]: ...
+    def _decode_characters(self, data: bytes) -> list[Character]: ...
 
-    def _decode_code(self, code: int, other: str | None) -> str | None:
+    def _find_code_text(self, code: int, default: str | None) -> str | None:
         mapped = self._map.get(code)
         if mapped is None or not mapped.strip("\x00"):
-            mapped = other
+            mapped = default
         return "".join(_LIGATURES.get(c, c) for c in mapped) if mapped else None
 
 
@@ -81,14 +81,14 @@ class SimpleFont(Font):
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
-        self._names = _read_encoding(spec)
-        self._widths, self._missing = _read_widths(spec, self._names)
+        self._names = _read_code_texts(spec)
+        self._widths, self._missing = _read_advances(spec, self._names)
 
-    def _split_signs(self, data: bytes) -> list[Sign]:
-        out: list[Sign] = []
+    def _decode_characters(self, data: bytes) -> list[Character]:
+        out: list[Character] = []
         for i, code in enumerate(data):
-            text, width = self._decode_code(code, self._names.get(code)), self._widths.get(code, self._missing)
-            out.append(Sign(i, i + 1, text, width, code == 32))
+            text, width = self._find_code_text(code, self._names.get(code)), self._widths.get(code, self._missing)
+            out.append(Character(i, i + 1, text, width, code == 32))
         return out
 
 
@@ -104,14 +104,14 @@ class CidFont(Font):
         self.vertical = bool(self._inner.is_vertical())
         self._own = hasattr(encoding, "get_data")  # a CMap in the file, which pdfminer does not read
 
-    def _split_signs(self, data: bytes) -> list[Sign]:
-        out: list[Sign] = []
+    def _decode_characters(self, data: bytes) -> list[Character]:
+        out: list[Character] = []
         if self._own:
-            return [Sign(0, len(data), None, 0.0)] if data else []
+            return [Character(0, len(data), None, 0.0)] if data else []
         if isinstance(self._inner.cmap, IdentityCMap):
             for i in range(0, len(data), 2):
                 code = int.from_bytes(data[i : i + 2], "big")
-                out.append(self._make_sign(i, min(i + 2, len(data)), code, code))
+                out.append(self._make_character(i, min(i + 2, len(data)), code, code))
             return out
         table = self._inner.cmap.code2cid
         start, node = 0, table
@@ -120,21 +120,21 @@ class CidFont(Font):
             if isinstance(node, dict):
                 continue
             code = int.from_bytes(data[start : i + 1], "big")
-            out.append(self._make_sign(start, i + 1, code, node))
+            out.append(self._make_character(start, i + 1, code, node))
             start, node = i + 1, table
         if start < len(data):
-            out.append(Sign(start, len(data), None, 0.0))
+            out.append(Character(start, len(data), None, 0.0))
         return out
 
-    def _make_sign(self, start: int, end: int, code: int, cid: int | None) -> Sign:
+    def _make_character(self, start: int, end: int, code: int, cid: int | None) -> Character:
         if cid is None:
-            return Sign(start, end, None, 0.0)
+            return Character(start, end, None, 0.0)
         other: str | None = None
         if code not in self._map:
             text = self._inner.unicode_map.cid2unichr.get(cid) if self._inner.unicode_map else None
             other = text if isinstance(text, str) else None
         width = float(self._inner.char_width(cid))
-        return Sign(start, end, self._decode_code(code, other), width, end - start == 1 and code == 32)
+        return Character(start, end, self._find_code_text(code, other), width, end - start == 1 and code == 32)
 
 
 def read_font(spec: Any) -> Font:
@@ -154,7 +154,7 @@ def _read_unicode_map(spec: Any) -> dict[int, str]:
     return {code: text for code, text in unicode_map.cid2unichr.items() if isinstance(text, str)}
 
 
-def _read_encoding(spec: Any) -> dict[int, str]:
+def _read_code_texts(spec: Any) -> dict[int, str]:
     """Return the text of each code, from the encoding, the glyph names or, for a private encoding, the font program."""
     encoding = spec.get("/Encoding")
     descriptor = spec.get("/FontDescriptor") or {}
@@ -219,7 +219,7 @@ def decode_glyph_name(name: str) -> str | None:
         return "\u25a1" if len(name) > 5 and name.isalpha() else None
 
 
-def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
+def _read_advances(spec: Any, code_texts: Mapping[int, str]) -> tuple[dict[int, float], float]:
     """Return the advance of each code for size 1, and that of all other codes."""
     scale = 0.001
     if spec.get("/Subtype") == "/Type3":
@@ -231,7 +231,7 @@ def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float],
         return {first + i: float(w) * scale for i, w in enumerate(spec.Widths)}, missing
     standard = find_standard_font_name(str(spec.get("/BaseFont", "")))
     metrics: Mapping[str, float] = FONT_METRICS[standard][1]
-    return {code: metrics.get(text, 500) * scale for code, text in names.items()}, 0.5
+    return {code: metrics.get(text, 500) * scale for code, text in code_texts.items()}, 0.5
 
 
 def find_standard_font_name(base: str) -> str:
@@ -248,7 +248,7 @@ def find_standard_font_name(base: str) -> str:
     return "Helvetica" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
 
 
-def _choose_standard_font(spec: Any) -> str:
+def _choose_upright_standard_font(spec: Any) -> str:
     """Return the upright standard font for painting a replacement."""
     below = spec.get("/DescendantFonts")
     inner = below[0] if isinstance(below, pikepdf.Array) and len(below) else spec

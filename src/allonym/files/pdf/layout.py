@@ -33,7 +33,7 @@ _HYPHENS = "-\u2010\u00ad"
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
+class TextUnit:
     """One part of the document: a character, or several with one text.
 
     Attributes:
@@ -62,19 +62,21 @@ class Unit:
 class _Run:
     """Units side by side on one line: left and right end, baseline and height, in the frame of their direction."""
 
-    units: list[Unit]
+    units: list[TextUnit]
     x0: float
     x1: float
     y: float
     size: float
 
 
-def order_glyphs(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
+def order_glyphs_for_reading(
+    glyphs: Sequence[Glyph], actual_texts: Sequence[str] = ()
+) -> tuple[list[TextUnit], list[TextUnit]]:
     """Return all characters of a file as units, in reading order.
 
     Args:
         glyphs: the characters as drawn.
-        spans: the replacement texts of marked content.
+        actual_texts: the replacement texts of marked content.
 
     Returns:
         The units, and the replacement texts that differ from their characters, each with these characters.
@@ -83,35 +85,35 @@ def order_glyphs(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[li
         RefusedContent: the text of a page is unknown.
     """
     planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
-    twins: dict[int, list[Glyph]] = {}
-    glyphs, others = _read_marked_text(glyphs, spans, twins)
-    for glyph in _drop_duplicate_glyphs(glyphs, twins):
+    duplicates: dict[int, list[Glyph]] = {}
+    glyphs, others = _apply_actual_texts(glyphs, actual_texts, duplicates)
+    for glyph in _drop_duplicate_glyphs(glyphs, duplicates):
         plane, angle = f"{glyph.plane} {glyph.size < 2}", round(math.degrees(glyph.angle)) % 360
         planes[glyph.page, glyph.plane != "", plane, angle].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
-    out: list[Unit] = []
+    out: list[TextUnit] = []
     line = 0
     for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
-        units, line = _read_text_at_angle(planes[key], twins, math.radians(key[3]), line)
+        units, line = _order_glyphs_at_angle(planes[key], duplicates, math.radians(key[3]), line)
         if units and out:
             units[0].before = "\n\n"
         out += units
-    _check_readable(out)
+    _refuse_unreadable_words(out)
     return out, others
 
 
-def _read_marked_text(
-    glyphs: Sequence[Glyph], spans: Sequence[str], twins: dict[int, list[Glyph]]
-) -> tuple[Sequence[Glyph], list[Unit]]:
+def _apply_actual_texts(
+    glyphs: Sequence[Glyph], actual_texts: Sequence[str], duplicates: dict[int, list[Glyph]]
+) -> tuple[Sequence[Glyph], list[TextUnit]]:
     """Read replacement texts of marked content: in place of characters without text, else in addition to them."""
     marked: dict[int, list[Glyph]] = defaultdict(list)
     for glyph in glyphs:
         if glyph.span >= 0:
             marked[glyph.span].append(glyph)
-    others: list[Unit] = []
+    others: list[TextUnit] = []
     gone: set[int] = set()
     for span, some in marked.items():
-        actual_text, drawn_text = spans[span], "".join(g.text or "\ufffd" for g in some)
+        actual_text, drawn_text = actual_texts[span], "".join(g.text or "\ufffd" for g in some)
         if _extract_alphanumerics(actual_text) == _extract_alphanumerics(drawn_text) and not any(
             _is_unreadable(c) for c in drawn_text
         ):
@@ -120,10 +122,10 @@ def _read_marked_text(
             first, last = some[0], some[-1]
             first.text = actual_text
             first.dx, first.dy = last.x + last.dx - first.x, last.y + last.dy - first.y
-            twins[id(first)] = some[1:]
+            duplicates[id(first)] = some[1:]
             gone.update(map(id, some[1:]))
         elif _extract_alphanumerics(actual_text):
-            others.append(Unit(actual_text, list(some), "\n"))
+            others.append(TextUnit(actual_text, list(some), "\n"))
     return [g for g in glyphs if id(g) not in gone] if gone else glyphs, others
 
 
@@ -131,7 +133,7 @@ def _extract_alphanumerics(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
 
 
-def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
+def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], duplicates: dict[int, list[Glyph]]) -> Iterator[Glyph]:
     """Drop characters drawn twice at one position (bold, shadows); they are removed together with the first."""
     glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]] = {}
     for _, some in groupby(glyphs, key=lambda g: (g.page, g.stream, g.op)):
@@ -140,7 +142,7 @@ def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]
         # Another text may have the same letter at the same position.
         if pairs and all(twin is not None for _, twin in pairs):
             for glyph, twin in pairs:
-                twins.setdefault(id(twin), []).append(glyph)
+                duplicates.setdefault(id(twin), []).append(glyph)
             yield from (g for g in shown if not g.text)
             continue
         for glyph, _ in pairs:
@@ -162,34 +164,34 @@ def _find_duplicate_glyph(glyph: Glyph, glyphs_by_place: dict[tuple[int, str, in
     return None
 
 
-def _read_text_at_angle(
-    glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int
-) -> tuple[list[Unit], int]:
+def _order_glyphs_at_angle(
+    glyphs: list[Glyph], duplicates: dict[int, list[Glyph]], angle: float, line: int
+) -> tuple[list[TextUnit], int]:
     cos, sin = math.cos(-angle), math.sin(-angle)
 
     def rotate_point(glyph: Glyph) -> tuple[float, float]:
         return glyph.x * cos - glyph.y * sin, glyph.x * sin + glyph.y * cos
 
-    runs = _group_runs(glyphs, twins, rotate_point)
-    rows = _group_rows(runs)
-    segments = [segment for row in rows for segment in _join_segments(row)]
-    out: list[Unit] = []
+    runs = _group_glyphs_into_runs(glyphs, duplicates, rotate_point)
+    rows = _group_runs_into_rows(runs)
+    segments = [segment for row in rows for segment in _join_runs_of_row(row)]
+    out: list[TextUnit] = []
     for region in _split_regions(segments, 0):
-        units, line = _read_region(region, line)
+        units, line = _list_region_units(region, line)
         if units and out:
             units[0].before = "\n"
         out += units
     return out, line
 
 
-def _group_runs(
-    glyphs: list[Glyph], twins: dict[int, list[Glyph]], turned: Callable[[Glyph], tuple[float, float]]
+def _group_glyphs_into_runs(
+    glyphs: list[Glyph], duplicates: dict[int, list[Glyph]], rotate_point: Callable[[Glyph], tuple[float, float]]
 ) -> list[_Run]:
     """Group characters that are drawn one after the other, side by side."""
     runs: list[_Run] = []
     for glyph in glyphs:
-        x, y = turned(glyph)
-        unit = Unit(glyph.text or "\ufffd", [glyph, *twins.get(id(glyph), ())])
+        x, y = rotate_point(glyph)
+        unit = TextUnit(glyph.text or "\ufffd", [glyph, *duplicates.get(id(glyph), ())])
         run = runs[-1] if runs else None
         size = max(glyph.size, 0.1)
         if run and abs(y - run.y) < 0.15 * size and -0.5 * size < x - run.x1 < GUTTER * size and run.size < 2 * size:
@@ -203,7 +205,7 @@ def _group_runs(
     return runs
 
 
-def _group_rows(runs: list[_Run]) -> list[list[_Run]]:
+def _group_runs_into_rows(runs: list[_Run]) -> list[list[_Run]]:
     """Group runs on one baseline, from top to bottom."""
     rows: list[list[_Run]] = []
     for run in sorted(runs, key=lambda r: (-r.y, r.x0)):
@@ -218,12 +220,12 @@ def _group_rows(runs: list[_Run]) -> list[list[_Run]]:
     return rows
 
 
-def _join_segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
-    """Join the runs of a row unless a gap of ``gap`` font heights separates them."""
+def _join_runs_of_row(row: list[_Run], max_gap: float = GUTTER) -> list[_Run]:
+    """Join the runs of a row unless a gap of ``max_gap`` font heights separates them."""
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
         last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
-        if last is not None and run.x0 - last.x1 < gap * min(run.size, last.size):
+        if last is not None and run.x0 - last.x1 < max_gap * min(run.size, last.size):
             last.units += run.units
             last.x1, last.size = max(last.x1, run.x1), max(last.size, run.size)
         else:
@@ -233,7 +235,7 @@ def _join_segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
 
 def _split_regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
     """Split a page into regions in reading order: above the columns, each column, below."""
-    columns = _split_columns(segments) if depth < 8 else None
+    columns = _split_at_column_gap(segments) if depth < 8 else None
     if columns is None:
         yield segments
         return
@@ -242,7 +244,7 @@ def _split_regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
             yield from _split_regions(part, depth + 1)
 
 
-def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
+def _split_at_column_gap(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
     """Split at the longest white gap in running text: return the parts above, left, right and below."""
     if len(segments) < 6:
         return None
@@ -257,12 +259,12 @@ def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_
                 continue
             band = ordered[start:end]
             start = end + 1
-            if len(band) >= 6 and (best is None or len(band) > best[0]) and _is_running_text(band, x):
+            if len(band) >= 6 and (best is None or len(band) > best[0]) and _is_gap_in_running_text(band, x):
                 best = (len(band), x, band)
     if best is None:
         return None
     _, x, band = best
-    band = _trim_band(band, x)
+    band = _trim_column_band(band, x)
     top, bottom = band[0].y, band[-1].y
     inside = [s for s in ordered if bottom <= s.y <= top]
     return (
@@ -273,7 +275,7 @@ def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_
     )
 
 
-def _is_running_text(band: list[_Run], x: float) -> bool:
+def _is_gap_in_running_text(band: list[_Run], x: float) -> bool:
     """Tell whether both sides of ``x`` are lines of running text, and not cells of a table."""
     for side in ([s for s in band if s.x1 <= x], [s for s in band if s.x0 >= x]):
         rows: dict[int, list[_Run]] = defaultdict(list)
@@ -287,7 +289,7 @@ def _is_running_text(band: list[_Run], x: float) -> bool:
     return True
 
 
-def _trim_band(band: list[_Run], x: float) -> list[_Run]:
+def _trim_column_band(band: list[_Run], x: float) -> list[_Run]:
     """Trim a band at its ends, where a gap separates for example a page's head or a small table."""
     pieces: list[list[_Run]] = [[]]
     for segment in band:
@@ -297,7 +299,9 @@ def _trim_band(band: list[_Run], x: float) -> list[_Run]:
     widths = [_find_median([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
 
     def fits_side(piece: list[_Run]) -> bool:
-        return _is_running_text(piece, x) or all(s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece)
+        return _is_gap_in_running_text(piece, x) or all(
+            s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece
+        )
 
     while len(pieces) > 1 and not fits_side(pieces[-1]):
         pieces.pop()
@@ -315,15 +319,15 @@ def _is_cell_gap(left: _Run, right: _Run) -> bool:
     return right.x0 - left.x1 >= CELL * min(left.size, right.size)
 
 
-def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
+def _list_region_units(region: list[_Run], line: int) -> tuple[list[TextUnit], int]:
     """Return the units of a region, row by row, each with its separator."""
-    out: list[Unit] = []
-    rows = [_join_segments(row, CELL) for row in _group_rows(region)]
+    out: list[TextUnit] = []
+    rows = [_join_runs_of_row(row, CELL) for row in _group_runs_into_rows(region)]
     right = max((s.x1 for row in rows for s in row), default=0.0)
     before: list[_Run] = []
     for row in rows:
         for index, segment in enumerate(row):
-            units = _split_words(segment)
+            units = _separate_words(segment)
             for unit in units:
                 unit.line = line
                 if len(rows) > 2:
@@ -333,14 +337,19 @@ def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
             line += 1
             if out:
                 margin = right if len(rows) > 2 else 0.0
-                units[0].before = "\t" if index else _choose_separator(before, row, margin, out, units)
+                units[0].before = "\t" if index else _choose_line_separator(before, row, margin, out, units)
             out += units
         before = row
     return out, line
 
 
-def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
-    """Return the separator of a line from the one above: a space in a paragraph, nothing in a broken word."""
+def _choose_line_separator(
+    above: list[_Run], row: list[_Run], right: float, out: list[TextUnit], units: list[TextUnit]
+) -> str:
+    """Return the separator of a line from the one above: a space in a paragraph, nothing in a broken word.
+
+    The hyphen of a broken word is removed from ``out``.
+    """
     if len(above) != 1 or len(row) != 1:
         return "\n"
     upper, two = above[0], row[0]
@@ -363,7 +372,7 @@ def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: lis
     return "\n" if right and upper.x1 + needed <= right - 0.5 * two.size else " "
 
 
-def _split_words(segment: _Run) -> list[Unit]:
+def _separate_words(segment: _Run) -> list[TextUnit]:
     """Return the units of a line; a gap that is wider than the others separates words."""
     units = segment.units
     if _separate_grid_words(units):
@@ -380,7 +389,7 @@ def _split_words(segment: _Run) -> list[Unit]:
     return units
 
 
-def _separate_grid_words(units: list[Unit]) -> bool:
+def _separate_grid_words(units: list[TextUnit]) -> bool:
     """Separate words at empty cells if letters of different widths are equally spaced; return whether they are."""
     steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
     usual = _find_median(steps)
@@ -394,15 +403,15 @@ def _separate_grid_words(units: list[Unit]) -> bool:
     return True
 
 
-def _check_readable(units: Sequence[Unit]) -> None:
+def _refuse_unreadable_words(units: Sequence[TextUnit]) -> None:
     """Refuse signs with an unknown text inside words; a sign alone is a bullet or an ornament."""
-    for a, b in pairwise([*units, Unit(" ", [], " ")]):
+    for a, b in pairwise([*units, TextUnit(" ", [], " ")]):
         touching = not b.before and not b.text.isspace() and not a.text.isspace()
         if (
             touching
             and (_is_unreadable(a.text) or _is_unreadable(b.text))
-            and _is_wordlike(a.text)
-            and _is_wordlike(b.text)
+            and _may_belong_to_word(a.text)
+            and _may_belong_to_word(b.text)
         ):
             page = a.first.page + 1
             raise RefusedContent(
@@ -415,5 +424,5 @@ def _is_unreadable(text: str) -> bool:
     return all(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or c < " " for c in text)
 
 
-def _is_wordlike(text: str) -> bool:
+def _may_belong_to_word(text: str) -> bool:
     return _is_unreadable(text) or text[-1].isalnum()

@@ -44,7 +44,7 @@ def open_pdf(data: bytes) -> Any:
     try:
         if len(pdf.objects) > MAX_OBJECTS or len(pdf.pages) > MAX_PAGES:
             raise DataError(f"the PDF has more than {MAX_OBJECTS} objects or {MAX_PAGES} pages")
-        _check_size(pdf, len(data))
+        _check_unpacked_size(pdf, len(data))
     except DataError:
         raise
     except (pikepdf.PdfError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -52,16 +52,16 @@ def open_pdf(data: bytes) -> Any:
     return pdf
 
 
-def _check_size(pdf: Any, size: int) -> None:
+def _check_unpacked_size(pdf: Any, packed_size: int) -> None:
     """Refuse a file that unpacks to too much, before unpacking."""
     total = 0
     for thing in pdf.objects:
         if not isinstance(thing, pikepdf.Stream) or _is_picture(thing):
             continue
-        filters = thing.get("/Filter", pikepdf.Array())
-        names = [str(f) for f in filters] if isinstance(filters, pikepdf.Array) else [str(filters)]
-        total += measure_unpacked_size(thing.read_raw_bytes(), names)
-        check_compression_ratio(size, total)
+        names = thing.get("/Filter", pikepdf.Array())
+        filters = [str(n) for n in names] if isinstance(names, pikepdf.Array) else [str(names)]
+        total += measure_unpacked_size(thing.read_raw_bytes(), filters)
+        check_compression_ratio(packed_size, total)
         if total > MAX_WHOLE:
             raise DataError(f"the PDF unpacks to more than {MAX_WHOLE} bytes")
 
@@ -71,14 +71,14 @@ def _is_picture(stream: Any) -> bool:
     return stream.get("/Subtype") == "/Image" and "/Width" in stream and "/Height" in stream
 
 
-def measure_unpacked_size(raw: bytes, names: Sequence[str]) -> int:
+def measure_unpacked_size(raw: bytes, filters: Sequence[str]) -> int:
     """Return the greatest size of a stream with these filters in bytes.
 
     Raises:
         DataError: it is more than ``MAX_WHOLE``.
     """
     most = len(raw)
-    for index, name in enumerate(names):
+    for index, name in enumerate(filters):
         if name in ("/FlateDecode", "/Fl"):
             raw = _inflate_data(raw)
         elif name in ("/ASCII85Decode", "/A85", "/ASCIIHexDecode", "/AHx"):
@@ -88,7 +88,7 @@ def measure_unpacked_size(raw: bytes, names: Sequence[str]) -> int:
             most = max(most, 64 * len(raw) if runs else max(_measure_lzw_unpacked_size(raw, e) for e in (0, 1)))
             if most > MAX_WHOLE:
                 raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
-            if index + 1 < len(names):
+            if index + 1 < len(filters):
                 raise RefusedContent(f"a part of the PDF is packed twice, with {name[1:]} first")
         else:
             break  # filters of pictures, which are not unpacked
@@ -112,24 +112,24 @@ def _inflate_data(raw: bytes) -> bytes:
     return bytes(out)
 
 
-def _decode_ascii_filter(raw: bytes, name: str) -> bytes:
+def _decode_ascii_filter(raw: bytes, filter_name: str) -> bytes:
     plain = bytes(raw).translate(None, b" \t\r\n\f\v\0")
     try:
-        if name in ("/ASCIIHexDecode", "/AHx"):
+        if filter_name in ("/ASCIIHexDecode", "/AHx"):
             digits = plain.partition(b">")[0]
             return bytes.fromhex((digits + b"0" * (len(digits) % 2)).decode("ascii"))
         return base64.a85decode(plain.removeprefix(b"<~").partition(b"~")[0])
     except ValueError:
-        raise DataError(f"a part of the PDF does not fit its filter {name[1:]}") from None
+        raise DataError(f"a part of the PDF does not fit its filter {filter_name[1:]}") from None
 
 
-def _measure_lzw_unpacked_size(raw: bytes, early: int) -> int:
+def _measure_lzw_unpacked_size(raw: bytes, early_change: int) -> int:
     """Return the unpacked size of LZW data from the lengths of the table's entries."""
     lengths: list[int] = []
     size = before = bit_buffer = bits = 0
     for byte in raw:
         bit_buffer, bits = bit_buffer << 8 | byte, bits + 8
-        width = min(12, (258 + early + len(lengths)).bit_length())
+        width = min(12, (258 + early_change + len(lengths)).bit_length())
         if bits < width:
             continue
         bits -= width

@@ -16,7 +16,7 @@ import pikepdf
 from pdfminer.fontmetrics import FONT_METRICS
 
 from allonym.files.pdf.content import Glyph
-from allonym.files.pdf.layout import Unit
+from allonym.files.pdf.layout import TextUnit
 from allonym.files.pdf.redact import Insert, Operation
 
 LEAST_SIZE = 4.0
@@ -45,7 +45,7 @@ class Patch:
     gaps: list[Gap]
 
 
-def make_patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
+def make_patches(units: Sequence[TextUnit], parts: Sequence[str]) -> list[Patch]:
     """Return one patch for each replaced stretch of units."""
     out: list[Patch] = []
     going = False
@@ -119,7 +119,7 @@ class Painter:
         for gap in patch.gaps:
             needed, room = wide * gap.first.size, gap.width
             if not needed or room / needed < 0.8:
-                room = self._measure_room(gap, needed)
+                room = self._measure_free_width(gap, needed)
             share = room / needed if needed else 0.0
             if share > best[0]:
                 best = (share, gap, room)
@@ -132,13 +132,13 @@ class Painter:
         size = first.size * (squeeze if share < 0.8 else 1.0)
         scale = room / (wide * size) if 0 < share < 1 else 1.0
         if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < first.size < 1000:
-            self._add_box(gap)
+            self._paint_black_box(gap)
             return
         scale = min(1.0, scale)
-        if first.page in self._over or not self._insert_text(first, text, style, size, wide * size * scale):
-            self._add_text(first, text, style, size, scale)
+        if first.page in self._over or not self._insert_text_into_stream(first, text, style, size, wide * size * scale):
+            self._paint_text_over_page(first, text, style, size, scale)
 
-    def _insert_text(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
+    def _insert_text_into_stream(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
         """Set a text of this size and width into the stream; return false if that is not possible."""
         setting = glyph.setting
         if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
@@ -161,7 +161,7 @@ class Painter:
         self.fonts[glyph.stream].add(style)
         return True
 
-    def _measure_room(self, gap: Gap, width_needed: float) -> float:
+    def _measure_free_width(self, gap: Gap, width_needed: float) -> float:
         """Measure the room after a gap: to the next character on the line, or the page's margin."""
         first = gap.first
         if first.width <= 1e-6:
@@ -185,7 +185,7 @@ class Painter:
     def _is_hidden(self, glyph: Glyph) -> bool:
         return bool(glyph.plane) and glyph.page not in self._over
 
-    def _add_text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
+    def _paint_text_over_page(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
         if self._is_hidden(glyph):
             return
         self.fonts["page", glyph.page].add(style)
@@ -195,12 +195,12 @@ class Painter:
             (colour, {1: "g", 3: "rg", 4: "k"}[len(colour)]),
             ([pikepdf.Name(f"/Allonym{style}"), size], "Tf"),
             ([100 * scale], "Tz"),
-            ([*_find_rotation(glyph), glyph.x, glyph.y], "Tm"),
+            ([*_make_rotation_matrix(glyph), glyph.x, glyph.y], "Tm"),
             ([pikepdf.String(text.encode("cp1252"))], "Tj"),
             ([], "ET"),
         )
 
-    def _add_box(self, gap: Gap) -> None:
+    def _paint_black_box(self, gap: Gap) -> None:
         first = gap.first
         if self._is_hidden(first):
             return
@@ -208,35 +208,35 @@ class Painter:
         self.ops[first.page] += (
             ([], "q"),
             ([0], "g"),
-            ([*_find_rotation(first), first.x, first.y], "cm"),
+            ([*_make_rotation_matrix(first), first.x, first.y], "cm"),
             ([0, -0.2 * size, max(gap.width, 0.5), 0.95 * size], "re"),
             ([], "f"),
             ([], "Q"),
         )
 
 
-def _find_rotation(glyph: Glyph) -> tuple[float, float, float, float]:
+def _make_rotation_matrix(glyph: Glyph) -> tuple[float, float, float, float]:
     cos, sin = math.cos(glyph.angle), math.sin(glyph.angle)
     return cos, sin, -sin, cos
 
 
-def measure_text_width(text: str, style: str) -> float:
+def measure_text_width(text: str, font_name: str) -> float:
     """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
     try:
         text.encode("cp1252")
     except UnicodeEncodeError:
         return 0.0
-    metrics = FONT_METRICS[style][1]
+    metrics = FONT_METRICS[font_name][1]
     return sum(metrics.get(c, 600) for c in text) / 1000
 
 
-def make_standard_font(pdf: Any, style: str) -> Any:
+def make_standard_font(pdf: Any, font_name: str) -> Any:
     """Return a standard font as an object of the file."""
     return pdf.make_indirect(
         pikepdf.Dictionary(
             Type=pikepdf.Name.Font,
             Subtype=pikepdf.Name.Type1,
-            BaseFont=pikepdf.Name(f"/{style}"),
+            BaseFont=pikepdf.Name(f"/{font_name}"),
             Encoding=pikepdf.Name.WinAnsiEncoding,
         )
     )

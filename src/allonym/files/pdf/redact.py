@@ -9,7 +9,7 @@ from typing import Any
 
 import pikepdf
 
-from allonym.files.pdf.content import SHOWING, Glyph, Source
+from allonym.files.pdf.content import SHOWING, ContentStream, Glyph
 
 _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
@@ -20,13 +20,13 @@ _BOX: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1],
 Operation = tuple[Sequence[Any], str]
 """Operands and operator; floats are written with four decimals."""
 
-Gone = dict[int, dict[int, list[Glyph]]]
+RemovedGlyphs = dict[int, dict[int, list[Glyph]]]
 """The characters to remove, by operator and string."""
 
 
-def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
+def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, RemovedGlyphs]:
     """Group the characters to remove by stream."""
-    out: dict[Any, Gone] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    out: dict[Any, RemovedGlyphs] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for glyph in glyphs:
         out[glyph.stream][glyph.op][glyph.item].append(glyph)
     return out
@@ -36,12 +36,14 @@ Insert = tuple[Sequence[Operation], float]
 """The operations that show a replacement, and the number that takes its advance back in a TJ array."""
 
 
-def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
+def rewrite_content_stream(
+    source: ContentStream, removed: RemovedGlyphs, inserts: Mapping[tuple[int, int, int], Insert], pictures: str
+) -> bytes:
     """Rewrite a content stream without removed characters and without marks with text, with balanced states.
 
     Args:
         source: the stream.
-        gone: the characters to remove.
+        removed: the characters to remove.
         inserts: inserts by operator, string and byte.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
     """
@@ -50,7 +52,7 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
     marks: list[bool] = []
     for index, instruction in enumerate(source.ops):
         if isinstance(instruction, pikepdf.ContentStreamInlineImage):
-            out += _treat_picture(instruction, pictures)
+            out += _list_picture_operations(instruction, pictures)
             continue
         args, op = instruction.operands, str(instruction.operator)
         if op in SHOWING:
@@ -58,12 +60,12 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
                 out += [([args[0]], "Tw"), ([args[1]], "Tc")]
             if op in ("'", '"'):
                 out.append(([], "T*"))
-            if index in gone:
-                out += _remove_glyphs(args[-1], index, gone[index], inserts)
+            if index in removed:
+                out += _make_show_operations(args[-1], index, removed[index], inserts)
             else:
                 out.append(([args[-1]], "TJ" if op == "TJ" else "Tj"))
-        elif op == "Do" and _is_image(args[0], source.resources):
-            out += _treat_picture(instruction, pictures)
+        elif op == "Do" and _is_not_form(args[0], source.resources):
+            out += _list_picture_operations(instruction, pictures)
         elif op in ("BMC", "BDC"):
             layer = op == "BDC" and str(args[0]) == "/OC" and isinstance(args[1], pikepdf.Name)
             marks.append(layer)
@@ -72,17 +74,17 @@ def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int,
         elif op == "EMC":
             if marks and marks.pop():
                 out.append(instruction)
-        elif op in _KEPT and not _holds_text(args):
+        elif op in _KEPT and not _may_hold_text(args):
             depth += (op == "q") - (op == "Q")
             if depth < 0:
                 depth = 0
                 continue
             out.append(instruction)
     out += [([], "EMC")] * sum(marks) + [([], "Q")] * depth
-    return write_operations(out)
+    return encode_operations(out)
 
 
-def write_operations(operations: Iterable[Any]) -> bytes:
+def encode_operations(operations: Iterable[Any]) -> bytes:
     """Return the bytes of operations, which may be those of a parsed stream."""
 
     def to_operand(value: Any) -> Any:
@@ -97,25 +99,25 @@ def write_operations(operations: Iterable[Any]) -> bytes:
     )
 
 
-def _holds_text(args: Sequence[Any]) -> bool:
+def _may_hold_text(operands: Sequence[Any]) -> bool:
     return any(
         isinstance(a, pikepdf.String | pikepdf.Dictionary)
         or (isinstance(a, pikepdf.Array) and any(isinstance(b, pikepdf.String | pikepdf.Dictionary) for b in a))
-        for a in args
+        for a in operands
     )
 
 
-def _is_image(name: Any, resources: Any) -> bool:
+def _is_not_form(name: Any, resources: Any) -> bool:
     thing = (resources.get("/XObject") or {}).get(str(name)) if resources is not None else None
     return thing is None or thing.get("/Subtype") != "/Form"
 
 
-def _treat_picture(instruction: Any, pictures: str) -> Sequence[Any]:
-    return [instruction] if pictures == "keep" else _BOX if pictures == "box" else []
+def _list_picture_operations(instruction: Any, treatment: str) -> Sequence[Any]:
+    return [instruction] if treatment == "keep" else _BOX if treatment == "box" else []
 
 
-def _remove_glyphs(
-    shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert]
+def _make_show_operations(
+    shown: Any, op: int, removed: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert]
 ) -> Iterator[Operation]:
     """Show a string or TJ array with gaps as wide as the removed characters, and with the inserts."""
     items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
@@ -138,7 +140,7 @@ def _remove_glyphs(
             back += float(item)
             continue
         data, position = bytes(item), 0
-        for glyph in sorted({g.start: g for g in gone.get(index, ())}.values(), key=lambda g: g.start):
+        for glyph in sorted({g.start: g for g in removed.get(index, ())}.values(), key=lambda g: g.start):
             push_piece(data[position : glyph.start])
             insert = inserts.get((op, index, glyph.start))
             if insert is not None:

@@ -21,7 +21,7 @@ import pypdfium2
 
 from allonym.errors import DataError, UsageError
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import Unit
+from allonym.files.pdf.layout import TextUnit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +51,7 @@ class Word:
     line: int = 0
 
 
-Reader = Callable[["Image"], Iterable[Word]]
+OcrReader = Callable[["Image"], Iterable[Word]]
 
 """Returns the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
 
@@ -81,15 +81,15 @@ def run_tesseract(image: Image) -> Iterator[Word]:
             yield Word(text, left, top, left + float(row["width"]), top + float(row["height"]), line)
 
 
-def get_page_box(page: Any) -> tuple[float, float, float, float]:
+def get_visible_page_box(page: Any) -> tuple[float, float, float, float]:
     """Return left, bottom, right and top of the visible part of a page, in its units."""
     box = [float(v) for v in page.cropbox]
     return min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])
 
 
-def compute_shown_matrix(page: Any) -> tuple[pikepdf.Matrix, float, float]:
+def compute_shown_page_geometry(page: Any) -> tuple[pikepdf.Matrix, float, float]:
     """Return the matrix from the shown page (from its bottom left corner) to its units, and its width and height."""
-    x0, y0, x1, y1 = get_page_box(page)
+    x0, y0, x1, y1 = get_visible_page_box(page)
     turn = int(page.obj.get("/Rotate", page.get("/Rotate", 0)) or 0) % 360
     if turn == 90:
         return pikepdf.Matrix(0, 1, -1, 0, x1, y0), y1 - y0, x1 - x0
@@ -104,14 +104,14 @@ def measure_picture_coverage(pdf: Any, content: Content) -> dict[int, float]:
     """Return the share of each page that pictures cover, counting overlaps twice."""
     out: dict[int, float] = defaultdict(float)
     for picture in content.pictures:
-        left, bottom, right, top = get_page_box(pdf.pages[picture.page])
+        left, bottom, right, top = get_visible_page_box(pdf.pages[picture.page])
         a, b, c, d = picture.box()
         area = max(0.0, min(c, right) - max(a, left)) * max(0.0, min(d, top) - max(b, bottom))
         out[picture.page] += area / max(1e-6, (right - left) * (top - bottom))
     return out
 
 
-def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
+def find_scanned_pages(pdf: Any, content: Content) -> dict[int, bool]:
     """Return the pages that are pictures, each with whether it has an invisible text."""
     letters = [g for g in content.glyphs if g.text is None or g.text.isalnum()]
     shown = Counter(g.page for g in letters if not g.plane)
@@ -139,14 +139,14 @@ def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]
             yield number, page.render(scale=scale).to_pil().convert("RGB")
 
 
-def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) -> list[Unit]:
+def read_words_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int, first_line: int) -> list[TextUnit]:
     """Return the words that OCR reads on a page, as units with their positions."""
-    matrix, width, height = compute_shown_matrix(page)
+    matrix, width, height = compute_shown_page_geometry(page)
     sx, sy = width / image.width, height / image.height
     rotation = pikepdf.Matrix(*matrix.shorthand[:4], 0, 0)
-    out: list[Unit] = []
+    out: list[TextUnit] = []
     before: Word | None = None
-    for word in reader(image):
+    for word in ocr(image):
         if not word.text:
             continue
         corner = (word.left * sx, height - (word.bottom - 0.2 * (word.bottom - word.top)) * sy)
@@ -155,10 +155,10 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
         dx, dy = rotation.transform(((word.right - word.left) * sx, 0))
         ux, uy = rotation.transform((0, high))
         glyph = Glyph(
-            word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, number, "", "Helvetica", (0.0,), -1
+            word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, page_number, "", "Helvetica", (0.0,), -1
         )  # fmt: skip
         gap = "\n\n" if before is None else " " if before.line == word.line else "\n"
-        out.append(Unit(word.text, [glyph], gap, line + word.line, True))
+        out.append(TextUnit(word.text, [glyph], gap, first_line + word.line, True))
         before = word
     return out
 
@@ -167,7 +167,7 @@ def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image
     """Return the picture of a page with white boxes over the characters."""
     from PIL import ImageDraw
 
-    matrix, width, height = compute_shown_matrix(page)
+    matrix, width, height = compute_shown_page_geometry(page)
     back = matrix.inverse()
     sx, sy = image.width / width, image.height / height
     draw = ImageDraw.Draw(image)
@@ -189,5 +189,5 @@ def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, pikepdf
     stream.Type, stream.Subtype = pikepdf.Name.XObject, pikepdf.Name.Image
     stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
     stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
-    matrix, width, height = compute_shown_matrix(page)
+    matrix, width, height = compute_shown_page_geometry(page)
     return stream, pikepdf.Matrix(width, 0, 0, height, 0, 0) @ matrix

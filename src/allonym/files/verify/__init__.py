@@ -29,7 +29,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
         "allonym.files.verify.pdf:read_pdfium_texts",
         "allonym.files.verify.pdf:read_pdfminer_texts",
         "allonym.files.verify.pdf:read_raw_strings",
-        "allonym.files.verify.pdf:read_byte_strings",
+        "allonym.files.verify.pdf:read_object_strings_bytewise",
     ),
     "docx": _OFFICE,
     "xlsx": _OFFICE,
@@ -65,14 +65,14 @@ class Leftover:
 
 
 @dataclass(slots=True)
-class _Squeezed:
+class _SqueezedText:
     """The letters and digits of a text, with the offsets of its words."""
 
     text: str = field(repr=False)
     borders: list[int] = field(repr=False)
 
     @classmethod
-    def squeeze_text(cls, text: str) -> _Squeezed:
+    def squeeze_text(cls, text: str) -> _SqueezedText:
         text = _BROKEN.sub("", text)
         text = fold(text, Level.CASE)
         pieces: list[str] = []
@@ -84,15 +84,15 @@ class _Squeezed:
             position += len(word)
         return cls("".join(pieces), [*borders, position])
 
-    def count_substrings(self, needle: str, *, loose: bool, tight: bool) -> int:
-        """Count ``needle`` in the text: ``loose`` includes matches inside words, ``tight`` only unbroken ones."""
+    def count_substrings(self, needle: str, *, inside_words: bool, unbroken_only: bool) -> int:
+        """Count ``needle`` in the text: ``inside_words`` too, or ``unbroken_only``, within one word."""
         count = 0
         position = self.text.find(needle)
         while position >= 0:
             end = position + len(needle)
             first, last = bisect_left(self.borders, position), bisect_left(self.borders, end)
             bounded = self.borders[first] == position and self.borders[last] == end
-            counts = loose or (bounded and (not tight or last == first + 1))
+            counts = inside_words or (bounded and (not unbroken_only or last == first + 1))
             count += counts
             position = self.text.find(needle, end if counts else position + 1)
         return count
@@ -109,12 +109,12 @@ def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[
     Returns:
         One leftover for each covered text that can still be read, in their order.
     """
-    pages = [(place, _Squeezed.squeeze_text(text)) for place, text in texts]
-    allowed = _Squeezed.squeeze_text(expected)
+    pages = [(place, _SqueezedText.squeeze_text(text)) for place, text in texts]
+    allowed = _SqueezedText.squeeze_text(expected)
     needles = [_list_needles(text) for text in covered]
     # most do not occur, which one pass over all pages shows
     present = _find_present_needles({n for some in needles for n in some}, [page.text for _, page in pages])
-    excess = {needle: _count_excess_occurrences(pages, needle, allowed) for needle in present}
+    excess = {needle: _find_excess_occurrences(pages, needle, allowed) for needle in present}
     out: list[Leftover] = []
     for index, some in enumerate(needles):
         leftover = next((excess[needle] for needle in some if needle in excess and excess[needle][1] > 0), None)
@@ -134,18 +134,18 @@ def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[s
 
 def _list_needles(text: str) -> list[str]:
     """Return the text without spaces and signs, then its longer words."""
-    squeezed = _Squeezed.squeeze_text(text)
+    squeezed = _SqueezedText.squeeze_text(text)
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
     return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
 
 
-def _count_excess_occurrences(
-    pages: Sequence[tuple[str, _Squeezed]], needle: str, allowed: _Squeezed
+def _find_excess_occurrences(
+    pages: Sequence[tuple[str, _SqueezedText]], needle: str, allowed: _SqueezedText
 ) -> tuple[tuple[str, ...], int]:
     # Short texts often arise from two neighbouring cells of a table ("4" and "1" are not 41).
-    ways = [{"loose": False, "tight": len(needle) < LEAST_WORD}]
+    ways = [{"inside_words": False, "unbroken_only": len(needle) < LEAST_WORD}]
     if len(needle) >= LEAST_LOOSE:
-        ways.append({"loose": True, "tight": False})
+        ways.append({"inside_words": True, "unbroken_only": False})
     for way in ways:
         counts = {place: n for place, page in pages if (n := page.count_substrings(needle, **way))}
         excess = sum(counts.values()) - allowed.count_substrings(needle, **way) if counts else 0
@@ -154,7 +154,7 @@ def _count_excess_occurrences(
     return (), 0
 
 
-def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
+def read_texts_by_reader(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
     """Return the (place, text) pairs of each reader of a format.
 
     Raises:
@@ -175,7 +175,7 @@ def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
 def find_leftovers_in_file(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
     """Return the leftovers that any reader of the format can still read in a file, each text once."""
     by_index: dict[int, Leftover] = {}
-    for texts in read_views(data, format):
+    for texts in read_texts_by_reader(data, format):
         by_index = {
             leftover.index: leftover for leftover in find_leftovers_in_texts(texts, covered, expected)
         } | by_index

@@ -50,7 +50,7 @@ _USUAL = frozenset(
 _DEEPEST = 4
 
 
-def _read_package(data: bytes, reading: str, where: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def _read_package_texts(data: bytes, reading: str, where: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """Return (part, text) of all readable text.
 
     Raises:
@@ -62,19 +62,19 @@ def _read_package(data: bytes, reading: str, where: str = "", depth: int = 0) ->
             for number, info in enumerate(archive.infolist()):
                 strange = _get_unusual_part_name(info.filename)
                 place = where + (f"part {number}" if strange else info.filename)  # errors name the part
-                yield place, " ".join([strange, *_find_strings(info.comment + info.extra)])
-                yield from _read_part(info.filename, archive.read(info), reading, place, depth)
+                yield place, " ".join([strange, *_find_readable_strings(info.comment + info.extra)])
+                yield from _read_part_texts(info.filename, archive.read(info), reading, place, depth)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise DataError(f"the result is not an office file ({type(error).__name__})") from None
 
 
-read_accepted_texts = partial(_read_package, reading="accepted")
+read_accepted_texts = partial(_read_package_texts, reading="accepted")
 """Returns (part, text) of all readable text, with tracked changes accepted."""
 
-read_rejected_texts = partial(_read_package, reading="rejected")
+read_rejected_texts = partial(_read_package_texts, reading="rejected")
 """The same with tracked changes rejected."""
 
-read_raw_texts = partial(_read_package, reading="raw")
+read_raw_texts = partial(_read_package_texts, reading="raw")
 """The same with inserted and deleted text side by side."""
 
 
@@ -85,19 +85,19 @@ def _get_unusual_part_name(name: str) -> str:
     return "" if plain in _USUAL or not plain else plain
 
 
-def _read_part(name: str, data: bytes, reading: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
+def _read_part_texts(name: str, data: bytes, reading: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
     suffix = name.rpartition(".")[2].lower()
     if data.startswith(b"PK\x03\x04") and depth < _DEEPEST:
-        yield from _read_package(data, reading, f"{place}/", depth + 1)
+        yield from _read_package_texts(data, reading, f"{place}/", depth + 1)
     elif reading != "accepted" and not _CHANGED.search(data):
         return  # it reads the same as with all changes accepted
     elif suffix in ("xml", "rels", "vml"):
-        yield place, "\n".join(_read_xml(data, reading, place))
+        yield place, "\n".join(_read_xml_texts(data, reading, place))
     elif "/fonts/" not in name and "/theme/" not in name:
-        yield place, "\n".join(_find_strings(_read_image_metadata(data)))
+        yield place, "\n".join(_find_readable_strings(_drop_image_pixels(data)))
 
 
-def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
+def _read_xml_texts(data: bytes, reading: str, place: str) -> Iterator[str]:
     from lxml import etree
 
     try:
@@ -116,7 +116,7 @@ def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
             loose.append(node.text or "")
             continue
         local = _get_local_name(node)
-        loose += _read_attributes(node, local)
+        loose += _read_attribute_texts(node, local)
         above = [_get_local_name(a) for a in node.iterancestors()]
         if local == "p":
             paragraphs[node] = []
@@ -128,7 +128,7 @@ def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
             goes_on = loose and loose[-1].startswith("\0")
             loose.append("\0" + (loose.pop()[1:] if goes_on else "") + node.text)
         elif node.text and node.text.strip():
-            loose += _read_element(node, local)
+            loose += _read_element_texts(node, local)
     out: list[str] = []
     goes_on = False
     for paragraph, texts in paragraphs.items():
@@ -142,7 +142,7 @@ def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
     yield from (text.lstrip("\0") for text in loose)
 
 
-def _read_element(node: Any, local: str) -> Iterator[str]:
+def _read_element_texts(node: Any, local: str) -> Iterator[str]:
     if local in _FORMULAS and "spreadsheetml" in str(node.tag):
         yield from re.findall(r'"([^"]*)"', node.text)
     elif local == "Application" and _PROGRAM.fullmatch(node.text):
@@ -151,7 +151,7 @@ def _read_element(node: Any, local: str) -> Iterator[str]:
         yield node.text
 
 
-def _read_attributes(node: Any, local: str) -> Iterator[str]:
+def _read_attribute_texts(node: Any, local: str) -> Iterator[str]:
     parent = node.getparent()
     if local in _UNSAID:
         return
@@ -173,7 +173,7 @@ def _get_local_name(node: Any) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _read_image_metadata(data: bytes) -> bytes:
+def _drop_image_pixels(data: bytes) -> bytes:
     """Return the metadata of a PNG or JPEG, or all of other data."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         out, position = b"", 8
@@ -194,7 +194,7 @@ def _read_image_metadata(data: bytes) -> bytes:
     return data
 
 
-def _find_strings(data: bytes) -> list[str]:
+def _find_readable_strings(data: bytes) -> list[str]:
     """Return runs of at least four letters, digits and signs, in ASCII, Latin-1 and UTF-16."""
     strings = [s.decode("latin-1") for s in re.findall(rb"[\x20-\x7e\xc0-\xff]{4,}", data)]
     wide = re.findall(rb"(?:[\x20-\x7e\xc0-\xff]\x00){4,}", data)

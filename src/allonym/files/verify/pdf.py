@@ -86,9 +86,9 @@ def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
                 continue
             _collect_strings(thing.stream_dict, strings, 0)
             if thing.objgen in pages:
-                yield f"content of page {pages[thing.objgen] + 1}", _read_content(thing)
+                yield f"content of page {pages[thing.objgen] + 1}", _read_content_text(thing)
             elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
-                yield "content of a form", _read_content(thing)
+                yield "content of a form", _read_content_text(thing)
             elif _may_hold_text(thing):
                 for text in _read_stream_texts(thing):
                     yield "a stream", text
@@ -96,7 +96,7 @@ def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
         yield "objects", "\n".join(strings)
 
 
-def read_byte_strings(data: bytes) -> Iterator[tuple[str, str]]:
+def read_object_strings_bytewise(data: bytes) -> Iterator[tuple[str, str]]:
     """Return the strings of objects again, byte by byte. They are counted separately from :func:`read_raw_strings`.
 
     Raises:
@@ -106,7 +106,7 @@ def read_byte_strings(data: bytes) -> Iterator[tuple[str, str]]:
     with _open_pdf(data) as pdf:
         for thing in (*pdf.objects, pdf.trailer):
             inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
-            _collect_strings(inner, strings, 0, plain=True)
+            _collect_strings(inner, strings, 0, bytewise=True)
     yield "objects", "\n".join(strings)
 
 
@@ -120,7 +120,7 @@ def _open_pdf(data: bytes) -> Iterator[Any]:
         raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
 
 
-def _read_content(stream: Any) -> str:
+def _read_content_text(stream: Any) -> str:
     lines: list[str] = []
     for instruction in pikepdf.parse_content_stream(stream):
         words: list[str] = []
@@ -138,22 +138,22 @@ def _read_content(stream: Any) -> str:
     return "\n".join(lines)
 
 
-def _collect_strings(thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
+def _collect_strings(thing: Any, out: list[str], depth: int, bytewise: bool = False) -> None:
     """Collect the strings inside an object and the names of resources, without following references."""
     if depth > 50:
         raise ValueError("objects lie too deep in one another")
     if isinstance(thing, pikepdf.String):
-        out.append(bytes(thing).decode("latin-1") if plain else unquote(str(thing)))
+        out.append(bytes(thing).decode("latin-1") if bytewise else unquote(str(thing)))
     elif isinstance(thing, pikepdf.Array):
         for item in thing:
             if not getattr(item, "is_indirect", False):
-                _collect_strings(item, out, depth + 1, plain)
+                _collect_strings(item, out, depth + 1, bytewise)
     elif isinstance(thing, pikepdf.Dictionary):
         for key, value in thing.items():
             if key in _RESOURCES and isinstance(value, pikepdf.Dictionary):
                 out += [name[1:] for name in value.keys()]  # noqa: SIM118
             if not getattr(value, "is_indirect", False):
-                _collect_strings(value, out, depth + 1, plain)
+                _collect_strings(value, out, depth + 1, bytewise)
 
 
 def _may_hold_text(stream: Any) -> bool:

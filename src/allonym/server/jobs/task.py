@@ -19,7 +19,7 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError
 from allonym.files import read_documents
-from allonym.files.output import Lines, write_file
+from allonym.files.output import LinesFile, write_file
 from allonym.vault import Vault
 
 _LOCK, _PROGRESS, _ENDED = "lock", "progress.json", "ended.json"
@@ -134,7 +134,7 @@ def write_private(path: Path, text: str) -> None:
 
 def write_private_lines(path: Path, lines: Iterable[str]) -> None:
     """Write the lines of a file of the owner's alone, atomically."""
-    output = Lines(path, private=True)
+    output = LinesFile(path, private=True)
     try:
         for line in lines:
             output.write(line)
