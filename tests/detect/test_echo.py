@@ -1,14 +1,14 @@
 import pytest
 
 import allonym
-from allonym.detect.mentions import find_person_mentions
+from allonym.detect.mentions import find_name_repetitions
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 
 
 def found(text, *names, label="PERSON", score=0.8):
     spans = [Span(text.index(n), text.index(n) + len(n), label, score, "t") for n in names]
-    return sorted(text[s.start : s.end] for s in find_person_mentions(text, spans, TAXONOMY))
+    return sorted(text[s.start : s.end] for s in find_name_repetitions(text, spans, TAXONOMY))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_names_spread(text, seed, expected):
 def test_earlier_mention_counts_too():
     text = "Laura Gannon spoke. Miss Gannon, you may begin."
     at = text.rindex("Gannon")
-    out = find_person_mentions(text, [Span(at, at + 6, "PERSON", 0.8)], TAXONOMY)
+    out = find_name_repetitions(text, [Span(at, at + 6, "PERSON", 0.8)], TAXONOMY)
     assert [text[s.start : s.end] for s in out] == ["Laura Gannon"]
 
 
@@ -40,7 +40,7 @@ def test_weak_or_other_findings_do_not_spread():
 def test_overlapping_seeds_count_once():
     text = "Victoria Beckham left. The Beckhams stayed."
     spans = [Span(0, 16, "PERSON", 0.9), Span(9, 16, "PERSON", 0.9), Span(0, 8, "PERSON", 0.9)]
-    assert [text[s.start : s.end] for s in find_person_mentions(text, spans, TAXONOMY)] == ["Beckhams"]
+    assert [text[s.start : s.end] for s in find_name_repetitions(text, spans, TAXONOMY)] == ["Beckhams"]
 
 
 def test_in_the_chain():

@@ -20,7 +20,7 @@ def fits(category: str, *names: str, labels: tuple[str, ...] = ()) -> np.ndarray
     corpus: Corpus = replace(BASE, categories={category: "swap"}, chunks=(Chunk(0, 0, 1, "x", values),))
     likeness = EntityFit.of(corpus)
     at = list(likeness.appearances[0])
-    made = likeness.compute_fit_matrix(at)
+    made = likeness.compute_pairwise_fits(at)
     assert made[0, 1] == pytest.approx(likeness.compute_fit(at[0], at[1]), abs=1e-5)
     return np.asarray(made)
 

@@ -5,7 +5,7 @@ document. A single word is followed only where the tagger saw a name in most of 
 ordinary word ("Apple" and "an apple"). Where a text has no capitals, as speech recognisers write, parts of people's
 names are followed too.
 
-:func:`find_person_mentions` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a
+:func:`find_name_repetitions` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a
 name in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
 case, outside of an address or the like, is an ordinary word and is not followed.
 """
@@ -73,7 +73,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     return repeats
 
 
-def find_person_mentions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find mentions of the names in the PERSON spans of ``spans`` (score 0.7 and up) that no span covers yet."""
     seeds = [s for s in spans if s.score >= _ECHOED_SCORE and taxonomy.within(s.label, "PERSON")]
     stems = _list_names_to_search(text, seeds)

@@ -14,7 +14,7 @@ from typing import Literal
 from allonym.detect import TAGGER
 from allonym.detect.candidates import find_candidates
 from allonym.detect.lexicon import split_by_exclusions
-from allonym.detect.mentions import ECHO_SCORE, find_person_mentions, find_repeated_names
+from allonym.detect.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
 from allonym.document import (
     Document,
     Interval,
@@ -58,7 +58,7 @@ def select_findings(document: Document, policy: Policy, candidates: Iterable[Spa
     if tagged:
         findings += find_repeated_names(text, tagged, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
-        findings += find_person_mentions(text, findings, policy.taxonomy)
+        findings += find_name_repetitions(text, findings, policy.taxonomy)
     if tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
     if policy.exclusions and findings:

@@ -91,7 +91,7 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
     out: list[Span] = []
     for n, span in enumerate(findings):
         label = span.label
-        start, end = _trim_number_prefix(text, span)
+        start, end = _trim_number_kind_name(text, span)
         surface = text[start:end]
         if start == end or _is_lone_letter(text, findings, n) or _has_only_function_words(surface):
             continue
@@ -282,7 +282,7 @@ def _has_only_function_words(surface: str) -> bool:
     return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
 
 
-def _trim_number_prefix(text: str, span: Span) -> tuple[int, int]:
+def _trim_number_kind_name(text: str, span: Span) -> tuple[int, int]:
     """The borders without the name of a kind of number: "IBAN DE89" becomes "DE89", and "VIN" alone is empty."""
     surface = text[span.start : span.end]
     words = surface.split(" ")

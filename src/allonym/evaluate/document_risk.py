@@ -197,7 +197,7 @@ def document_risk(
     y = np.array([bool(identified[i]) for i in judged.tolist()], np.int64)
     weights: tuple[tuple[str, float], ...] = ()
     if reason := _explain_obstacle(intruder, y):
-        risks = _compute_relative_ranks(traits[:, : len(TRAITS)])
+        risks = _rank_documents_by_traits(traits[:, : len(TRAITS)])
     else:
         folded = [fold_surface(anonymised[i], Level.CASE) for i in judged.tolist()]
         home = assign_folds(folded, y.tolist(), folds, seed)  # copies share a fold
@@ -301,7 +301,7 @@ def _assign_inner_folds(y: NDArray[np.int64], rng: np.random.Generator) -> NDArr
     return out
 
 
-def _compute_relative_ranks(traits: Floats) -> Floats:
+def _rank_documents_by_traits(traits: Floats) -> Floats:
     """Return a substitute for risks where nothing was learnt: the rank by the mean rank of the traits, 0 to 1."""
     n = len(traits)
     if n < 2:

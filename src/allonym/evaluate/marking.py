@@ -140,7 +140,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
     length = position = 0
     with prefix_data_errors(where):
         for tag in _TAG.finditer(text):
-            begin = _find_opening_bracket(text, tag.start(), position)
+            begin = _locate_bracket_before_tag(text, tag.start(), position)
             label, partial = _parse_written_tag(tag[1] or tag[2] or tag[3], _describe_place(text, tag.start()))
             before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
             if not inside.strip():
@@ -151,7 +151,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
             length = start + len(inside)
             marks.append(Mark(start, length, label, partial))
             position = tag.end()
-        _refuse_unclosed_tags(text)
+        _refuse_broken_tags(text)
     return Marked(where, "".join((*pieces, text[position:])), tuple(marks), meta)
 
 
@@ -241,24 +241,24 @@ def list_mark_rows(marks: Sequence[Mark]) -> list[dict[str, object]]:
     return out
 
 
-def _find_opening_bracket(text: str, end: int, last_mark_end: int) -> int:
-    """Return the offset of the bracket that closes right before the tag at ``end``, not before
+def _locate_bracket_before_tag(text: str, tag_start: int, last_mark_end: int) -> int:
+    """Return the offset of the bracket that closes right before the tag at ``tag_start``, not before
     ``last_mark_end``."""
-    if text[max(last_mark_end, end - 1) : end] != ")":
+    if text[max(last_mark_end, tag_start - 1) : tag_start] != ")":
         raise DataError(
-            f"{_describe_place(text, end)}: a tag stands behind (text) in brackets; there is none before it"
+            f"{_describe_place(text, tag_start)}: a tag stands behind (text) in brackets; there is none before it"
         )
     depth = 0
-    for index in range(end - 1, -1, -1):
+    for index in range(tag_start - 1, -1, -1):
         depth += (text[index] == ")") - (text[index] == "(")
         if not depth:
             if index < last_mark_end:
                 raise DataError(f"{_describe_place(text, index)}: a mark must not hold another mark")
             return index
-    raise DataError(f"{_describe_place(text, end - 1)}: a bracket is closed that was not opened")
+    raise DataError(f"{_describe_place(text, tag_start - 1)}: a bracket is closed that was not opened")
 
 
-def _refuse_unclosed_tags(text: str) -> None:
+def _refuse_broken_tags(text: str) -> None:
     """Raise an error where something begins like a tag and is none."""
     tag_ends = {tag.end() for tag in _TAG.finditer(text)}
     for start in (tag.start() for tag in _TAGLIKE.finditer(text)):

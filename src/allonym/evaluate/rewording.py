@@ -132,10 +132,10 @@ def _make_verb_plural(words: Sequence[Word], index: int, new_words: dict[int, st
     elif low in _PLURAL:
         new_words[index] = _PLURAL[low]
     elif word.part == "VERB" and low.endswith("s") and not low.endswith("ss") and len(low) > 3:
-        new_words[index] = _strip_verb_ending(low)
+        new_words[index] = _strip_third_person_s(low)
 
 
-def _strip_verb_ending(verb: str) -> str:
+def _strip_third_person_s(verb: str) -> str:
     if verb.endswith("ies") and len(verb) > 4:
         return verb[:-3] + "y"
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "oes", "zzes")) else verb[:-1]

@@ -53,7 +53,7 @@ def _find_distinctive_words(text: str) -> tuple[str, ...]:
     return tuple(w for w in find_plain_words(text) if len(w) >= LEAST_WORD)
 
 
-def _list_reserved_words(text: str) -> tuple[str, ...]:
+def _list_claimed_words(text: str) -> tuple[str, ...]:
     """Return what nobody else's value may hold: the distinctive words of a value; all of it where it has none."""
     return _find_distinctive_words(text) or (normalize_surface(text),)
 
@@ -146,11 +146,11 @@ class Ledger:
     def _is_free(self, part: str, kind: str, key: str) -> bool:
         if not part.strip() or self.occurs_in_text(part):
             return False
-        return all(self._owners.get(claim, (kind, key)) == (kind, key) for claim in _list_reserved_words(part))
+        return all(self._owners.get(claim, (kind, key)) == (kind, key) for claim in _list_claimed_words(part))
 
     def _record_value(self, kind: str, key: str, value: str, part: str) -> str:
         self._values[kind, key] = value
-        self._owners.update(dict.fromkeys(_list_reserved_words(part), (kind, key)))
+        self._owners.update(dict.fromkeys(_list_claimed_words(part), (kind, key)))
         return value
 
 

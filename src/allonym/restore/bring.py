@@ -367,11 +367,11 @@ def _list_plan_replacements(plan: Plan) -> Iterator[Known]:
     """Yield the plan's replacements that can be searched for."""
     for e in plan.edits:
         if not e.operator.startswith(_ARTICLE) and not _is_irreversible(e) and e.original is not None:
-            token, original = _strip_surroundings(e.replacement, e.original)
+            token, original = _strip_shared_space_and_ending(e.replacement, e.original)
             yield Known(token, original, e.label, e.operator, str(e.entity) if e.entity else f"@{e.start}")
 
 
-def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
+def _strip_shared_space_and_ending(replacement: str, original: str) -> tuple[str, str]:
     """Strip from both the possessive, space or full stop that the plan kept around the replacement."""
     a = 0
     most = min(len(replacement), len(original)) - 1
@@ -465,5 +465,5 @@ def _list_article_replacements(plan: Plan) -> Iterator[Known]:
     """Return the replacements before which a plan adapted an article."""
     for edit, following in pairwise(plan.edits):
         if edit.operator.startswith(_ARTICLE) and following.original is not None:
-            token, _ = _strip_surroundings(following.replacement, following.original)
+            token, _ = _strip_shared_space_and_ending(following.replacement, following.original)
             yield Known(token, edit.original or "", following.label, edit.operator, "")

@@ -189,6 +189,7 @@ class Worker:
             return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
 
     def _perform_group(self, step: Step) -> Outcome:
+        """Anonymise a group of whole files and write their outputs."""
         tasks = read_tasks(step.items, self.job, self.folder, self.batch)
         self._write_outputs(step, (anonymize_task(self.job, task) for task in tasks))
         return Outcome(is_done=True)

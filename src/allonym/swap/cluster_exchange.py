@@ -296,7 +296,7 @@ class Matcher:
         """Return each slot's best partners in a block, as indices into it, the best pairs first."""
         rules, vectors, n = self._frame.rules, self._frame.vectors, len(chunks)
         # in float64: the order must not depend on how the machine sums
-        fits = self._fit.compute_fit_matrix(appearances)
+        fits = self._fit.compute_pairwise_fits(appearances)
         scores = fits * rules.fit
         if vectors is not None:
             rows = np.asarray(vectors[chunks], np.float64)

@@ -54,7 +54,7 @@ class EntityFit:
 
     Attributes:
         appearances: per chunk, per value, the number of its appearance.
-        vectors: (appearances, d) float32; see :meth:`compute_fit_matrix`.
+        vectors: (appearances, d) float32; see :meth:`compute_pairwise_fits`.
     """
 
     appearances: tuple[tuple[int, ...], ...]
@@ -81,7 +81,7 @@ class EntityFit:
             parts.append(np.array(signs, np.float32)[:, None] * np.float32(np.sqrt(COSTS[name] / 2)))
         return cls(appearances, np.ascontiguousarray(np.concatenate(parts, axis=1), np.float32))
 
-    def compute_fit_matrix(self, appearances: Any) -> Any:
+    def compute_pairwise_fits(self, appearances: Any) -> Any:
         """Return (n, n) float64: how well these appearances fit each other, 1 for equals, down to below 0."""
         vectors = self.vectors[appearances].astype(np.float64)
         square = (vectors * vectors).sum(1)

@@ -125,8 +125,8 @@ def load_default_map() -> LabelMap:
     """Return the shipped table."""
     raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
     sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
-    sources = {word: MappingProxyType(_parse_table_lines(lines, sets)) for word, lines in raw["sources"].items()}
-    return LabelMap(LABELS, MappingProxyType(_parse_table_lines(raw["labels"], sets)), MappingProxyType(sources))
+    sources = {word: MappingProxyType(_invert_table_lines(lines, sets)) for word, lines in raw["sources"].items()}
+    return LabelMap(LABELS, MappingProxyType(_invert_table_lines(raw["labels"], sets)), MappingProxyType(sources))
 
 
 def read_label_map(path: Path | str) -> LabelMap:
@@ -155,7 +155,7 @@ def read_label_lists(path: Path | str) -> dict[str, list[str]]:
     return table
 
 
-def _parse_table_lines(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
+def _invert_table_lines(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
     out: dict[str, Targets] = {}
     for key, names in lines.items():
         meant = None if key == _IGNORED else sets.get(key) or frozenset(key.split())
