@@ -149,7 +149,7 @@ def main() -> int:
     def measure(name: str, spread: Spread, expected: dict[str, Any]) -> None:
         nonlocal same
         rows = Rows(X, None, SphericalMixture().shard_size, spread)
-        placing.setdefault(name, []).append(time_call(lambda: rows.placed_shards.map_shards(count_rows))[0])
+        placing.setdefault(name, []).append(time_call(lambda: list(rows.map_shards(count_rows)))[0])
         for what, work in (
             ("iterations", lambda: iterations(rows, start)),
             ("fit", lambda: fit(spread)),

@@ -86,9 +86,9 @@ def ends_once(shard, mark):
 
 def test_a_killed_worker_changes_no_bit(three, tmp_path):
     X, mark = points(), tmp_path / "died"
-    died = Rows(X, None, 200, three).placed_shards.sum_shards(ends_once, str(mark))
+    died = Rows(X, None, 200, three).sum_shards(ends_once, str(mark))
     assert mark.exists()
-    assert died.tobytes() == Rows(X, None, 200).placed_shards.sum_shards(ends_once, str(mark)).tobytes()
+    assert died.tobytes() == Rows(X, None, 200).sum_shards(ends_once, str(mark)).tobytes()
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(ray, monkeypatch):
@@ -140,8 +140,8 @@ def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
     rows = Rows(points(), None, 200, three)
     for call, kind in (
         (lambda: list(three.map_items(fails, TEXT, ["other"])), "KeyError"),
-        (lambda: rows.placed_shards.sum_shards(fails_on, TEXT), "ValueError"),
-        (lambda: rows.placed_shards.map_shards(fails_on, TEXT), "ValueError"),
+        (lambda: rows.sum_shards(fails_on, TEXT), "ValueError"),
+        (lambda: list(rows.map_shards(fails_on, TEXT)), "ValueError"),
     ):
         with pytest.raises(DataError, match=f"^{kind} in a worker$") as caught:
             call()

@@ -2,6 +2,8 @@
 
 import pickle
 from contextlib import ExitStack
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -17,7 +19,6 @@ from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import (
     Rows,
     ThisProcess,
-    Tree,
     count_blas_threads_allowed,
     limit_blas_to_one_thread,
     sum_along_tree,
@@ -37,39 +38,38 @@ class Told(str):
     [(1, "0"), (2, "(01)"), (3, "((01)2)"), (5, "(((01)(23))4)"), (6, "(((01)(23))(45))"), (7, "(((01)(23))((45)6))")],
 )
 def test_the_tree_is_this_one(count, sum_):
-    assert sum_along_tree([Told(i) for i in range(count)], count) == sum_
+    assert sum_along_tree([Told(i) for i in range(count)]) == sum_
 
 
-@given(st.integers(1, 60), st.randoms())
-def test_the_order_in_which_leaves_come_changes_nothing(count, random):
-    told = sum_along_tree([Told(f"<{i}>") for i in range(count)], count)
-    order = list(range(count))
-    random.shuffle(order)
-    tree = Tree(count)
-    for i in order:
-        tree.add(0, i, Told(f"<{i}>"))
-    assert tree.total == told and len(tree.nodes) == 1
-    # halves that add what they can, and somebody who adds the rest
-    cut = random.randint(0, count)
-    whole = Tree(count)
-    for part in (range(cut, count), range(cut)):
-        some = Tree(count)
-        for i in part:
-            some.add(0, i, Told(f"<{i}>"))
-        for (level, number), value in some.nodes.items():
-            whole.add(level, number, value)
-    assert whole.total == told
+@given(st.integers(1, 60))
+def test_the_tree_adds_neighbours_level_by_level(count):
+    level = [Told(f"<{i}>") for i in range(count)]
+    told = sum_along_tree(iter(level))
+    while len(level) > 1:
+        level = [reduce(add, level[i : i + 2]) for i in range(0, len(level), 2)]
+    assert told == level[0]
 
 
-def test_few_sums_wait_and_a_missing_leaf_is_no_total():
-    tree = Tree(1000)
-    for i in range(999):
-        tree.add(0, i, 1)
-        assert len(tree.nodes) <= 10
-    with pytest.raises(KeyError):
-        _ = tree.total
-    tree.add(0, 999, 1)
-    assert tree.total == 1000
+class Waiting(int):
+    """Counts how many sums of them there are at a time."""
+
+    now = most = 0
+
+    def __new__(cls, value):
+        cls.now += 1
+        cls.most = max(cls.most, cls.now)
+        return super().__new__(cls, value)
+
+    def __del__(self):
+        type(self).now -= 1
+
+    def __add__(self, other):
+        return Waiting(int(self) + int(other))
+
+
+def test_few_sums_wait():
+    assert sum_along_tree(Waiting(1) for _ in range(1000)) == 1000
+    assert Waiting.most <= 13
 
 
 def points(n=1500, d=24, dtype=np.float32):
@@ -114,7 +114,7 @@ def test_the_size_of_shards_is_all_that_counts():
     X = points()
     rng = np.random.default_rng(0)
     start = estimate_from_labels(Rows(X), draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
-    one, many = (Rows(X, size=size).placed_shards.sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
+    one, many = (Rows(X, size=size).sum_shards(expected, start, "spcauchy") for size in (len(X), 100))
     assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
     assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
     assert one.pull.tobytes() != many.pull.tobytes()
@@ -149,10 +149,9 @@ def test_what_is_sent_away_stays_with_one_thread():
     rows = Rows(points(50), None, 20, ThisProcess(2), 3)
     again = pickle.loads(pickle.dumps(rows))
     assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
-    assert [len(s.X) for s in again.make_shards()] == [20, 20, 10]
-    assert [s.first for s in again.make_shards()] == [0, 20, 40]
-    assert rows.placed_shards.map_shards(len_of) == [20, 20, 10]
+    for some in (rows, again):
+        assert list(some.map_shards(len_of)) == [(0, 20), (20, 20), (40, 10)]
 
 
 def len_of(shard):
-    return shard.row_slice.stop - shard.row_slice.start
+    return shard.first, shard.row_slice.stop - shard.row_slice.start

@@ -5,28 +5,26 @@
 ...     releases = allonym.swap.search(corpus, seed=1, spread=spread)
 
 Shards of the embedding matrix are in Ray's object store, with consecutive shards for each actor. An iteration of EM
-sends the parameters to all actors. Each actor sums over its own shards (r, B, C, log-likelihood), then the partial sums
-are combined in pairs along the tree of :mod:`allonym.swap.rows`, which does not depend on actors. Documents, texts to
-embed, starts of mixtures and draws of exchanges go to whichever actor is free. An actor that dies is restarted and
-repeats its calls, since it keeps no results.
+sends the parameters to all actors and gets the sums over each shard (r, B, C, log-likelihood), which are added here
+along the tree of :mod:`allonym.swap.rows`. Documents, texts to embed, starts of mixtures and draws of exchanges go to
+whichever actor is free. An actor that dies is restarted and repeats its calls, since it keeps no results.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.swap.rows import (
-    PlacedShards,
     Shard,
+    ShardMap,
     ThisProcess,
-    Tree,
     Work,
     compute_arithmetic_fingerprint,
     limit_blas_to_one_thread,
@@ -41,8 +39,6 @@ AHEAD = 8
 _COMMON = 2  # an actor caches this number of shared values
 
 _END: Any = object()
-Nodes = list[tuple[int, int, Any]]
-"""Nodes of a tree: level, number, value."""
 
 
 @contextmanager
@@ -109,9 +105,20 @@ class Workers:
             self.ray.kill(actor)
         self.actors = []
 
-    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> ShardMap:
         """Put the shards in Ray's object store, those of each actor as one object. A single shard stays here."""
-        return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place_shards(shards)
+        if not self.actors or len(shards) == 1:
+            return ThisProcess().place_shards(shards)
+        many = min(len(self.actors), len(shards))
+        bounds = [len(shards) * i // many for i in range(many + 1)]
+        groups = [(a, self.put_value(shards[i:j])) for a, (i, j) in zip(self.actors, pairwise(bounds), strict=False)]
+
+        def map_shards(work: Work, *arguments: Any) -> Iterator[Any]:
+            box = [self.put_value((work, arguments))]
+            references = [actor.apply_to_item.remote(box, _apply_to_shards, group) for actor, group in groups]
+            return chain.from_iterable(self.get_results(references))
+
+        return map_shards
 
     def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``work(common, item)`` of each item, in order, computed by whichever actor is free."""
@@ -166,41 +173,6 @@ class Workers:
         return list(results)
 
 
-class _OnRay:
-    """Shards in the object store."""
-
-    def __init__(self, workers: Workers, shards: Sequence[Shard]) -> None:
-        self._workers, self._count = workers, len(shards)
-        many = min(len(workers.actors), len(shards))
-        bounds = [len(shards) * i // many for i in range(many + 1)]
-        self._actors = workers.actors[:many]
-        self._groups = [(a, workers.put_value(shards[a:b])) for a, b in pairwise(bounds)]
-
-    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
-        call = self._workers.put_value((work, arguments))
-        references = [
-            actor.map_shards.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)
-        ]
-        return [value for some in self._workers.get_results(references) for value in some]
-
-    def sum_shards(self, work: Work, *arguments: Any) -> Any:
-        call = self._workers.put_value((work, arguments))
-        running = [
-            (actor, actor.sum_shards.remote(self._count, first, group, call))
-            for actor, (first, group) in zip(self._actors, self._groups, strict=True)
-        ]
-        while len(running) > 1:
-            pairs = [running[i : i + 2] for i in range(0, len(running), 2)]
-            running = [
-                p[0] if len(p) == 1 else (p[0][0], p[0][0].add_sums.remote(self._count, p[0][1], p[1][1]))
-                for p in pairs
-            ]
-        tree = Tree(self._count)
-        for node in self._workers.get_results([running[0][1]])[0]:
-            tree.add(*node)
-        return tree.total
-
-
 class _Worker:
     """The actor. It keeps only a cache of opened values."""
 
@@ -213,24 +185,14 @@ class _Worker:
     def compute_arithmetic_fingerprint(self) -> bytes:
         return compute_arithmetic_fingerprint()
 
-    def sum_shards(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
-        """Return the sums over these shards, as nodes of the tree."""
-        return _call_or_return_failure(
-            lambda: _add_up_nodes(count, ((0, first + i, v) for i, v in enumerate(_apply_to_shards(group, call))))
-        )
-
-    def add_sums(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
-        """Return the sums of two runs of shards, as nodes of the tree."""
-        if isinstance(left, _Failed):
-            return left
-        return right if isinstance(right, _Failed) else _add_up_nodes(count, [*left, *right])
-
-    def map_shards(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
-        """Return the result of the work for each of these shards."""
-        return _call_or_return_failure(lambda: list(_apply_to_shards(group, call)))
-
     def apply_to_item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        return _call_or_return_failure(lambda: work(self._get_common_value(box[0]), item))
+        """Return the result of work for an item and the shared value in the box."""
+        try:
+            return work(self._get_common_value(box[0]), item)
+        except AllonymError as error:
+            return _Failed(error)
+        except Exception as error:  # its message may quote a text
+            return _Failed(DataError(f"{type(error).__name__} in a worker"))
 
     def _get_common_value(self, reference: Any) -> Any:
         key = reference.hex()
@@ -250,22 +212,6 @@ class _Failed:
         self.error = error
 
 
-def _call_or_return_failure(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except AllonymError as error:
-        return _Failed(error)
-    except Exception as error:  # its message may quote a text
-        return _Failed(DataError(f"{type(error).__name__} in a worker"))
-
-
-def _apply_to_shards(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
+def _apply_to_shards(call: tuple[Work, tuple[Any, ...]], shards: Sequence[Shard]) -> list[Any]:
     work, arguments = call
-    return (work(shard, *arguments) for shard in group)
-
-
-def _add_up_nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
-    tree = Tree(count)
-    for node in nodes:
-        tree.add(*node)
-    return [(level, number, value) for (level, number), value in tree.nodes.items()]
+    return [work(shard, *arguments) for shard in shards]

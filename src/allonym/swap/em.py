@@ -207,12 +207,10 @@ def run_maximisation_step(sums: Sums, family: str, max_rho: float) -> Parameters
 
 def estimate_from_labels(rows: Rows, labels: Array, k: int, family: str, max_rho: float) -> Parameters:
     """Return parameters for labels 0..k-1: weighted mean directions, rho = min(|mean|, .95), then one MM step."""
-    sums = rows.placed_shards.sum_shards(_sum_soft_labels, labels, k)
+    sums = rows.sum_shards(_sum_soft_labels, labels, k)
     length, means = _split_lengths_and_directions(sums.pull)
     rough = Parameters(sums.size / sums.size.sum(), means, np.minimum(length / sums.size, min(0.95, max_rho)))
-    return run_maximisation_step(
-        rows.placed_shards.sum_shards(compute_expectation_sums, rough, family, labels), family, max_rho
-    )
+    return run_maximisation_step(rows.sum_shards(compute_expectation_sums, rough, family, labels), family, max_rho)
 
 
 def _sum_soft_labels(shard: Shard, labels: Array, k: int) -> Sums:
@@ -322,7 +320,7 @@ def run_em(rows: Rows, start: Parameters, family: str, limits: Limits) -> EmRun:
     dropped = merged = 0
     previous: float | None = None
     for _ in range(limits.max_iter):
-        sums = rows.placed_shards.sum_shards(compute_expectation_sums, parameters, family)
+        sums = rows.sum_shards(compute_expectation_sums, parameters, family)
         trace.append(sums.log_likelihood)
         converged = previous is not None and abs(trace[-1] - previous) <= limits.tol * (abs(previous) + total_weight)
         previous = trace[-1]
@@ -383,5 +381,5 @@ def run_stepwise_em(
 
 
 def _compute_mean_sums(rows: Rows, parameters: Parameters, family: str) -> Sums:
-    sums: Sums = rows.placed_shards.sum_shards(compute_expectation_sums, parameters, family)
+    sums: Sums = rows.sum_shards(compute_expectation_sums, parameters, family)
     return sums.divide(max(rows.total_weight, 1e-300))

@@ -355,9 +355,9 @@ def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[fl
 def _label_and_score_rows(rows: Rows, parameters: Parameters, family: str) -> tuple[Array, float, float]:
     """Return the likeliest component of each row, the log-likelihood, and the entropy of the posteriors."""
     with limit_blas_to_one_thread():
-        parts = rows.placed_shards.map_shards(_label_and_score_shard, parameters, family)
-    total, entropy = sum_along_tree((sums for _, sums in parts), len(parts)).tolist()
-    return np.concatenate([labels for labels, _ in parts]), total, entropy
+        labels, sums = zip(*rows.map_shards(_label_and_score_shard, parameters, family), strict=True)
+    total, entropy = sum_along_tree(sums).tolist()
+    return np.concatenate(labels), total, entropy
 
 
 def _label_and_score_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, Array]:

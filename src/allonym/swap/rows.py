@@ -99,23 +99,14 @@ class Shard:
 Work = Callable[..., Any]
 """Called with a shard and further arguments. To be sent to other processes it must be a function of a module."""
 
-
-class PlacedShards(Protocol):
-    """Shards at the place where they are worked on."""
-
-    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
-        """Return the results of ``work`` for each shard, in their order."""
-        ...
-
-    def sum_shards(self, work: Work, *arguments: Any) -> Any:
-        """Return the same results added with ``+`` along the tree."""
-        ...
+ShardMap = Callable[..., Iterable[Any]]
+"""Called with work and its further arguments; yields the result of the work for each shard, in their order."""
 
 
 class Spread(Protocol):
     """The workers: this process, or others."""
 
-    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> ShardMap:
         """Bring shards to where they are worked on."""
         ...
 
@@ -124,42 +115,19 @@ class Spread(Protocol):
         ...
 
 
-class Tree:
-    """Adds what belongs to ``count`` leaves in the order that their numbers fix, in whichever order they come.
-
-    A node is (level, number): leaves are of level 0, and node (l, i) is the sum of (l - 1, 2 i) and (l - 1, 2 i + 1),
-    or the former alone where it is the last of its level. Of n leaves that come in order, no more than log n sums wait.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.nodes: dict[tuple[int, int], Any] = {}
-
-    def add(self, level: int, number: int, value: Any) -> None:
-        """Add a node, and all nodes that it completes."""
-        while (last := (self.count - 1) >> level) != 0:
-            if number == last and not number & 1:
-                level, number = level + 1, number >> 1
-                continue
-            other = self.nodes.pop((level, number ^ 1), None)
-            if other is None:
-                break
-            value = other + value if number & 1 else value + other
-            level, number = level + 1, number >> 1
-        self.nodes[level, number] = value
-
-    @property
-    def total(self) -> Any:
-        """The sum of all leaves; raises KeyError where one is missing."""
-        return self.nodes[(self.count - 1).bit_length(), 0]
-
-
-def sum_along_tree(values: Iterable[Any], count: int) -> Any:
-    """Return the sum of ``count`` values, 1 or more, added along the tree."""
-    tree = Tree(count)
-    for i, value in enumerate(values):
-        tree.add(0, i, value)
-    return tree.total
+def sum_along_tree(values: Iterable[Any]) -> Any:
+    """Return the sum of values, 1 or more, added along the tree. Of n values, no more than log n sums wait."""
+    waiting: list[tuple[int, Any]] = []  # the height and sum of each complete subtree, from left to right
+    for value in values:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            value = waiting.pop()[1] + value
+            height += 1
+        waiting.append((height, value))
+    _, total = waiting.pop()
+    while waiting:
+        total = waiting.pop()[1] + total
+    return total
 
 
 class ThisProcess:
@@ -176,26 +144,15 @@ class ThisProcess:
     def __reduce__(self) -> tuple[object, ...]:
         return (ThisProcess, ())  # another process has its own
 
-    def place_shards(self, shards: Sequence[Shard]) -> PlacedShards:
+    def place_shards(self, shards: Sequence[Shard]) -> ShardMap:
         """Leave the shards where they are."""
-        return _LocalShards(shards, self._pool)
+        run = map if self._pool is None or len(shards) == 1 else self._pool.map
+        return lambda work, *arguments: run(lambda shard: work(shard, *arguments), shards)
 
     def map_items(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """See :class:`Spread`."""
         call = partial(work, common)
         return map(call, items) if self._pool is None else self._pool.map(call, items)
-
-
-class _LocalShards:
-    def __init__(self, shards: Sequence[Shard], pool: ThreadPoolExecutor | None) -> None:
-        self._shards = shards
-        self._map: Callable[..., Iterator[Any]] = pool.map if pool is not None and len(shards) > 1 else map
-
-    def map_shards(self, work: Work, *arguments: Any) -> list[Any]:
-        return list(self._map(lambda shard: work(shard, *arguments), self._shards))
-
-    def sum_shards(self, work: Work, *arguments: Any) -> Any:
-        return sum_along_tree(self._map(lambda shard: work(shard, *arguments), self._shards), len(self._shards))
 
 
 class Rows:
@@ -226,15 +183,16 @@ class Rows:
         """The weights of all rows together."""
         return float(len(self.X) if self.weight is None else self.weight.sum())
 
-    def make_shards(self) -> list[Shard]:
-        """Return the shards: all of one size but the last."""
-        parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
-        return [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
-
     @cached_property
-    def placed_shards(self) -> PlacedShards:
-        """The shards at the place where they are worked on."""
-        return self.spread.place_shards(self.make_shards())
+    def map_shards(self) -> ShardMap:
+        """Calls work with each shard, at the place where it is; all shards are of one size but the last."""
+        parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
+        shards = [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
+        return self.spread.place_shards(shards)
+
+    def sum_shards(self, work: Work, *arguments: Any) -> Any:
+        """Return the results of work for all shards, added with ``+`` along the tree."""
+        return sum_along_tree(self.map_shards(work, *arguments))
 
     def without_workers(self) -> Rows:
         """Return the same rows, for one thread."""
