@@ -52,17 +52,15 @@ from allonym.swap.search import list_candidates_and_rejections
 from allonym.swap.selection import choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
 from allonym.swap.space import (
-    Grid,
     draw_sequence,
     embed_chunk_versions,
     embed_corpus,
     fit_mixtures,
-    make_rules,
     make_space,
     measure_prefixes,
     measure_utility,
 )
-from allonym.swap.validity import Ground, find_significant_words
+from allonym.swap.validity import Ground, Rules, find_significant_words
 from allonym.swap.writing import write
 from allonym.text.names import normalize_surface
 
@@ -407,13 +405,13 @@ def measure_stages(
     ground = watch("ground of exchanges", lambda: Ground.of(corpus))
     space = watch("space of exchanges", lambda: make_space(corpus, embedded, best.mixture, settings))
     every = corpus.swapped
-    paper = replace(make_rules(Settings.load("p1").exchange, ("Organization", "Product")), swaps=0)
+    paper = replace(Rules(**vars(Settings.load("p1").exchange), categories=("Organization", "Product")), swaps=0)
     watch.leaf("sequence, pairs as in P1", lambda: exchange(corpus, space.labels, paper, 1, ground=ground))
     sequence = watch("sequence, default", lambda: draw_sequence(space, every, 1))
     uniques = next(c.uniques for c in found if c.categories == every)
-    grid = Grid(settings.exchange.swaps, settings.search.points)
-    watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques, grid, sample=240))
-    watch.leaf("utility, all chunks", lambda: measure_prefixes(space, sequence, uniques, grid, sample=0))
+    every_chunk = replace(space, settings=settings.with_({"search.sample": 0}))
+    watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques))
+    watch.leaf("utility, all chunks", lambda: measure_prefixes(every_chunk, sequence, uniques))
     placed, fallback = sequence.map_slots_to_donors(), {c: settings.fallback_for(c) for c in every}
     written = watch("write", lambda: write(corpus, placed, fallback=fallback, key=KEY))
     texts = {i: t.text for i, t in enumerate(written.chunk_texts) if t.text != corpus.chunks[i].text}

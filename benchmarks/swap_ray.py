@@ -45,8 +45,7 @@ from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 from allonym.swap.rows import Rows, Spread, ThisProcess, limit_blas_to_one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
-from allonym.swap.space import make_rules
-from allonym.swap.validity import Ground
+from allonym.swap.validity import Ground, Rules
 
 STEPS = 10
 FAMILY = "spcauchy"
@@ -134,7 +133,7 @@ def main() -> int:
         )
     corpus, near = make_corpus(given.chunks), draw_rows(given.chunks, given.d, given.clusters)
     ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
-    how = make_rules(Settings.load("default").exchange, corpus.swapped)
+    how = Rules(**vars(Settings.load("default").exchange), categories=corpus.swapped)
     ground.get_entity_fit()
 
     def sequence(spread: Spread | None) -> Any:

@@ -96,7 +96,9 @@ def test_the_numbers_are_those_of_the_released_chunks(found, made):
     rest = np.setdiff1d(np.arange(len(found.corpus.chunks)), chunks)
     assert made.vectors[rest].tolist() == found.space.raw[rest].tolist()
     assert numbers["changed"] == len(chunks)
-    m = len(found.uniques[made.release.categories] & set(chunks))  # of all categories: every change counts
+    m = len(
+        set(found.candidates[made.release.categories].uniques) & set(chunks)
+    )  # of all categories: every change counts
     assert numbers["uniques"] == m
     table = next(t for t in found.tables if t.categories == made.release.categories)
     assert numbers["risk"][1e12].value == pytest.approx(1 - m / table.singles * table.bounded[1e12].value)
@@ -138,7 +140,7 @@ def test_a_fall_back_of_another_category_takes_no_unique_away(found):
     one = replace(found, settings=OURS.with_(only | {"fallback.Person": "tag"})).make(early)
     bare = replace(found, settings=OURS.with_(only)).make(early)
     assert one.numbers["changed"] > bare.numbers["changed"]
-    alone = found.uniques[early.categories]
+    alone = set(found.candidates[early.categories].uniques)
     assert len(alone & {o.chunk for o in one.outcomes}) > len(alone & {o.chunk for o in bare.outcomes})
     assert one.numbers["uniques"] == bare.numbers["uniques"]
     assert one.numbers["risk"] == bare.numbers["risk"]

@@ -25,7 +25,7 @@ from allonym.stats import Estimate
 from allonym.swap.corpus import Slot
 from allonym.swap.making import draw_release_sequence
 from allonym.swap.settings import Settings
-from allonym.swap.space import Grid, Point, _draw_weighted_chunks
+from allonym.swap.space import Point, _draw_weighted_chunks, list_prefix_lengths
 from allonym.swap.writing import make_swapped_text
 
 HERE = Path(__file__).resolve().parent
@@ -93,7 +93,7 @@ def test_prefixes_are_nested(ours):
 @given(st.integers(0, 60), st.integers(1, 40), st.integers(0, 500))
 @settings(max_examples=80, deadline=None)
 def test_the_grid_of_prefixes(most, points, length):
-    made = Grid(most, points).list_prefix_lengths(length)
+    made = list_prefix_lengths(length, OURS.with_({"exchange.swaps": most, "search.points": points}))
     assert list(made) == sorted(made)
     assert all(1 <= r <= length for r in made)
     if most:
@@ -115,7 +115,7 @@ def test_every_number_of_a_release_is_what_a_plain_count_gives(ours):
     space = ours.space
     cells = [tuple(c.keys(q) for q in release.categories) for c in ours.corpus.chunks]
     uniques = {i for i, cell in enumerate(cells) if any(cell) and cells.count(cell) == 1}
-    assert uniques == ours.uniques[release.categories]
+    assert tuple(sorted(uniques)) == ours.candidates[release.categories].uniques
     seen = {"changed": [], "uniques": [], "distance": [], "cosine": [], "utility": []}
     for number in range(2):
         swaps, sequence = draw_release_sequence(ours, release, number)
@@ -226,12 +226,12 @@ def test_nothing_is_written_without_a_state(tmp_path, monkeypatch):
 
 def test_without_a_constraint_the_most_is_moved(ours):
     chosen = ours.best()
-    assert ours.places[chosen.index].moves == max(p.moves for p in ours.places)
+    assert chosen.moves == max(r.moves for r in ours.releases)
     assert chosen.categories == CATEGORIES
     assert "moves the most entities" in ours.explain(chosen)
     alike = replace(ours, settings=OURS.with_({"search.min_cosine": 0.75}))
     kept = [r for r in ours.releases if r.cosine.value >= 0.75]
-    assert alike.places[alike.best().index].moves == max(ours.places[r.index].moves for r in kept)
+    assert alike.best().moves == max(r.moves for r in kept)
     assert "keep a mean cosine of 0.75" in alike.explain(alike.best())
     strict = replace(ours, settings=OURS.with_({"search.min_cosine": 0.999}))
     assert strict.best().cosine.value == max(r.cosine.value for r in ours.releases)
@@ -301,9 +301,12 @@ def test_neighbours_on_the_frontier_are_better_in_one_of_both(ours):
 def test_the_spread_of_draws_is_not_the_models_interval(ours, paper):
     floor = min(r.utility.value for r in ours.releases)
     for release in ours.releases:
-        drawn = [1 - m / len(ours.uniques[release.categories]) for m in (release.uniques.low, release.uniques.high)]
-        p = ours.risks[release.categories][1e12].bounded.value
-        assert ours._get_risk_sd(release, 1e12) == pytest.approx((drawn[0] - drawn[1]) / 2 * p, abs=1e-12)
+        drawn = [
+            1 - m / len(ours.candidates[release.categories].uniques)
+            for m in (release.uniques.low, release.uniques.high)
+        ]
+        p = ours.candidates[release.categories].risks[1e12].bounded.value
+        assert ours._get_risk_sd(release) == pytest.approx((drawn[0] - drawn[1]) / 2 * p, abs=1e-12)
     assert "standard deviation of the draws" in ours.why(ours.best(utility_floor=floor), utility_floor=floor)
     alone = paper.best(utility_floor=0.0)
     assert "standard deviation" not in paper.why(alone, utility_floor=0.0)  # one draw has no spread

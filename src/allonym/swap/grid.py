@@ -116,7 +116,7 @@ def grid(
                 continue
             space = make_space(corpus, embedded, fit.mixture, here)
             draws, _ = measure_candidates(space, here, candidates, seed=seed, state=store, spread=spread)
-            releases, _ = collect_releases(candidates, draws, *space.vectors.shape)
+            releases = collect_releases(candidates, draws, *space.vectors.shape)
             out += [_add_chosen_release(point, releases, n, bounded=settings.search.risk == "bounded") for n in sizes]
     advance("grid", total, total)
     return tuple(out)

@@ -20,7 +20,14 @@ from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.rows import Spread
-from allonym.swap.space import Grid, Moved, derive_seed, draw_sequence, embed_chunk_versions, measure_utility
+from allonym.swap.space import (
+    Moved,
+    derive_seed,
+    draw_sequence,
+    embed_chunk_versions,
+    list_prefix_lengths,
+    measure_utility,
+)
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 
@@ -147,11 +154,10 @@ def draw_release_sequence(
     releases: Releases, release: Release, number: int, spread: Spread | None = None
 ) -> tuple[int, Swaps]:
     """Return a draw of a release: the number of swaps of its sequence, and the sequence."""
-    settings, categories = releases.settings, release.categories
+    categories = release.categories
     sequence = draw_sequence(releases.space, categories, derive_seed(releases.seed, categories, number), spread)
-    prefixes = Grid(settings.exchange.swaps, settings.search.points).list_prefix_lengths(len(sequence.swaps))
-    step = min(releases.places[release.index].step, len(prefixes) - 1)
-    return (prefixes[step] if prefixes else 0), sequence
+    prefixes = list_prefix_lengths(len(sequence.swaps), releases.settings)
+    return (prefixes[min(release.step, len(prefixes) - 1)] if prefixes else 0), sequence
 
 
 def _iterate_outcomes(releases: Releases, drawn: WrittenDraw, moved: Moved) -> Iterator[Outcome]:
@@ -185,9 +191,10 @@ def _collect_measures(
     if not utility.misleading and any(STAND_IN in flag for r in releases.releases for flag in r.flags):
         # on the scale of the releases
         utility = replace(utility, value=utility.kept, flags=(*utility.flags, f"as for all releases: {STAND_IN}"))
-    uniques = releases.uniques[categories] & texts.keys()
+    candidate = releases.candidates[categories]
+    uniques = texts.keys() & candidate.uniques
     m = sum(_has_lost_entity(corpus, i, texts[i], drawn.placed, categories) for i in uniques)
-    risks = releases.risks[categories]
+    risks = candidate.risks
     return {
         "utility": utility.value,
         "distance": utility.distance,

@@ -35,11 +35,13 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a release in the grid of recorded prefixes, and the mean number of entities moved."""
+class Candidate:
+    """A set of categories to exchange: the uniques of its marginal table, sorted, its fit, and its risks."""
 
-    step: int
-    moves: float
+    categories: tuple[str, ...]
+    uniques: tuple[int, ...]
+    table: TableFit
+    risks: Mapping[float, Risk]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,11 +50,9 @@ class Releases:
 
     Attributes:
         releases: by set of categories, then by rate.
-        places: per release, its place in the grid of recorded prefixes.
-        tables: the marginal table of each set of categories, with its Ewens-Pitman fit (P1 Table 1).
+        candidates: the sets of categories, with the basis of their releases' measures.
         clusters: the components of the mixture that was chosen; fits: all that were tried; chosen_fit: that one.
         dropped: sets of categories that are no candidates, and the reason.
-        risks, uniques: per set of categories, the basis of its releases' measures.
         warnings, timings: for reports; seconds per stage.
     """
 
@@ -60,8 +60,7 @@ class Releases:
     settings: Settings
     seed: int
     releases: tuple[Release, ...]
-    places: tuple[Place, ...]
-    tables: tuple[TableFit, ...]
+    candidates: Mapping[tuple[str, ...], Candidate] = field(repr=False)
     clusters: tuple[Cluster, ...]
     fits: tuple[Fit, ...]
     chosen_fit: Fit
@@ -69,11 +68,14 @@ class Releases:
     warnings: tuple[str, ...]
     timings: Mapping[str, float]
     space: Space = field(repr=False)
-    risks: Mapping[tuple[str, ...], Mapping[float, Risk]] = field(repr=False)
-    uniques: Mapping[tuple[str, ...], frozenset[int]] = field(repr=False)
 
     def __repr__(self) -> str:
         return f"Releases({len(self.releases)} releases of {len(self.tables)} sets of categories)"
+
+    @property
+    def tables(self) -> tuple[TableFit, ...]:
+        """The marginal table of each set of categories, with its Ewens-Pitman fit (P1 Table 1)."""
+        return tuple(candidate.table for candidate in self.candidates.values())
 
     @property
     def population(self) -> float:
@@ -118,7 +120,6 @@ class Releases:
         utility_floor: float | None = None,
         slope: float | None = None,
         offset: float | None = None,
-        population: float | None = None,
     ) -> Release:
         """Return the release to choose.
 
@@ -133,7 +134,7 @@ class Releases:
             DataError: no release meets the constraints.
             UsageError: constraints that do not go together.
         """
-        points = self.points(population)
+        points = self.points()
         rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
         if all(value is None for value in rule.values()):
             return self._choose_default_release(points)
@@ -145,34 +146,34 @@ class Releases:
             top = max(r.cosine.value for r in self.releases)
             similar = [r for r in self.releases if r.cosine.value == top]
         if self.settings.search.choose == "moved":
-            return max(similar, key=lambda r: (self.places[r.index].moves, -points[r.index][1], -r.index))
+            return max(similar, key=lambda r: (r.moves, -points[r.index][1], -r.index))
         return min(similar, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
 
-    def why(self, release: Release | int, *, population: float | None = None, **rule: float | None) -> str:
+    def why(self, release: Release | int, **rule: float | None) -> str:
         """Return why :meth:`best` chose a release by this rule; without one, the text of :meth:`explain`."""
         rule = {name: value for name, value in rule.items() if value is not None}
         chosen = self.release(release)
         if not rule:
-            return self.explain(chosen, population=population)
-        size = self.population if population is None else population
+            return self.explain(chosen)
         several = self.settings.search.draws > 1  # else there is no spread
-        spreads = [(_get_half_width(r.utility), self._get_risk_sd(r, size)) for r in self.releases]
+        spreads = [(_get_half_width(r.utility), self._get_risk_sd(r)) for r in self.releases]
         sentences = plane.explain(
-            self.points(size),
+            self.points(),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
             spreads=spreads if several else None,
             **rule,
         )
         return " ".join((self._describe_effect(chosen), *sentences))
 
-    def explain(self, release: Release | int, *, population: float | None = None) -> str:
+    def explain(self, release: Release | int) -> str:
         """Return reasons to choose a release, or not: its effect, its place on the plane, and its neighbours."""
         chosen = self.release(release)
-        size = self.population if population is None else population
-        points = self.points(size)
+        points, front = self.points(), self.frontier
         utility, risk = points[chosen.index]
-        front = self.frontier_at(size)
-        out = [self._describe_effect(chosen), f"At N = {size:g} its risk is {risk:.4f} and its utility {utility:.4f}."]
+        out = [
+            self._describe_effect(chosen),
+            f"At N = {self.population:g} its risk is {risk:.4f} and its utility {utility:.4f}.",
+        ]
         if chosen in front:
             out.append(
                 f"It is on the frontier: none of the {len(points)} releases is less risky and no less useful, or the "
@@ -188,14 +189,14 @@ class Releases:
             out.append(self._describe_default_rule(chosen))
         return " ".join(out)
 
-    def _get_risk_sd(self, release: Release, population: float) -> float:
+    def _get_risk_sd(self, release: Release) -> float:
         """Return the standard deviation over the draws alone: R is linear in m."""
-        table = self.risks[release.categories][population]
+        table = self.candidates[release.categories].risks[self.population]
         p = table.bounded if self.is_bounded else table.p
         return _get_half_width(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 
     def _describe_effect(self, release: Release) -> str:
-        total, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
+        total, nats = len(self.candidates[release.categories].uniques), release.distance_per_chunk.value
         return (
             f"Exchanging {' + '.join(release.categories)} in {release.swaps:,} swaps changes "
             f"{release.changed.value:,.0f} chunks ({100 * release.share.value:.0f} %), among them "
@@ -214,7 +215,7 @@ class Releases:
             return f"It is chosen because no release keeps a mean cosine of {least:g}, and it keeps the most."
         among = "of all" if least <= -1 else f"of those whose changed chunks keep a mean cosine of {least:g}"
         moved = self.settings.search.choose == "moved"
-        best = f"moves the most entities, {self.places[chosen.index].moves:,.0f}," if moved else "has the lowest risk"
+        best = f"moves the most entities, {chosen.moves:,.0f}," if moved else "has the lowest risk"
         return f"It is chosen because it {best} {among}; no other constraint was given."
 
     def release(self, which: Release | int) -> Release:
@@ -343,7 +344,7 @@ class Releases:
                 "selection": self.fits,
                 "chosen": next(i for i, f in enumerate(self.fits) if f is fit),
             },
-            "releases": [{**to_plain(r), "moves": self.places[r.index].moves} for r in self.releases],
+            "releases": self.releases,
             "dropped": [{"categories": c, "reason": reason} for c, reason in self.dropped.items()],
             "frontier": {n: [r.index for r in self.frontier_at(n)] for n in settings.search.population},
             "chosen": best.index,

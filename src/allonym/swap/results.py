@@ -28,7 +28,14 @@ class Release(Serialisable):
         risk: population size N to R of (2.16) with p; bounded: the same with p*.
         remaining: population size to the expected number of population uniques that remain, p (s1 - m).
         flags: remarks, e.g. ``utility above 1``, ``p clipped``.
+        moves: entities at another place, a mean over the sequences.
+        step: its place among the recorded prefixes of a sequence.
     """
+
+    KEYS = (
+        *("index", "categories", "swaps", "changed", "share", "uniques", "utility", "distance", "distance_per_chunk"),
+        *("cosine", "risk", "bounded", "remaining", "flags", "moves"),
+    )
 
     index: int
     categories: tuple[str, ...]
@@ -43,7 +50,9 @@ class Release(Serialisable):
     risk: Mapping[float, Estimate]
     bounded: Mapping[float, Estimate]
     remaining: Mapping[float, Estimate]
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...]
+    moves: float
+    step: int
 
 
 class TableFit(Serialisable):

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from allonym.files.state import State, digest_values
 from allonym.stats import Estimate, mean
 from allonym.stats.partition import fit_partition
 from allonym.swap.corpus import Advance, Corpus, digest_corpus, ignore_progress
-from allonym.swap.releases import Place, Releases
+from allonym.swap.releases import Candidate, Releases
 from allonym.swap.results import Release, TableFit
 from allonym.swap.risk import Risk, assess_risk
 from allonym.swap.rows import Spread
@@ -27,7 +26,6 @@ from allonym.swap.selection import Fit, choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
 from allonym.swap.space import (
     NO_CHUNKS,
-    Grid,
     Point,
     Space,
     derive_seed,
@@ -43,16 +41,6 @@ from allonym.swap.utility import STAND_IN, compute_distance_utility
 Categories = tuple[str, ...]
 Draws = Mapping[Categories, Sequence[tuple[Point, ...]]]
 """Per set of categories, the recorded prefixes of each draw."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A set of categories to exchange: the uniques of its marginal table, sorted, its fit, and its risks."""
-
-    categories: Categories
-    uniques: tuple[int, ...]
-    table: TableFit
-    risks: Mapping[float, Risk]
 
 
 def search(
@@ -117,7 +105,7 @@ def search(
             f"utility and cosine of releases are estimated from {settings.search.sample} of their changed chunks; "
             "those of the released corpus are exact"
         )
-    releases, places = collect_releases(candidates, draws, *space.vectors.shape)
+    releases = collect_releases(candidates, draws, *space.vectors.shape)
     for reason in dict.fromkeys(dropped.values()):
         sets = [" + ".join(c) for c, other in dropped.items() if other == reason]
         warnings.append(f"{', '.join(sets)}: no candidate{'s' * (len(sets) > 1)}, since {reason}")
@@ -126,8 +114,7 @@ def search(
         settings=settings,
         seed=seed,
         releases=releases,
-        places=places,
-        tables=tuple(c.table for c in candidates),
+        candidates={c.categories: c for c in candidates},
         clusters=summarise_clusters(corpus, best.mixture, space.labels),
         fits=tuple(fits),
         chosen_fit=best,
@@ -135,8 +122,6 @@ def search(
         warnings=tuple(dict.fromkeys(warnings)),
         timings=timings,
         space=space,
-        risks={c.categories: c.risks for c in candidates},
-        uniques={c.categories: frozenset(c.uniques) for c in candidates},
     )
 
 
@@ -204,21 +189,20 @@ def measure_candidates(
     Returns:
         Per set of categories the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
-    grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    common = (space, grid, sample, seed)
-    draws = [(c, n) for c in candidates for n in range(settings.search.draws)]
+    how = settings.search
+    draws = [(c, n) for c in candidates for n in range(how.draws)]
     names = [""] * len(draws)
     if state is not None:
         name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
         for i, (c, n) in enumerate(draws):
-            parts = (list(c.categories), n, grid.swaps, grid.points, sample, list(c.uniques))
+            parts = (list(c.categories), n, settings.exchange.swaps, how.points, how.sample, list(c.uniques))
             names[i] = f"sequence-{digest_values(name, seed, *parts)}"
     stored = [None if state is None else state.load_value(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
-    drawn: Iterator[list[list[object]]] = (
-        (_draw_and_measure_rows(common, draw, spread) for draw in missing)
+    drawn: Iterator[tuple[Point, ...]] = (
+        (_draw_and_measure((space, seed), draw, spread) for draw in missing)
         if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
-        else spread.map_items(_draw_and_measure_rows, common, missing)
+        else spread.map_items(_draw_and_measure, (space, seed), missing)
     )
     out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
     for i, ((candidate, _), name, rows) in enumerate(zip(draws, names, stored, strict=True)):
@@ -227,20 +211,20 @@ def measure_candidates(
             rows = next(drawn)
             if state is not None:
                 rows = state.store_value(name, rows)
-        out[candidate.categories].append(tuple(Point.from_row(row) for row in rows))
+        out[candidate.categories].append(tuple(Point(*row) for row in rows))
     advance("sequences", len(draws), len(draws))
     dropped = {c: "no two chunks are a valid pair" for c, points in out.items() if not any(points)}
     return {c: points for c, points in out.items() if c not in dropped}, dropped
 
 
-def _draw_and_measure_rows(
-    common: tuple[Space, Grid, int, int], draw: tuple[Candidate, int], spread: Spread | None = None
-) -> list[list[object]]:
-    """Return plain values of the recorded prefixes of a numbered draw; ``common`` ends with sample and seed."""
-    (space, grid, sample, seed), (candidate, number) = common, draw
+def _draw_and_measure(
+    common: tuple[Space, int], draw: tuple[Candidate, int], spread: Spread | None = None
+) -> tuple[Point, ...]:
+    """Return the recorded prefixes of a numbered draw; ``common``: the space and the seed."""
+    (space, seed), (candidate, number) = common, draw
     drawn = derive_seed(seed, candidate.categories, number)
     sequence = draw_sequence(space, candidate.categories, drawn, spread)
-    return [point.to_row() for point in measure_prefixes(space, sequence, candidate.uniques, grid, sample=sample)]
+    return measure_prefixes(space, sequence, candidate.uniques)
 
 
 def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
@@ -255,26 +239,20 @@ def unify_utility_scale(draws: Draws, n: int, d: int) -> Draws:
     def rescale(p: Point) -> Point:
         if p.misleading:
             return p
-        return replace(p, utility=compute_distance_utility(p.distance, n, d), flags=(*p.flags, remark))
+        return p._replace(utility=compute_distance_utility(p.distance, n, d), flags=(*p.flags, remark))
 
     return {c: [tuple(map(rescale, row)) for row in rows] for c, rows in draws.items()}
 
 
-def collect_releases(
-    candidates: Sequence[Candidate], draws: Draws, n: int, d: int
-) -> tuple[tuple[Release, ...], tuple[Place, ...]]:
+def collect_releases(candidates: Sequence[Candidate], draws: Draws, n: int, d: int) -> tuple[Release, ...]:
     """Return the releases: the recorded prefixes of each candidate, averaged over the draws that reach them, with all
     utilities on one scale.
 
     Args:
         n, d: chunks of the corpus, and dimensions of their vectors.
-
-    Returns:
-        The releases, and the place of each in the grid.
     """
     draws = unify_utility_scale(draws, n, d)
     out: list[Release] = []
-    places: list[Place] = []
     for candidate in candidates:
         rows = draws.get(candidate.categories, ())
         last: list[int] = []
@@ -283,12 +261,11 @@ def collect_releases(
             if last == [p.swaps for p in points]:
                 continue  # a sequence shorter than the grid
             last = [p.swaps for p in points]
-            out.append(_make_release(len(out), candidate, points, n))
-            places.append(Place(step, sum(p.moves for p in points) / len(points)))
-    return tuple(out), tuple(places)
+            out.append(_make_release(len(out), step, candidate, points, n))
+    return tuple(out)
 
 
-def _make_release(index: int, candidate: Candidate, points: Sequence[Point], n: int) -> Release:
+def _make_release(index: int, step: int, candidate: Candidate, points: Sequence[Point], n: int) -> Release:
     risks, m = candidate.risks, [p.uniques for p in points]
     flags = dict.fromkeys(flag for p in points for flag in p.flags)
     flags |= dict.fromkeys(flag for risk in risks.values() for flag in risk.flags)
@@ -307,6 +284,8 @@ def _make_release(index: int, candidate: Candidate, points: Sequence[Point], n: 
         bounded={size: _average_risk_over_draws(risk.bounded_after, m, 1.0) for size, risk in risks.items()},
         remaining={size: _average_risk_over_draws(risk.remaining, m) for size, risk in risks.items()},
         flags=tuple(flags),
+        moves=sum(p.moves for p in points) / len(points),
+        step=step,
     )
 
 

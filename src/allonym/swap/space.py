@@ -7,12 +7,12 @@ prefixes is embedded once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from allonym.swap.exchange import exchange
 from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Spread, limit_blas_to_one_thread
 from allonym.swap.selection import Fit, fit_all
-from allonym.swap.settings import AUTO, Exchange, Mixture, Settings
+from allonym.swap.settings import AUTO, Mixture, Settings
 from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.validity import Ground, Rules
 from allonym.swap.writing import make_swapped_text
@@ -41,7 +41,7 @@ class Space:
         embed: computes the vectors of further texts of chunks (texts, chunks): two float arrays (len(texts), d) of unit
             rows, as the embedder gives them, and as the mixture takes them.
         labels: (n,) components; before: (n,) log f(x_i; theta_{l_i}); total: their sum, l(x|l).
-        rules: of the exchange; its categories are replaced by those of each sequence. ground: facts about the corpus.
+        settings: of the search; ground: facts about the corpus.
         groups: per chunk the group of its donors; None: no restriction.
         allowed: clusters that take part; None: all.
     """
@@ -54,32 +54,28 @@ class Space:
     labels: Any = field(repr=False)
     before: Any = field(repr=False)
     total: float
-    rules: Rules
+    settings: Settings
     ground: Ground = field(repr=False)
     groups: Sequence[str] | None = field(default=None, repr=False)
     allowed: Collection[int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The prefixes to record: ``points`` of them, evenly, up to ``swaps`` swaps; 0: up to the sequence's end."""
+def list_prefix_lengths(sequence_length: int, settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of swaps at which a sequence is recorded: ``search.points`` of them, evenly.
 
-    swaps: int
-    points: int
-
-    def list_prefix_lengths(self, sequence_length: int) -> tuple[int, ...]:
-        """Return numbers of swaps. Up to ``swaps``: those of the grid that the sequence reaches. To its end: always
-        ``points`` of them, from its first part to all of it; two may be equal in a short sequence."""
-        if sequence_length <= 0:
-            return ()
-        if self.swaps:
-            many = min(self.points, self.swaps)
-            return tuple(r for k in range(many) if (r := -(-(k + 1) * self.swaps // many)) <= sequence_length)
-        return tuple(-(-(k + 1) * sequence_length // self.points) for k in range(self.points))
+    Up to ``exchange.swaps`` swaps: those that the sequence reaches. To its end, if that is 0: always as many, from its
+    first part to all of it; two may be equal in a short sequence.
+    """
+    swaps, points = settings.exchange.swaps, settings.search.points
+    if sequence_length <= 0:
+        return ()
+    if swaps:
+        many = min(points, swaps)
+        return tuple(r for k in range(many) if (r := -(-(k + 1) * swaps // many)) <= sequence_length)
+    return tuple(-(-(k + 1) * sequence_length // points) for k in range(points))
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """A recorded prefix. Attributes as in :class:`allonym.swap.results.Release`, of one draw; ``moves`` counts entities
     at another place; ``misleading`` as in :class:`allonym.swap.utility.Utility`."""
 
@@ -91,16 +87,7 @@ class Point:
     distance: float
     cosine: float
     misleading: bool = False
-    flags: tuple[str, ...] = ()
-
-    def to_row(self) -> list[object]:
-        """Return plain values, for the state."""
-        return [*astuple(self)[:-1], list(self.flags)]
-
-    @classmethod
-    def from_row(cls, row: Sequence[Any]) -> Point:
-        """Return the point that :meth:`to_row` wrote."""
-        return cls(*(*row[:-1], tuple(row[-1])))
+    flags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +117,7 @@ def draw_sequence(space: Space, categories: Sequence[str], seed: int, spread: Sp
         return exchange(
             space.corpus,
             space.labels,
-            replace(space.rules, categories=tuple(categories)),
+            Rules(**vars(space.settings.exchange), categories=tuple(categories)),
             seed,
             vectors=space.vectors,
             groups=space.groups,
@@ -146,24 +133,23 @@ def measure_utility(space: Space, moved: Moved) -> Utility:
     return compute_utility(space.before[moved.chunks], moved.after, space.total, n=n, d=d)
 
 
-def measure_prefixes(
-    space: Space, sequence: Swaps, uniques: Collection[int], grid: Grid, *, sample: int = 0
-) -> tuple[Point, ...]:
+def measure_prefixes(space: Space, sequence: Swaps, uniques: Collection[int]) -> tuple[Point, ...]:
     """Measure the recorded prefixes of a sequence.
+
+    Of more changed chunks than ``search.sample``, this many are drawn from the chunks that each recorded prefix adds,
+    and represent them: D and cosine are stratified estimates then, counts exact.
 
     Args:
         uniques: chunks that are sample uniques of the pre-swap marginal table.
-        sample: most changed chunks that are embedded; 0: all. Of more, this many are drawn from the chunks that each
-            recorded prefix adds, and represent them: D and cosine are stratified estimates then, counts exact.
 
     Returns:
-        As many as ``grid.list_prefix_lengths`` returns, in order.
+        As many as :func:`list_prefix_lengths` returns, in order.
     """
-    prefixes = grid.list_prefix_lengths(len(sequence.swaps))
+    prefixes = list_prefix_lengths(len(sequence.swaps), space.settings)
     if not prefixes:
         return ()
     added = _list_added_chunks(sequence, prefixes)
-    weights = _draw_weighted_chunks(added, sample, sequence.seed)
+    weights = _draw_weighted_chunks(added, space.settings.search.sample, sequence.seed)
     stages: list[tuple[int, dict[int, str]]] = []
     versions: dict[tuple[int, str], int] = {}
     texts: dict[int, str] = {}
@@ -335,13 +321,8 @@ def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, se
         labels=labels,
         before=before,
         total=float(before.sum()),
-        rules=make_rules(settings.exchange, corpus.swapped),
+        settings=settings,
         ground=Ground.of(corpus),
         groups=_list_chunk_groups(corpus, settings),
         allowed=None if least <= 0 else frozenset(int(k) for k in np.flatnonzero(mixture.cosines_ >= least)),
     )
-
-
-def make_rules(settings: Exchange, categories: Sequence[str]) -> Rules:
-    """Return the rules of an exchange of these categories by the settings."""
-    return Rules(**{f.name: getattr(settings, f.name) for f in fields(settings)}, categories=tuple(categories))

@@ -178,8 +178,7 @@ def _describe_releases(releases: Releases, choice_reason: str) -> dict[str, Any]
         values = {**to_plain(release), "risk": to_plain(releases.risk(release))}
         row = {name: {part: values[name][part] for part in ("value", "low", "high")} for name in _NUMBERS}
         row |= {name: values[name] for name in ("categories", "swaps", "flags")}
-        moves = releases.places[release.index].moves
-        rows.append({**row, "id": release.index, "moves": moves, "on_frontier": release.index in frontier})
+        rows.append({**row, "id": release.index, "moves": release.moves, "on_frontier": release.index in frontier})
     sizes = list(releases.settings.search.population)
     return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": choice_reason}
 
