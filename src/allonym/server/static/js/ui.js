@@ -32,8 +32,11 @@ export async function busy(element, work) {
   }
 }
 
-/** A labelled control with a hint and room for an error: `.control`, and `.wrong(message)` or `.wrong("")`. */
-export function field({ label, control, hint = "", class: extra = "" }) {
+/**
+ * A labelled control with a hint and room for an error: `.control`, and `.wrong(message)` or `.wrong("")`.
+ * `.check()` shows what `check(value)` says is wrong, and gives whether nothing is.
+ */
+export function field({ label, control, hint = "", check = () => "", class: extra = "" }) {
   control.id ||= uid("field");
   const told = hint && h("div", { class: "hint", id: uid("hint") }, hint);
   const wrong = h("div", { class: "wrong", id: uid("wrong"), hidden: true });
@@ -46,6 +49,10 @@ export function field({ label, control, hint = "", class: extra = "" }) {
     control.toggleAttribute("aria-invalid", Boolean(message));
     if (message) control.setAttribute("aria-invalid", "true");
     control.setAttribute("aria-describedby", [told && told.id, message && wrong.id].filter(Boolean).join(" "));
+  };
+  element.check = () => {
+    element.wrong(check(control.value));
+    return wrong.hidden;
   };
   return element;
 }
@@ -215,7 +222,7 @@ export function emptyState({ title, body, icon: name = "file", actions = [] }) {
 /** What stands where something failed; `retry` is a function or nothing. */
 export function errorState(error, retry) {
   return h("div", { class: "state error", role: "alert" }, icon("warn"), h("h2", {}, "That did not work"),
-    h("p", {}, said(error)), retry && button("Try again", { onclick: retry }));
+    h("p", {}, describeError(error)), retry && button("Try again", { onclick: retry }));
 }
 
 /** A line or two that belong to a page's part. kind: "info", "warn", "danger", "good". */
@@ -230,7 +237,7 @@ export function skeleton(lines = 4) {
 }
 
 /** An error as a sentence. */
-export function said(error) {
+export function describeError(error) {
   return error?.message ? String(error.message) : "Something unexpected happened.";
 }
 

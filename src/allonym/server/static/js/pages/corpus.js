@@ -1,13 +1,11 @@
 // Corpora: names change places between documents (P1). Upload, watch the stages, choose a release on the plane.
 
-import { get } from "../api.js";
-import { button, emptyState, fill, h, pageHead, stylesheet } from "../ui.js";
+import { fill, h, pageHead, stylesheet } from "../ui.js";
 import { go } from "../router.js";
 import { swapForm } from "./corpus/make.js";
 import { releasesView } from "./corpus/releases.js";
 import { stageList } from "./corpus/stages.js";
-import { actions, ended, jobPage, line, progressBar, results, stateBadge, times, trouble } from "./job.js";
-import { folded, paged } from "./loading.js";
+import { actions, ended, jobPage, kindPage, progressBar, results, stateBadge, times, trouble } from "./job.js";
 
 export async function show(root, { rest }) {
   await Promise.all([stylesheet("pages/pages.css"), stylesheet("pages/plane.css")]);
@@ -15,25 +13,15 @@ export async function show(root, { rest }) {
 }
 
 function all(root) {
-  const { make, form, open } = folded("New corpus", (hide) => swapForm({ started: (job) => go(`corpus/${job.id}`), hide }));
-  const list = paged({
-    size: 20,
-    label: "Pages of corpora",
-    load: async (offset, limit) => {
-      const found = await get("/v1/jobs", { query: { kind: "swap", offset, limit } });
-      const rows = found.jobs.filter((job) => job.kind === "swap");
-      return { rows, total: found.total ?? rows.length };
-    },
-    draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/corpus/${job.id}`)))),
-    empty: emptyState({
-      title: "No corpus yet",
+  kindPage(root, "swap", {
+    path: "corpus", title: "Corpus", what: "corpora", label: "New corpus",
+    build: (hide) => swapForm({ started: (job) => go(`corpus/${job.id}`), hide }),
+    about: "Texts on the same topic exchange names and other identifiers. Each way to do so is a release with a risk and a utility; you choose one.",
+    empty: {
+      title: "No corpus yet", icon: "split",
       body: "Upload a collection of documents by companies, authors or hospitals. Their names change places, so that nobody can tell whose text is whose, and you choose how many.",
-      icon: "split", actions: [button("New corpus", { icon: "plus", onclick: () => open(true) })],
-    }),
+    },
   });
-  root.append(pageHead("Corpus", "Texts on the same topic exchange names and other identifiers. Each way to do so is a release with a risk and a utility; you choose one.", [make]),
-    h("div", { class: "stack wide" }, form, list));
-  list.reload();
 }
 
 function one(root, id) {

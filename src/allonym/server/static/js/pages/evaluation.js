@@ -1,12 +1,13 @@
 // Evaluations: what anonymisation took from an intruder, and what it left to whoever works with the texts.
 
-import { get, request } from "../api.js";
-import { button, busy, dropZone, emptyState, field, fill, h, input, notice, pageHead, progress, said, stylesheet } from "../ui.js";
+import { request } from "../api.js";
+import { form } from "../forms.js";
+import { dropZone, emptyState, field, fill, h, input, pageHead, stylesheet } from "../ui.js";
 import { theme } from "../preferences.js";
 import { go } from "../router.js";
 import { interval, many, middle, number, share } from "./format.js";
-import { actions, ended, jobPage, line, progressBar, resultPath, results, start, stateBadge, times, trouble } from "./job.js";
-import { folded, loaded, paged } from "./loading.js";
+import { actions, ended, jobPage, kindPage, progressBar, resultPath, results, start, stateBadge, times, trouble } from "./job.js";
+import { loaded } from "./loading.js";
 import { fileList } from "./policychoice.js";
 
 const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx,.xlsx,.parquet";
@@ -17,24 +18,11 @@ export async function show(root, { rest }) {
 }
 
 function all(root) {
-  const { make, form, open } = folded("New evaluation", evaluateForm);
-  const list = paged({
-    size: 20,
-    label: "Pages of evaluations",
-    load: async (offset, limit) => {
-      const found = await get("/v1/jobs", { query: { kind: "evaluate", offset, limit } });
-      const rows = found.jobs.filter((job) => job.kind === "evaluate");
-      return { rows, total: found.total ?? rows.length };
-    },
-    draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/evaluation/${job.id}`)))),
-    empty: emptyState({
-      title: "No evaluation yet", body: "Upload the originals and the anonymised texts to measure leaks, what intruders find, and how much utility is left.",
-      icon: "chart", actions: [button("New evaluation", { icon: "plus", onclick: () => open(true) })],
-    }),
+  kindPage(root, "evaluate", {
+    path: "evaluation", title: "Evaluation", what: "evaluations", label: "New evaluation", build: evaluateForm,
+    about: "Is it safe to share, and is it still useful? Each number comes with its interval and with what was not measured.",
+    empty: { title: "No evaluation yet", body: "Upload the originals and the anonymised texts to measure leaks, what intruders find, and how much utility is left.", icon: "chart" },
   });
-  root.append(pageHead("Evaluation", "Is it safe to share, and is it still useful? Each number comes with its interval and with what was not measured.", [make]),
-    h("div", { class: "stack wide" }, form, list));
-  list.reload();
 }
 
 function evaluateForm(hide) {
@@ -45,34 +33,20 @@ function evaluateForm(hide) {
   const text = field({ label: "Field with the text", control: input({ placeholder: "text", spellcheck: "false" }), hint: "For JSON Lines and tables. Empty: all text." });
   const subject = field({ label: "Field with the person a text is about", control: input({ placeholder: "subject", spellcheck: "false" }), hint: "Lets intruders try to find them." });
   const label = field({ label: "Field with a class", control: input({ placeholder: "sector", spellcheck: "false" }), hint: "Measures whether a classifier can still learn it." });
-  const failed = h("div", { hidden: true });
-  const sent = progress({ value: 0 });
-  sent.hidden = true;
-  const send = button("Start", { kind: "primary", icon: "play", type: "submit", disabled: true });
-  const check = () => { send.disabled = sides.some((side) => !side.files.files.length); };
-  const form = h("form", { class: "stack wide", novalidate: true }, h("h2", {}, "New evaluation"),
-    h("div", { class: "two" }, sides.map((side) => side.element)),
-    h("div", { class: "three" }, text, subject, label), failed, sent,
-    h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide })));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    failed.hidden = true;
-    sent.hidden = false;
-    const given = (one) => one.control.value.trim();
-    const options = {};
-    if (given(text)) { options.fields = [given(text)]; options.anonymised_fields = [given(text)]; }
-    if (given(subject)) options.subject = given(subject);
-    if (given(label)) options.labels = given(label);
-    try {
-      const job = await busy(send, () => start("evaluate", sides[0].files.files, options, (part) => sent.update({ value: part, label: part < 1 ? "Sending" : "Checking" }), { others: sides[1].files.files }));
+  const check = () => { sheet.sendButton.disabled = sides.some((side) => !side.files.files.length); };
+  const sheet = form({
+    class: "stack wide", submit: { label: "Start", icon: "play", disabled: true }, cancel: hide,
+    send: async (report) => {
+      const [fieldName, subjectField, labelField] = [text, subject, label].map((one) => one.control.value.trim());
+      const options = {};
+      if (fieldName) { options.fields = [fieldName]; options.anonymised_fields = [fieldName]; }
+      if (subjectField) options.subject = subjectField;
+      if (labelField) options.labels = labelField;
+      const job = await start("evaluate", sides[0].files.files, options, report, { others: sides[1].files.files });
       go(`evaluation/${job.id}`);
-    } catch (error) {
-      sent.hidden = true;
-      fill(failed, notice(said(error), { kind: "danger" }));
-      failed.hidden = false;
-    }
-  });
-  return form;
+    },
+  }, h("h2", {}, "New evaluation"), h("div", { class: "two" }, sides.map((side) => side.element)), h("div", { class: "three" }, text, subject, label));
+  return sheet;
 }
 
 function one(root, id) {

@@ -1,9 +1,10 @@
 // A job as pages show it: its state, how far it is, what came of it; and the means to start and to watch one.
 
 import { get, post, remove, request, upload } from "../api.js";
-import { badge, button, busy, confirm, download, h, icon, notice, progress, said, toast } from "../ui.js";
+import { actionButton } from "../forms.js";
+import { badge, button, download, emptyState, h, icon, notice, pageHead, progress } from "../ui.js";
 import { count, lasted, size, when } from "./format.js";
-import { loaded } from "./loading.js";
+import { folded, loaded, paged } from "./loading.js";
 
 const STATES = {
   queued: ["Waiting", ""],
@@ -98,41 +99,19 @@ export function resultPath(job, name) {
 /** The results as buttons that download them. */
 export function results(job) {
   if (!job.results?.length) return h("p", { class: "muted small" }, job.state === "done" ? "There are no result files." : "");
-  return h("ul", { class: "results" }, job.results.map((one) => {
-    const press = button(one.name, { icon: "save", small: true });
-    press.addEventListener("click", () => busy(press, async () => {
-      try {
-        download(one.name.split("/").pop(), await request("GET", resultPath(job, one.name), { as: "blob" }));
-      } catch (error) {
-        toast(said(error), { kind: "danger" });
-      }
-    }));
-    return h("li", {}, press, h("span", { class: "small muted numbers" }, size(one.size)));
-  }));
+  return h("ul", { class: "results" }, job.results.map((result) => h("li", {},
+    actionButton(result.name, async () => download(result.name.split("/").pop(), await request("GET", resultPath(job, result.name), { as: "blob" })), { icon: "save", small: true }),
+    h("span", { class: "small muted numbers" }, size(result.size)))));
 }
 
 /** Buttons to stop and to remove it; `changed()` is called after either. */
 export function actions(job, changed) {
   const path = `/v1/jobs/${encodeURIComponent(job.id)}`;
-  const run = (press, work) => busy(press, async () => {
-    try {
-      await work();
-      changed();
-    } catch (error) {
-      toast(said(error), { kind: "danger" });
-    }
-  });
-  if (!ended(job)) {
-    const stop = button("Cancel", { small: true, icon: "stop" });
-    stop.addEventListener("click", () => run(stop, () => post(`${path}/cancel`)));
-    return [stop];
-  }
-  const drop = button("Delete", { small: true, icon: "trash", kind: "quiet" });
-  drop.addEventListener("click", async () => {
-    const sure = await confirm({ title: "Delete this job?", body: "Its files and its results are removed from the server. This cannot be undone.", action: "Delete", danger: true });
-    if (sure) run(drop, () => remove(path));
-  });
-  return [drop];
+  if (!ended(job)) return [actionButton("Cancel", () => post(`${path}/cancel`).then(changed), { small: true, icon: "stop" })];
+  return [actionButton("Delete", () => remove(path).then(changed), {
+    small: true, icon: "trash", kind: "quiet",
+    sure: { title: "Delete this job?", body: "Its files and its results are removed from the server. This cannot be undone." },
+  })];
 }
 
 /** What a job says that did not end well, or that did and came to nothing with what was asked for later. */
@@ -143,7 +122,20 @@ export function trouble(job) {
   return null;
 }
 
-/** A line for a list of jobs of one kind. */
-export function line(job, href) {
-  return h("a", { class: "job-line", href }, h("span", { class: "strong cut grow" }, job.name || job.id), stateBadge(job), times(job), icon("right"));
+/** The page of all jobs of a kind, with a form to start one: `build(hide)`; `path` is the page's own. */
+export function kindPage(root, kind, { path, title, about, label, build, what, empty }) {
+  const { make, place, open } = folded(label, build);
+  const list = paged({
+    size: 20,
+    label: `Pages of ${what}`,
+    load: async (offset, limit) => {
+      const { jobs, total } = await get("/v1/jobs", { query: { kind, offset, limit } });
+      return { rows: jobs, total };
+    },
+    draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {},
+      h("a", { class: "job-line", href: `#/${path}/${job.id}` }, h("span", { class: "strong cut grow" }, job.name || job.id), stateBadge(job), times(job), icon("right"))))),
+    empty: emptyState({ ...empty, actions: [button(label, { icon: "plus", onclick: () => open(true) })] }),
+  });
+  root.append(pageHead(title, about, [make]), h("div", { class: "stack wide" }, place, list));
+  list.reload();
 }

@@ -1,7 +1,8 @@
 // Work in the background: files to anonymise or to restore, and everything else that takes longer than a request.
 
 import { get } from "../api.js";
-import { badge, button, busy, dropZone, emptyState, field, fill, h, input, notice, pageHead, progress, said, segments, select, stylesheet, table, toast } from "../ui.js";
+import { form } from "../forms.js";
+import { badge, dropZone, emptyState, field, fill, h, input, pageHead, segments, select, stylesheet, table, toast } from "../ui.js";
 import { go, route } from "../router.js";
 import { may } from "../session.js";
 import { many, when } from "./format.js";
@@ -42,10 +43,10 @@ function all(root, opened) {
     empty: emptyState({ title: "No jobs yet", body: "Uploaded files are processed in the background, even after you close this page.", icon: "clock" }),
   });
   kind.addEventListener("change", () => list.reload(true));
-  const { make, form, open } = folded("New job", makeForm);
+  const { make, place, open } = folded("New job", makeForm);
   root.append(
     pageHead("Jobs", "Files are anonymised or restored in the background. A job survives a restart of the server.", [make]),
-    h("div", { class: "stack wide" }, form, h("section", { class: "stack", "aria-label": "Jobs" }, h("div", { class: "row end" }, kind), list)),
+    h("div", { class: "stack wide" }, place, h("section", { class: "stack", "aria-label": "Jobs" }, h("div", { class: "row end" }, kind), list)),
   );
   if (opened) open(true);
   list.reload();
@@ -59,7 +60,7 @@ function home(job) {
 function makeForm(hide) {
   const kinds = [{ value: "anonymize", label: "Anonymise" }, ...(may("restore") ? [{ value: "restore", label: "Restore" }] : [])];
   const kind = segments({ label: "What to do", options: kinds, value: "anonymize", onchange: () => draw() });
-  const files = fileList({ onchange: () => { send.disabled = !files.files.length; } });
+  const files = fileList({ onchange: () => { sheet.sendButton.disabled = !files.files.length; } });
   const zone = dropZone({ label: "Drop files here: texts, Word, tables, JSON Lines, mail", accept: FILES, multiple: true, onfiles: (more) => files.add(more) });
   const policy = policyChoice();
   const column = field({ label: "Field", control: input({ placeholder: "text", spellcheck: "false" }), hint: "For tables and JSON Lines: the column or key that holds the text; separate several with commas." });
@@ -67,11 +68,7 @@ function makeForm(hide) {
     anonymize: "Store originals in the vault under this name, so that they can be restored. Empty: nothing is stored.",
     restore: "The vault scope that was named when the files were anonymised.",
   };
-  const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: scopes.anonymize });
-  const failed = h("div", { hidden: true });
-  const sent = progress({ value: 0, label: "" });
-  sent.hidden = true;
-  const send = button("Start", { kind: "primary", type: "submit", icon: "play", disabled: true });
+  const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: scopes.anonymize, check: (value) => (kind.value === "restore" && !value.trim() ? "The scope is needed to find the originals." : "") });
   const fields = h("div", { class: "two" });
   const draw = () => {
     const restore = kind.value === "restore";
@@ -80,32 +77,22 @@ function makeForm(hide) {
     scope.wrong("");
   };
   draw();
-  const form = h("form", { class: "stack wide", novalidate: true },
-    h("div", { class: "spread" }, h("h2", {}, "New job"), kind), zone, files, fields, failed, sent,
-    h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide })));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const restore = kind.value === "restore";
-    scope.wrong(restore && !scope.control.value.trim() ? "The scope is needed to find the originals." : "");
-    if (restore && !scope.control.value.trim()) { scope.control.focus(); return; }
-    const options = {};
-    if (!restore) options.policy = policy.value;
-    if (scope.control.value.trim()) options.scope = scope.control.value.trim();
-    const fieldsGiven = column.control.value.split(",").map((one) => one.trim()).filter(Boolean);
-    if (!restore && fieldsGiven.length) options.fields = fieldsGiven;
-    failed.hidden = true;
-    sent.hidden = false;
-    try {
-      const job = await busy(send, () => start(kind.value, files.files, options, (share) => sent.update({ value: share, label: share < 1 ? "Sending" : "Checking" })));
+  const sheet = form({
+    class: "stack wide", fields: [scope], submit: { label: "Start", icon: "play", disabled: true }, cancel: hide,
+    send: async (report) => {
+      const options = {};
+      const names = column.control.value.split(",").map((name) => name.trim()).filter(Boolean);
+      if (scope.control.value.trim()) options.scope = scope.control.value.trim();
+      if (kind.value !== "restore") {
+        options.policy = policy.value;
+        if (names.length) options.fields = names;
+      }
+      const job = await start(kind.value, files.files, options, report);
       toast(`${many(files.files.length, "file")} sent. The job goes on when you close this page.`);
       go(`jobs/${job.id}`);
-    } catch (error) {
-      sent.hidden = true;
-      fill(failed, notice(said(error), { kind: "danger" }));
-      failed.hidden = false;
-    }
-  });
-  return form;
+    },
+  }, h("div", { class: "spread" }, h("h2", {}, "New job"), kind), zone, files, fields);
+  return sheet;
 }
 
 function one(root, id) {

@@ -60,19 +60,19 @@ export function paged({ size = 25, load, draw, empty, label = "Pages" }) {
   return element;
 }
 
-/** A form that a button opens: {make, form, open(on)}: the button, the form's place, and what opens it; `build(hide)` makes it. */
+/** A form that a button opens: {make, place, open(on)}: the button, where the form stands, what opens it; `build(hide)` makes it. */
 export function folded(label, build) {
-  const form = h("section", { class: "card", "aria-label": label, hidden: true });
+  const place = h("section", { class: "card", "aria-label": label, hidden: true });
   const make = button(label, { kind: "primary", icon: "plus", "aria-expanded": "false" });
   const open = (on) => {
-    form.hidden = !on;
+    place.hidden = !on;
     make.setAttribute("aria-expanded", String(on));
     if (!on) return;
-    if (!form.firstChild) form.append(build(() => open(false)));
-    form.querySelector("input:not([hidden]), button").focus();
+    if (!place.firstChild) place.append(build(() => open(false)));
+    place.querySelector("input:not([hidden]), button").focus();
   };
-  make.addEventListener("click", () => open(form.hidden));
-  return { make, form, open };
+  make.addEventListener("click", () => open(place.hidden));
+  return { make, place, open };
 }
 
 /** A label and a value, for lists of facts. */

@@ -2,7 +2,7 @@
 
 import { agreementView } from "./review/agreement.js";
 import { exportView } from "./review/export.js";
-import { del, projectsView } from "./review/projects.js";
+import { projectsView, removeButton } from "./review/projects.js";
 import { pathOf, queueView } from "./review/queue.js";
 import { showDocument } from "./review/document.js";
 import { termList } from "./settings/lists.js";
@@ -25,7 +25,7 @@ async function showProject(root, name) {
   const drawHead = (now) => {
     const done = now.documents ? now.states.done / now.documents : 0;
     const words = now.documents ? `${count(now.documents)} documents, ${share(done, 0)} done${now.states.disagreement ? `, ${now.states.disagreement} in disagreement` : ""}. Policy: ${typeof now.policy === "string" ? now.policy : now.policy?.name ?? "the server's"}.` : "No documents yet.";
-    fill(head, pageHead(now.name, words, may("adjudicate") ? [del(now)] : []));
+    fill(head, pageHead(now.name, words, may("adjudicate") ? [removeButton(now)] : []));
   };
   drawHead(project);
   const panels = { documents: null, agreement: null, terms: null, export: null };

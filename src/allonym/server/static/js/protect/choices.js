@@ -1,6 +1,6 @@
 // The middle pane: the policy, how sure a finding has to be, what replaces each label, who looks, and where it is kept.
 
-import { button, checkbox, errorState, field, fill, h, iconButton, input, notice, said, select, skeleton } from "../ui.js";
+import { button, checkbox, errorState, field, fill, h, iconButton, input, notice, describeError, select, skeleton } from "../ui.js";
 import { paint, readable } from "../families.js";
 import { counts } from "./marks.js";
 
@@ -66,7 +66,7 @@ export class Choices {
     } catch (error) {
       this.policy.value = this.desk.space.choice.name;
       this.wrong.hidden = false;
-      fill(this.wrong, notice(`${said(error)} The policy stays as it was.`, { kind: "danger", actions: [button("Try again", { small: true, onclick: () => { this.policy.focus(); this.choose(changes); } })] }));
+      fill(this.wrong, notice(`${describeError(error)} The policy stays as it was.`, { kind: "danger", actions: [button("Try again", { small: true, onclick: () => { this.policy.focus(); this.choose(changes); } })] }));
     }
   }
 

@@ -1,7 +1,7 @@
 // What the protect page does: keeps the text annotated, plans ahead, anonymises, restores. Its parts listen to it.
 
 import { get, post } from "../api.js";
-import { announce, debounce, said, toast } from "../ui.js";
+import { announce, debounce, describeError, toast } from "../ui.js";
 import { learn } from "../families.js";
 import { may } from "../session.js";
 import { Points, applied } from "./points.js";
@@ -192,7 +192,7 @@ export class Desk {
 
   /** Tells what went wrong. That the session is over is told by the page for signing in. */
   complain(error) {
-    if (error.status !== 401) toast(said(error), { kind: "danger" });
+    if (error.status !== 401) toast(describeError(error), { kind: "danger" });
   }
 
   /** Whether the result is the one of what is on the desk. Also when it is not, its plan can restore. */

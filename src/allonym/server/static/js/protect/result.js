@@ -1,6 +1,6 @@
 // The right pane: what the text became, to copy, to change and to restore.
 
-import { badge, button, busy, confirm, fill, h, iconButton, menu, notice, said, segments, toast } from "../ui.js";
+import { badge, button, busy, confirm, fill, h, iconButton, menu, notice, describeError, segments, toast } from "../ui.js";
 import { family } from "../families.js";
 import { may } from "../session.js";
 import { Differences } from "./diff.js";
@@ -108,7 +108,7 @@ export class ResultPane {
   tell(ahead) {
     const { work, desk } = this;
     const out = [];
-    if (desk.failed && !this.open) out.push(notice(said(desk.failed), { kind: "danger" }));
+    if (desk.failed && !this.open) out.push(notice(describeError(desk.failed), { kind: "danger" }));
     else if (work.result && this.open && !work.result.fresh) {
       out.push(notice("Your text or your choices have changed since. Originals are restored as they were anonymised.", { kind: "warn", actions: [
         button("Anonymise again", { small: true, onclick: () => this.does.anonymise() }),

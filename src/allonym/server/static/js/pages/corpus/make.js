@@ -1,6 +1,7 @@
 // A new corpus: the file, which fields hold what, what is to be protected.
 
-import { badge, button, busy, dropZone, field, fill, h, icon, input, notice, progress, said, segments, select } from "../../ui.js";
+import { form, readJsonLines } from "../../forms.js";
+import { badge, dropZone, field, fill, h, icon, input, segments, select } from "../../ui.js";
 import { count, size } from "../format.js";
 import { start } from "../job.js";
 
@@ -10,17 +11,10 @@ const CATEGORIES = ["Person", "Organization", "Location", "Date"];
 
 /** The first records of a JSON Lines file and the fields that they have; raises where it is none. */
 async function peek(file) {
-  const lines = (await file.slice(0, PEEK).text()).split("\n");
-  if (file.size > PEEK) lines.pop();
-  const records = [];
-  for (const [i, line] of lines.entries()) {
-    if (!line.trim()) continue;
-    let record;
-    try { record = JSON.parse(line); } catch { record = null; }
-    if (!record || typeof record !== "object" || Array.isArray(record)) throw new Error(`Line ${i + 1} of ${file.name} is not a JSON object. One document per line is needed.`);
-    records.push(record);
-    if (records.length >= 200) break;
-  }
+  const whole = file.size <= PEEK;
+  const head = await file.slice(0, PEEK).text();
+  const beginning = new File([whole ? head : head.slice(0, head.lastIndexOf("\n") + 1)], file.name);
+  const records = (await readJsonLines(beginning, (record) => record, "a JSON object is needed, one document per line.")).slice(0, 200);
   if (!records.length) throw new Error(`${file.name} holds no documents.`);
   const fields = new Map();
   for (const record of records) {
@@ -31,17 +25,15 @@ async function peek(file) {
       fields.set(name, known);
     }
   }
-  return { records: records.length, whole: file.size <= PEEK, fields: [...fields.values()] };
+  return { records: records.length, whole, fields: [...fields.values()] };
 }
 
 /** The form; `started(job)` when the job runs. */
 export function swapForm({ started, hide }) {
   let file = null;
   const rest = h("div", { class: "stack wide", hidden: true });
-  const failed = h("div", { hidden: true });
   const chosen = h("div", { class: "row" });
   const zone = dropZone({ label: "Drop a JSON Lines file here: one document per line, with the text and whose it is", accept: ".jsonl,.ndjson,.json", onfiles: ([one]) => take(one) });
-  const fail = (error) => { fill(failed, notice(said(error), { kind: "danger" })); failed.hidden = false; };
 
   const text = field({ label: "Text", control: select([]), hint: "The field that holds the document." });
   const protect = field({ label: "Protect", control: select([]), hint: "The attribute that nobody should guess from a text: company, author, hospital." });
@@ -54,15 +46,10 @@ export function swapForm({ started, hide }) {
   const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "Number of clusters; 0: chosen from the texts." });
   const vectors = field({ label: "Vectors", control: select([{ value: "", label: "Sentence encoder" }, { value: "lsa", label: "The corpus's own words: faster, any language" }]), hint: "How the similarity of passages is measured." });
   const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
-  const sent = progress({ value: 0 });
-  sent.hidden = true;
-  const send = button("Start", { kind: "primary", icon: "play", type: "submit" });
   rest.append(
     h("div", { class: "two" }, text, protect), told,
     h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "Categories that change places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
     h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, vectors, clusters, seed)));
-  const foot = h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide }));
-  send.disabled = true;
 
   const describe = (found) => {
     const field_ = found.fields.find((one) => one.name === protect.control.value);
@@ -73,7 +60,7 @@ export function swapForm({ started, hide }) {
     protect.wrong(many < 2 ? "It has only one value, so there is nothing to guess." : "");
   };
   const take = async (one) => {
-    failed.hidden = true;
+    sheet.fail(null);
     try {
       const found = await peek(one);
       file = one;
@@ -90,34 +77,28 @@ export function swapForm({ started, hide }) {
       if (!own.length) protect.wrong("The documents need a field that says whose they are.");
       fill(chosen, icon("file"), h("span", { class: "strong cut" }, one.name), badge(size(one.size)));
       rest.hidden = false;
-      send.disabled = !own.length;
+      sheet.sendButton.disabled = !own.length;
     } catch (error) {
-      fail(error);
+      sheet.fail(error);
     }
   };
-  const form = h("form", { class: "stack wide", novalidate: true }, h("h2", {}, "New corpus"), zone, chosen, rest, failed, sent, foot);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    failed.hidden = true;
-    sent.hidden = false;
-    const options = {
-      protect: protect.control.value,
-      fields: [text.control.value],
-      settings: preset.control.value,
-      seed: Number(seed.control.value) || 0,
-      categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
-    };
-    if (Number(clusters.control.value)) options.clusters = Number(clusters.control.value);
-    if (vectors.control.value) options.embedder = vectors.control.value;
-    Object.assign(options, EFFORTS[effort.control.value]);
-    try {
-      started(await busy(send, () => start("swap", [file], options, (share) => sent.update({ value: share, label: share < 1 ? "Sending" : "Checking" }))));
-    } catch (error) {
-      sent.hidden = true;
-      fail(error);
-    }
-  });
-  return form;
+  const sheet = form({
+    class: "stack wide", submit: { label: "Start", icon: "play", disabled: true }, cancel: hide,
+    send: async (report) => {
+      const options = {
+        protect: protect.control.value,
+        fields: [text.control.value],
+        settings: preset.control.value,
+        seed: Number(seed.control.value) || 0,
+        categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
+        ...EFFORTS[effort.control.value],
+      };
+      if (Number(clusters.control.value)) options.clusters = Number(clusters.control.value);
+      if (vectors.control.value) options.embedder = vectors.control.value;
+      started(await start("swap", [file], options, report));
+    },
+  }, h("h2", {}, "New corpus"), zone, chosen, rest);
+  return sheet;
 }
 
 /** Fields that say whose a text is: by usual names first, then those whose values come back. */

@@ -1,7 +1,7 @@
 // The releases of a swap: the plane, a table, the one that is looked at, and its texts before and after.
 
 import { get, post } from "../../api.js";
-import { button, busy, emptyState, fill, h, notice, said, segments, table, toast } from "../../ui.js";
+import { button, busy, emptyState, fill, h, notice, describeError, segments, table, toast } from "../../ui.js";
 import { count, estimate, interval, middle, number, share } from "../format.js";
 import { facts, figure, loaded, paged } from "../loading.js";
 import { plane, swatch } from "../plane.js";
@@ -141,7 +141,7 @@ function draw(root, job, found, { chosen, files }) {
       try {
         await busy(press, () => post(`/v1/jobs/${encodeURIComponent(job.id)}/choose`, { release: r.id }));
       } catch (error) {
-        toast(said(error), { kind: "danger" });
+        toast(describeError(error), { kind: "danger" });
         return;
       }
       for (const other of releases) other.chosen = other.id === r.id;

@@ -1,7 +1,7 @@
 // One document under review: the text with findings and marks, what it would become, and what can be said of it.
 
 import { get, put } from "../../api.js";
-import { announce, badge, button, busy, fill, h, icon, iconButton, notice, said, segments, toast } from "../../ui.js";
+import { announce, badge, button, busy, fill, h, icon, iconButton, notice, describeError, segments, toast } from "../../ui.js";
 import { beforeLeaving, go, route } from "../../router.js";
 import { may } from "../../session.js";
 import { readable } from "../../families.js";
@@ -288,7 +288,7 @@ export async function showDocument(root, project, id) {
       return; // what went wrong is shown above the text
     }
     dirty = false;
-    const next = await following(project, id, settling).catch((error) => { toast(said(error), { kind: "danger" }); return null; });
+    const next = await following(project, id, settling).catch((error) => { toast(describeError(error), { kind: "danger" }); return null; });
     if (next) go(`review/${encodeURIComponent(project)}/${encodeURIComponent(next)}`);
     else { toast(settling ? "Settled. No other document waits for a decision." : "Done. There is nothing left for you in this project."); go(`review/${encodeURIComponent(project)}`); }
   }

@@ -1,7 +1,8 @@
 // Projects: sets of documents that are reviewed under one policy.
 
 import { get, post, remove } from "../../api.js";
-import { button, busy, confirm, dialog, emptyState, field, fill, h, input, notice, pageHead, said, toast } from "../../ui.js";
+import { actionButton, form } from "../../forms.js";
+import { button, dialog, emptyState, field, h, input, pageHead } from "../../ui.js";
 import { go, route } from "../../router.js";
 import { may } from "../../session.js";
 import { count, many, when } from "../format.js";
@@ -46,41 +47,28 @@ function card(project) {
 }
 
 function ask() {
-  const name = field({ label: "Name", control: input({ maxlength: 64, spellcheck: "false" }) });
+  const name = field({ label: "Name", control: input({ maxlength: 64, spellcheck: "false" }), check: (value) => (value.includes("/") ? "A name has no slash." : value.trim() ? "" : "A name is needed.") });
   const policy = policyChoice({ label: "Policy under which the texts are anonymised" });
-  const failed = h("div", { hidden: true });
-  const submit = button("Make the project", { kind: "primary", type: "submit" });
-  const form = h("form", { class: "stack", novalidate: true }, name, policy, failed, h("div", { class: "row end" }, submit));
-  const open = dialog({ title: "New project", body: form });
-  name.control.focus();
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const called = name.control.value.trim();
-    const fine = called && !called.includes("/");
-    name.wrong(fine ? "" : called ? "A name has no slash." : "A name is needed.");
-    if (!fine) { name.control.focus(); return; }
-    try {
-      await busy(submit, () => post("/v1/projects", { name: called, policy: policy.value }));
+  const sheet = form({
+    fields: [name], submit: { label: "Make the project" }, end: true,
+    send: async () => {
+      const title = name.control.value.trim();
+      await post("/v1/projects", { name: title, policy: policy.value });
       open.close();
-      askDocuments(called, () => go(`review/${encodeURIComponent(called)}`));
-    } catch (error) {
-      fill(failed, notice(said(error), { kind: "danger" }));
-      failed.hidden = false;
-    }
-  });
+      askDocuments(title, () => go(`review/${encodeURIComponent(title)}`));
+    },
+  }, name, policy);
+  const open = dialog({ title: "New project", body: sheet });
+  name.control.focus();
 }
 
 /** A button that removes a project. */
-export function del(project) {
-  const press = button("Remove", { kind: "quiet", icon: "trash" });
-  press.addEventListener("click", async () => {
-    if (!(await confirm({ title: `Remove ${project.name}?`, body: `Its ${many(project.documents, "document")}, their reviews and its terms are removed. This cannot be undone.`, action: "Remove", danger: true }))) return;
-    try {
-      await busy(press, () => remove(pathOf(project.name)));
-      go("review");
-    } catch (error) {
-      toast(said(error), { kind: "danger" });
-    }
+export function removeButton(project) {
+  return actionButton("Remove", async () => {
+    await remove(pathOf(project.name));
+    go("review");
+  }, {
+    kind: "quiet", icon: "trash",
+    sure: { title: `Remove ${project.name}?`, body: `Its ${many(project.documents, "document")}, their reviews and its terms are removed. This cannot be undone.` },
   });
-  return press;
 }

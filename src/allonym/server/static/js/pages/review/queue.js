@@ -1,7 +1,8 @@
 // The documents of a project, the riskiest first.
 
 import { get, post } from "../../api.js";
-import { badge, button, dialog, dropZone, emptyState, fill, h, notice, progress, said, segments, select, table, toast } from "../../ui.js";
+import { makeId, readJsonLines } from "../../forms.js";
+import { badge, button, dialog, dropZone, emptyState, fill, h, notice, progress, describeError, segments, select, table, toast } from "../../ui.js";
 import { route } from "../../router.js";
 import { may } from "../../session.js";
 import { count, many, number } from "../format.js";
@@ -89,7 +90,7 @@ export function askDocuments(project, added) {
     bar.hidden = false;
     try {
       bar.update({ value: null, label: "Reading the files" });
-      const documents = await documentsOf(files);
+      const documents = await readDocuments(files);
       let done = 0, fresh = 0;
       for (let at = 0; at < documents.length && !left; at += AT_ONCE) {
         bar.update({ value: done, max: documents.length, label: `${done} of ${documents.length}: anonymising and reading a second time` });
@@ -102,7 +103,7 @@ export function askDocuments(project, added) {
       toast(`${many(fresh, "document")} added${documents.length > fresh ? `, ${documents.length - fresh} were there already` : ""}.`);
     } catch (error) {
       bar.hidden = true;
-      fill(failed, notice(said(error), { kind: "danger" }));
+      fill(failed, notice(describeError(error), { kind: "danger" }));
       failed.hidden = false;
     }
   };
@@ -114,22 +115,18 @@ export function askDocuments(project, added) {
   });
 }
 
-async function documentsOf(files) {
+async function readDocuments(files) {
   const out = [];
   for (const file of files) {
-    const text = await file.text();
-    if (!/\.(jsonl|ndjson)$/i.test(file.name)) {
-      if (text.trim()) out.push({ id: file.name.replaceAll("/", "-"), text });
-      continue;
-    }
-    for (const [i, line] of text.split("\n").entries()) {
-      if (!line.trim()) continue;
-      let record = null;
-      try { record = JSON.parse(line); } catch { /* said below, with its place */ }
-      const turns = Array.isArray(record?.turns) ? record.turns.map(({ speaker = null, text: words = "" }) => ({ speaker, text: words })) : null;
-      if (!turns && typeof record?.text !== "string") throw new Error(`Line ${i + 1} of ${file.name}: an object with text, or with turns, is needed.`);
-      const id = String(record.id ?? `${file.name}-${i + 1}`).replaceAll("/", "-").slice(0, 200);
-      out.push(turns ? { id, turns } : { id, text: record.text });
+    if (/\.(jsonl|ndjson)$/i.test(file.name)) {
+      out.push(...await readJsonLines(file, (record, number) => {
+        const id = makeId(record.id ?? `${file.name}-${number}`);
+        if (Array.isArray(record.turns)) return { id, turns: record.turns.map(({ speaker = null, text = "" }) => ({ speaker, text })) };
+        return typeof record.text === "string" ? { id, text: record.text } : null;
+      }, "an object with text, or with turns, is needed."));
+    } else {
+      const text = await file.text();
+      if (text.trim()) out.push({ id: makeId(file.name), text });
     }
   }
   if (!out.length) throw new Error("The files hold no documents.");

@@ -1,6 +1,6 @@
 // What one reviewer says of a document, as it is edited: every step can be undone, and is saved after a moment.
 
-import { debounce, said } from "../../ui.js";
+import { debounce, describeError } from "../../ui.js";
 
 const WAIT = 600;
 
@@ -58,7 +58,7 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
       return answer;
     } catch (error) {
       pendingLists = [];
-      told({ failed: error, words: said(error) });
+      told({ failed: error, words: describeError(error) });
       throw error;
     }
   };

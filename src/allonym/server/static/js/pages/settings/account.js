@@ -1,7 +1,8 @@
 // One's own account: the theme, the password.
 
 import { put } from "../../api.js";
-import { button, busy, field, fill, h, input, notice, said, segments, toast } from "../../ui.js";
+import { form } from "../../forms.js";
+import { field, h, input, segments, toast } from "../../ui.js";
 import { chooseTheme, theme } from "../../preferences.js";
 import { current } from "../../session.js";
 import { facts } from "../loading.js";
@@ -32,30 +33,16 @@ export function accountTab() {
 }
 
 function passwordForm() {
-  const old = field({ label: "Password now", control: input({ type: "password", autocomplete: "current-password" }) });
-  const next = field({ label: "New password", control: input({ type: "password", autocomplete: "new-password" }), hint: `At least ${LEAST} characters. You sign in again afterwards.` });
-  const again = field({ label: "New password again", control: input({ type: "password", autocomplete: "new-password" }) });
-  const failed = h("div", { hidden: true });
-  const submit = button("Change password", { type: "submit" });
-  const form = h("form", { class: "stack narrow", novalidate: true },
-    h("input", { type: "text", autocomplete: "username", hidden: true, "aria-label": "Name", props: { value: current().name } }), old, next, again, failed, h("div", {}, submit));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    old.wrong(old.control.value ? "" : "Your password is needed.");
-    next.wrong([...next.control.value].length >= LEAST ? "" : `${LEAST} characters at least are needed.`);
-    again.wrong(again.control.value === next.control.value ? "" : "The two are not the same.");
-    const bad = form.querySelector("[aria-invalid='true']");
-    if (bad) { bad.focus(); return; }
-    failed.hidden = true;
-    try {
-      await busy(submit, () => put("/v1/session/password", { old: old.control.value, new: next.control.value }, { quiet: true }));
-      form.reset();
+  const old = field({ label: "Password now", control: input({ type: "password", autocomplete: "current-password" }), check: (value) => (value ? "" : "Your password is needed.") });
+  const next = field({ label: "New password", control: input({ type: "password", autocomplete: "new-password" }), hint: `At least ${LEAST} characters. You sign in again afterwards.`, check: (value) => ([...value].length >= LEAST ? "" : `${LEAST} characters at least are needed.`) });
+  const again = field({ label: "New password again", control: input({ type: "password", autocomplete: "new-password" }), check: (value) => (value === next.control.value ? "" : "The two are not the same.") });
+  const user = h("input", { type: "text", autocomplete: "username", hidden: true, "aria-label": "Name", props: { value: current().name } });
+  return form({
+    class: "stack narrow", fields: [old, next, again], submit: { label: "Change password", kind: "" },
+    send: async () => {
+      await put("/v1/session/password", { old: old.control.value, new: next.control.value }, { quiet: true });
       toast("The password is changed. Please sign in again.");
       location.reload();
-    } catch (error) {
-      fill(failed, notice(said(error), { kind: "danger" }));
-      failed.hidden = false;
-    }
-  });
-  return form;
+    },
+  }, user, old, next, again);
 }

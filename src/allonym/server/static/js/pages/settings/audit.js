@@ -1,14 +1,15 @@
 // The audit log: who did what, and how many; never any text.
 
 import { get } from "../../api.js";
-import { button, busy, emptyState, errorState, fill, h, said, skeleton, table, toast } from "../../ui.js";
+import { actionButton } from "../../forms.js";
+import { emptyState, errorState, fill, h, skeleton, table } from "../../ui.js";
 import { when } from "../format.js";
 
 const STEP = 50;
 
 export function auditTab() {
   const list = h("div", {}, skeleton(6));
-  const more = button("Earlier entries", { icon: "down", hidden: true });
+  const more = actionButton("Earlier entries", () => load(), { icon: "down", hidden: true });
   let entries = [];
   const shown = table({
     rows: [],
@@ -26,7 +27,6 @@ export function auditTab() {
     shown.update(entries);
     more.hidden = found.entries.length < STEP;
   };
-  more.addEventListener("click", () => busy(more, () => load().catch((error) => toast(said(error), { kind: "danger" }))));
   const first = () => load().then(() => fill(list, shown)).catch((error) => fill(list, errorState(error, first)));
   first();
   return h("section", { class: "stack" },

@@ -1,7 +1,8 @@
 // API keys: for programs, with a part of what their owner may do; shown once.
 
 import { get, post, remove } from "../../api.js";
-import { button, busy, checkbox, confirm, dialog, emptyState, field, fill, h, input, notice, said, select, table, toast } from "../../ui.js";
+import { actionButton, form } from "../../forms.js";
+import { button, checkbox, dialog, emptyState, field, h, input, notice, select, table } from "../../ui.js";
 import { current } from "../../session.js";
 import { copyable, loaded } from "../loading.js";
 import { when } from "../format.js";
@@ -21,19 +22,13 @@ export function keysTab() {
 function draw(keys, reload) {
   if (!keys.length) return emptyState({ title: "No keys", body: "Make one for each program, with no more permissions than it needs.", icon: "key" });
   const others = keys.some((key) => key.owner !== current().name);
-  const drop = (key) => {
-    const press = button("Remove", { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove the key ${key.name}` });
-    press.addEventListener("click", async () => {
-      if (!(await confirm({ title: `Remove ${key.name}?`, body: "Programs that use it are refused from now on.", action: "Remove", danger: true }))) return;
-      try {
-        await busy(press, () => remove(`/v1/keys/${encodeURIComponent(key.name)}`, { query: { owner: key.owner === current().name ? "" : key.owner } }));
-        reload();
-      } catch (error) {
-        toast(said(error), { kind: "danger" });
-      }
-    });
-    return h("div", { class: "row end" }, press);
-  };
+  const drop = (key) => h("div", { class: "row end" }, actionButton("Remove", async () => {
+    await remove(`/v1/keys/${encodeURIComponent(key.name)}`, { query: { owner: key.owner === current().name ? "" : key.owner } });
+    reload();
+  }, {
+    small: true, kind: "quiet", icon: "trash", "aria-label": `Remove the key ${key.name}`,
+    sure: { title: `Remove ${key.name}?`, body: "Programs that use it are refused from now on." },
+  }));
   return table({
     rows: keys,
     columns: [
@@ -48,33 +43,23 @@ function draw(keys, reload) {
 }
 
 function ask(reload) {
-  const name = field({ label: "Name", control: input({ maxlength: 64, spellcheck: "false" }), hint: "What it is for, for example: nightly import." });
+  const name = field({ label: "Name", control: input({ maxlength: 64, spellcheck: "false" }), hint: "What it is for, for example: nightly import.", check: (value) => (value.trim() ? "" : "A name is needed.") });
   const days = field({ label: "Works for", control: select([{ value: "30", label: "30 days" }, { value: "90", label: "90 days" }, { value: "365", label: "a year" }, { value: "", label: "until it is removed" }], { value: "90" }) });
   const boxes = current().permissions.map((permission) => checkbox(allowed(permission), { value: permission, checked: permission === "anonymize" || permission === "detect" }));
-  const failed = h("div", { hidden: true });
-  const submit = button("Make the key", { kind: "primary", type: "submit" });
-  const form = h("form", { class: "stack", novalidate: true }, name, days,
-    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "It may"), h("div", { class: "boxes" }, boxes)), failed, h("div", { class: "row end" }, submit));
-  const open = dialog({ title: "New API key", body: form });
-  name.control.focus();
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const permissions = boxes.map((box) => box.control).filter((box) => box.checked).map((box) => box.value);
-    name.wrong(name.control.value.trim() ? "" : "A name is needed.");
-    if (!name.control.value.trim()) { name.control.focus(); return; }
-    failed.hidden = Boolean(permissions.length);
-    if (!permissions.length) { fill(failed, notice("A key needs at least one permission.", { kind: "danger" })); return; }
-    try {
-      const made = await busy(submit, () => post("/v1/keys", { name: name.control.value.trim(), permissions, days: days.control.value ? Number(days.control.value) : null }));
+  const sheet = form({
+    fields: [name], submit: { label: "Make the key" }, end: true,
+    send: async () => {
+      const permissions = boxes.map((box) => box.control).filter((box) => box.checked).map((box) => box.value);
+      if (!permissions.length) throw new Error("A key needs at least one permission.");
+      const made = await post("/v1/keys", { name: name.control.value.trim(), permissions, days: days.control.value ? Number(days.control.value) : null });
       open.close();
       reload();
       dialog({
         title: `Key ${made.name}`,
         body: h("div", { class: "stack" }, notice("Copy it now: it cannot be shown again.", { kind: "warn" }), copyable(made.key)),
       }).hold();
-    } catch (error) {
-      fill(failed, notice(said(error), { kind: "danger" }));
-      failed.hidden = false;
-    }
-  });
+    },
+  }, name, days, h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "It may"), h("div", { class: "boxes" }, boxes)));
+  const open = dialog({ title: "New API key", body: sheet });
+  name.control.focus();
 }

@@ -1,7 +1,8 @@
 // The organisation's own terms: what is always found, and what is never. They are in force at once, under every policy.
 
 import { get, post, remove } from "../../api.js";
-import { badge, button, busy, emptyState, field, fill, h, input, notice, said, segments, table, toast } from "../../ui.js";
+import { actionButton, form } from "../../forms.js";
+import { badge, describeError, emptyState, field, fill, h, input, notice, segments, table, toast } from "../../ui.js";
 import { paged } from "../loading.js";
 import { when } from "../format.js";
 import { readable } from "../../families.js";
@@ -26,25 +27,16 @@ export function termList({ title, says, project = null }) {
     empty: emptyState({ title: "No terms yet", body: "Decisions in the review queue become terms here: “always find this” and “never find this”.", icon: "list" }),
   });
   const form = h("div", {});
-  addForm(project, () => list.reload(true)).then((made) => fill(form, made)).catch((error) => fill(form, notice(said(error), { kind: "danger" })));
+  addForm(project, () => list.reload(true)).then((made) => fill(form, made)).catch((error) => fill(form, notice(describeError(error), { kind: "danger" })));
   list.reload();
   return h("section", { class: "stack" }, h("div", { class: "stack tight" }, h("h2", {}, title), says && h("p", { class: "muted" }, says)), form, list);
 }
 
 function draw(rows, reload) {
-  const drop = (row) => {
-    const press = button("Remove", { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${row.term}` });
-    press.addEventListener("click", async () => {
-      try {
-        await busy(press, () => remove(`/v1/lists/${encodeURIComponent(row.id)}`));
-        toast("Removed. It no longer applies.");
-      } catch (error) {
-        toast(said(error), { kind: "danger" });
-      }
-      reload();
-    });
-    return h("div", { class: "row end" }, press);
-  };
+  const drop = (row) => h("div", { class: "row end" }, actionButton("Remove", async () => {
+    await remove(`/v1/lists/${encodeURIComponent(row.id)}`).finally(reload);
+    toast("Removed. It no longer applies.");
+  }, { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${row.term}` }));
   return table({
     rows,
     columns: [
@@ -60,24 +52,17 @@ function draw(rows, reload) {
 
 async function addForm(project, added) {
   const { labels } = await choices();
-  const term = field({ label: "Term", control: input({ maxlength: 300, spellcheck: "false" }) });
+  const term = field({ label: "Term", control: input({ maxlength: 300, spellcheck: "false" }), check: (value) => (value.trim() ? "" : "A term is needed.") });
   const label = field({ label: "Label", control: labelSelect(labels, { value: "PERSON" }) });
   const kind = segments({ label: "Kind", value: "dictionary", options: [{ value: "dictionary", label: "Always find" }, { value: "exclusion", label: "Never find" }] });
-  const press = button("Add", { type: "submit", icon: "plus" });
-  const form = h("form", { class: "add-term", novalidate: true }, term, label, h("div", { class: "row" }, kind, press));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const said_ = term.control.value.trim();
-    term.wrong(said_ ? "" : "A term is needed.");
-    if (!said_) { term.control.focus(); return; }
-    try {
-      await busy(press, () => post("/v1/lists", { kind: kind.value, label: label.control.value, term: said_, ...(project ? { project } : {}) }));
+  return form({
+    class: "add-term", fields: [term], submit: { label: "Add", kind: "", icon: "plus" }, beside: kind,
+    send: async () => {
+      await post("/v1/lists", { kind: kind.value, label: label.control.value, term: term.control.value.trim(), ...(project ? { project } : {}) });
       term.control.value = "";
       term.control.focus();
       added();
-    } catch (error) {
-      term.wrong(said(error));
-    }
-  });
-  return form;
+    },
+    refuse: (error) => term.wrong(describeError(error)),
+  }, term, label);
 }

@@ -1,7 +1,8 @@
 // Policies: what each does with each label; admins write their own in TOML.
 
 import { get, put, remove } from "../../api.js";
-import { badge, button, busy, confirm, dialog, emptyState, field, fill, h, input, notice, said, skeleton, table, textarea, toast } from "../../ui.js";
+import { actionButton } from "../../forms.js";
+import { badge, button, busy, describeError, dialog, emptyState, field, h, input, skeleton, table, textarea, toast } from "../../ui.js";
 import { may } from "../../session.js";
 import { facts, loaded } from "../loading.js";
 import { forgetChoices } from "../policychoice.js";
@@ -41,17 +42,11 @@ function look(policy, reload) {
   const body = h("div", { class: "stack" }, skeleton(4));
   const path = `/v1/policies/${encodeURIComponent(policy.name)}`;
   const changeable = may("admin") && !policy.preset;
-  const drop = button("Remove", { kind: "danger", icon: "trash" });
-  drop.addEventListener("click", async () => {
-    if (!(await confirm({ title: `Remove ${policy.name}?`, body: "Requests that name it are refused from now on.", action: "Remove", danger: true }))) return;
-    try {
-      await busy(drop, () => remove(path));
-      open.close();
-      reload();
-    } catch (error) {
-      toast(said(error), { kind: "danger" });
-    }
-  });
+  const drop = actionButton("Remove", async () => {
+    await remove(path);
+    open.close();
+    reload();
+  }, { kind: "danger", icon: "trash", sure: { title: `Remove ${policy.name}?`, body: "Requests that name it are refused from now on." } });
   const change = button("Edit", { kind: "primary", icon: "edit", disabled: true });
   const open = dialog({ title: policy.name, body, wide: true, actions: changeable ? [drop, change] : [] });
   loaded(body, () => get(path), (found) => {
@@ -92,8 +87,8 @@ function edit(policy, reload) {
       reload();
     } catch (error) {
       const wrong = error.status === 409 ? name : toml;
-      wrong.wrong(said(error));
-      if (wrong === toml) pointAt(text, said(error));
+      wrong.wrong(describeError(error));
+      if (wrong === toml) pointAt(text, describeError(error));
       wrong.control.focus();
     }
   });

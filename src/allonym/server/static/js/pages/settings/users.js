@@ -1,7 +1,8 @@
 // Users and roles, and one-time links for new ones.
 
 import { get, patch, post, remove } from "../../api.js";
-import { badge, button, busy, confirm, dialog, h, notice, said, segments, select, table, toast } from "../../ui.js";
+import { actionButton, showError } from "../../forms.js";
+import { badge, button, dialog, h, notice, segments, select, table } from "../../ui.js";
 import { current } from "../../session.js";
 import { copyable, loaded } from "../loading.js";
 import { when } from "../format.js";
@@ -22,29 +23,21 @@ export function usersTab() {
 }
 
 function draw(users, reload) {
-  const act = async (work, element) => {
-    try {
-      await (element ? busy(element, work) : work());
-    } catch (error) {
-      toast(said(error), { kind: "danger" });
-    }
-    reload();
-  };
   const path = (user) => `/v1/users/${encodeURIComponent(user.name)}`;
+  const change = (user, values) => patch(path(user), values).finally(reload);
   const role = (user) => {
     const pick = select(ROLES.map(({ value, label }) => ({ value, label })), { value: user.role, class: "small", "aria-label": `Role of ${user.name}`, disabled: user.name === current().name });
-    pick.addEventListener("change", () => act(() => patch(path(user), { role: pick.value })));
+    pick.addEventListener("change", () => change(user, { role: pick.value }).catch(showError));
     return pick;
   };
   const actions = (user) => {
     if (user.name === current().name) return h("div", { class: "row end muted small" }, "you");
-    const lock = button(user.active ? "Deactivate" : "Let in again", { small: true, kind: "quiet", icon: "lock" });
-    lock.addEventListener("click", () => act(() => patch(path(user), { active: !user.active }), lock));
-    const drop = button("Remove", { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${user.name}` });
-    drop.addEventListener("click", async () => {
-      if (await confirm({ title: `Remove ${user.name}?`, body: "Their sessions and keys end at once. Their actions stay in the audit log.", action: "Remove", danger: true })) act(() => remove(path(user)), drop);
-    });
-    return h("div", { class: "row end" }, lock, drop);
+    return h("div", { class: "row end" },
+      actionButton(user.active ? "Deactivate" : "Let in again", () => change(user, { active: !user.active }), { small: true, kind: "quiet", icon: "lock" }),
+      actionButton("Remove", () => remove(path(user)).finally(reload), {
+        small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${user.name}`,
+        sure: { title: `Remove ${user.name}?`, body: "Their sessions and keys end at once. Their actions stay in the audit log." },
+      }));
   };
   return table({
     rows: users,
@@ -64,16 +57,10 @@ function ask() {
   const tell = (value) => { says.textContent = `Such a person ${ROLES.find((r) => r.value === value).says}.`; };
   const role = segments({ label: "Role", options: ROLES, value: "annotator", onchange: tell });
   tell("annotator");
-  const make = button("Make a link", { kind: "primary" });
-  const body = h("div", { class: "stack" }, h("div", {}, role), says, h("div", {}, make));
+  const body = h("div", { class: "stack" }, h("div", {}, role), says, h("div", {}, actionButton("Make a link", async () => {
+    const made = await post("/v1/invitations", { role: role.value });
+    open.hold();
+    body.replaceChildren(notice(`For one ${made.role}. It works once, until it expires; send it over a channel you trust.`), copyable(made.link), h("p", { class: "small muted" }, "Expires ", when(made.expires)));
+  }, { kind: "primary" })));
   const open = dialog({ title: "Invite somebody", body });
-  make.addEventListener("click", async () => {
-    try {
-      const made = await busy(make, () => post("/v1/invitations", { role: role.value }));
-      open.hold();
-      body.replaceChildren(notice(`For one ${made.role}. It works once, until it expires; send it over a channel you trust.`), copyable(made.link), h("p", { class: "small muted" }, "Expires ", when(made.expires)));
-    } catch (error) {
-      toast(said(error), { kind: "danger" });
-    }
-  });
 }
