@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,9 +19,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from allonym.policy import Policy
+from allonym.vault import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
+_ALL_SLOW = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow", re.MULTILINE)
 UNTAGGED = ("rules", "spoken", "lexicon", "speakers")
 
 settings.register_profile(
@@ -39,6 +42,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files of which no test is asked for are not even imported: many that are slow import torch and the like."""
+    wanted = config.getoption("markexpr")
+    if wanted not in ("slow", "not slow") or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    is_unwanted = "mark.slow" not in text if wanted == "slow" else _ALL_SLOW.search(text)
+    return True if is_unwanted else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     times = config.getoption("--examples")
     if not times:
@@ -52,6 +65,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
         f._hypothesis_internal_use_settings = more
     items[:] = properties
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cheap_passphrases() -> Iterator[None]:
+    """New vaults take the least work per passphrase; ``tests/vault/test_keys.py`` checks the real cost."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "_NEW_ROUNDS", min(keys._ROUNDS))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -171,6 +171,7 @@ END
 WITH_SHELL = [page for page in WRITTEN if any(kind == "sh" and "allonym " in text for kind, text in blocks(page))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_SHELL, ids=page_id)
 def test_shell_blocks_run(page, tmp_path):
     lines = [
@@ -190,6 +191,7 @@ def test_shell_blocks_run(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_reference_is_up_to_date():
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "build_reference.py"), "--check"],
@@ -201,12 +203,14 @@ def test_the_reference_is_up_to_date():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_thirty_examples_are_up_to_date():
     check = [sys.executable, str(ROOT / "docs" / "build_examples.py"), "--check"]
     done = subprocess.run(check, capture_output=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_tutorials_say_what_they_said():
     pytest.importorskip("nbclient", reason="the extra docs is not installed")
     pytest.importorskip("ipykernel", reason="the extra docs is not installed")

@@ -3,6 +3,7 @@ import pickle
 import re
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym import errors
 from allonym.errors import (
@@ -32,15 +33,15 @@ def test_the_tree_drawn_in_the_docstring_is_the_tree():
     assert drawn == {c.__name__: c.__mro__[1].__name__ for c in CLASSES if c is not AllonymError}
 
 
-@pytest.mark.parametrize("cls", [c for c in CLASSES if c is not AllonymError], ids=lambda c: c.__name__)
+@check_each_row("cls", [c for c in CLASSES if c is not AllonymError])
 def test_every_error_is_also_a_builtin_that_callers_catch(cls):
     builtins = [b for b in cls.__mro__ if b.__module__ == "builtins" and b not in (Exception, BaseException, object)]
     assert builtins
     assert issubclass(cls, (UsageError, DataError))
 
 
-@pytest.mark.parametrize(
-    ("cls", "exit_code", "status"),
+@check_each_row(
+    "cls, exit_code, status",
     [
         (c, 2, 400) if issubclass(c, UsageError) else (c, 1, OWN_STATUS.get(c.__name__, 422))
         for c in CLASSES

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy, from_scheme, to_scheme
@@ -17,15 +18,14 @@ ROWS = [json.loads(line) for line in (Path(__file__).parent / "cases/labels.json
 
 
 def cases(case: str) -> list[Any]:
-    rows = [row for row in ROWS if row["case"] == case]
-    return [pytest.param(row, id="-".join(str(v) for v in list(row.values())[1:3])) for row in rows]
+    return [row for row in ROWS if row["case"] == case]
 
 
 def test_table_6_of_p2_is_complete() -> None:
     assert len(cases("p2")) == 40
 
 
-@pytest.mark.parametrize("row", cases("p2"))
+@check_each_row("row", cases("p2"))
 def test_p2_tag_score_and_google_name(row: dict[str, Any]) -> None:
     label = TAXONOMY.get(row["label"])
     assert label.risk == row["score"]
@@ -34,17 +34,17 @@ def test_p2_tag_score_and_google_name(row: dict[str, Any]) -> None:
     assert from_scheme(row["tag"], "p2") == (label.name,)
 
 
-@pytest.mark.parametrize("row", cases("from"))
+@check_each_row("row", cases("from"))
 def test_foreign_name_is_read(row: dict[str, Any]) -> None:
     assert from_scheme(row["name"], row["scheme"]) == tuple(row["labels"])
 
 
-@pytest.mark.parametrize("row", cases("to"))
+@check_each_row("row", cases("to"))
 def test_foreign_name_is_written(row: dict[str, Any]) -> None:
     assert to_scheme(row["label"], row["scheme"]) == row["name"]
 
 
-@pytest.mark.parametrize("row", cases("tree"))
+@check_each_row("row", cases("tree"))
 def test_place_in_the_tree(row: dict[str, Any]) -> None:
     assert {name: TAXONOMY.get(name).parent or "" for name in row["children"]} == dict.fromkeys(
         row["children"], row["parent"]

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
+from tests.rows import check_each_row
 from tests.test_extras import closure, plain
 
 packaging = pytest.importorskip("packaging.requirements")
@@ -71,7 +72,7 @@ def test_a_library_says_the_licence_that_the_page_gives(name):
     assert families(said) & families(rows()[name][1]), said
 
 
-@pytest.mark.parametrize("extra", ["", *EXTRAS])
+@check_each_row("extra", ["", *EXTRAS])
 def test_nothing_that_comes_along_is_under_the_gpl(extra):
     for name in closure("allonym", frozenset([extra] if extra else []), set()) - {"allonym"}:
         said = licence_of(name)

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.rows import check_each_row
 
 import allonym
 from allonym import registry
@@ -181,7 +182,7 @@ def test_the_layers_in_the_contributors_guide_are_these():
 # Shape of the source
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+@check_each_row("path", FILES)
 def test_a_file_is_small_enough(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
@@ -189,7 +190,7 @@ def test_a_file_is_small_enough(path):
 WITH_EXAMPLES = [path for path in FILES if ">>> " in path.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda p: str(p.relative_to(SRC)))
+@check_each_row("path", WITH_EXAMPLES)
 def test_examples_in_docstrings_are_true(path):
     assert doctest.testmod(import_module(module_of(path))).failed == 0
 
@@ -535,7 +536,7 @@ def test_the_hash_seed_changes_nothing():
     assert all(name in first for name in presets())
 
 
-@pytest.mark.parametrize("name", presets())
+@check_each_row("name", presets())
 def test_many_at_once_is_each_by_itself(name):
     texts = [MIXED, "nothing", "", MIXED.upper(), MIXED]
     policy = Policy.load(name)
@@ -547,7 +548,7 @@ def test_many_at_once_is_each_by_itself(name):
 # Inputs are never changed
 
 
-@pytest.mark.parametrize("name", presets())
+@check_each_row("name", presets())
 def test_inputs_are_not_changed(name):
     meta = {key: list(value) for key, value in META.items()}
     document = allonym.Document("d", MIXED, meta)

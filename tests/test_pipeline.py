@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 import allonym
 from allonym import registry
@@ -116,7 +117,7 @@ def test_explain_accounts_for_what_detect_finds(text):
     assert covered == {i for s in winners for i in range(s.start, s.end)}
 
 
-@pytest.mark.parametrize("identifier", IDENTIFIERS)
+@check_each_row("identifier", IDENTIFIERS)
 def test_each_identifier_goes(identifier):
     text = f"Well, {identifier}, as I said."
     assert identifier not in allonym.anonymize(text, TAGS).text

@@ -5,6 +5,7 @@ from importlib.resources import files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 import allonym
 from allonym import policy as policy_module
@@ -39,7 +40,7 @@ def test_the_presets_that_come_with_allonym():
     assert presets() == PRESETS
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@check_each_row("name", PRESETS)
 def test_a_preset_is_complete(name):
     policy = Policy.load(name)
     assert policy.name == name
@@ -54,14 +55,14 @@ def test_a_preset_is_complete(name):
     assert "extends" not in raw or raw["extends"] in PRESETS
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@check_each_row("name", PRESETS)
 def test_no_preset_keeps_what_it_detects(name):
     policy = Policy.load(name)
     operators = {policy.rule(label.name).operator for label in TAXONOMY if policy.looks_for(label.name)}
     assert "keep" not in operators
 
 
-@pytest.mark.parametrize("name", sorted({*PRESETS} - {"earnings"}))
+@check_each_row("name", sorted({*PRESETS} - {"earnings"}))
 def test_names_in_free_text_go_under_every_preset_but_earnings(name):
     text = "Barack Obama met Angela Merkel in Berlin."
     made = allonym.anonymize(text, name, key=KEY)
@@ -121,7 +122,7 @@ def test_earnings_touches_only_direct_identifiers():
     assert {"COMPANY", "EXECUTIVE"} <= set(policy.metadata)
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "identifier",
     [
         *("PERSON", "LOCATION", "STREET_ADDRESS", "US_ZIP_CODE", "DATE", "DATE_OF_BIRTH", "AGE", "PHONE_NUMBER"),
@@ -134,7 +135,7 @@ def test_safe_harbor_looks_for_each_identifier(identifier):
     assert Policy.load("hipaa-safe-harbor").looks_for(identifier)
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "label",
     [
         *("PERSON", "EMAIL_ADDRESS", "IP_ADDRESS", "HTTP_COOKIE", "LOCATION_COORDINATES", "NATIONAL_ID"),
@@ -429,7 +430,7 @@ def test_with_leaves_the_policy_as_it_was():
     assert (policy.threshold, other.threshold) == (0.5, 0.9)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@check_each_row("name", PRESETS)
 def test_a_policy_crosses_process_borders(name):
     policy = Policy.load(name)
     back = pickle.loads(pickle.dumps(policy))

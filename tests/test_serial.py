@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.rows import check_each_row
 
 from allonym.serial import Serialisable, to_plain
 from allonym.stats import Estimate, none
@@ -50,8 +51,8 @@ class Bare:
     numbers: tuple[float, ...]
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
+@check_each_row(
+    "value, plain",
     [
         (None, None),
         (True, True),

@@ -20,6 +20,8 @@ from lxml import html
 for package in ("mkdocs", "material", "latex2mathml"):
     pytest.importorskip(package, reason="the extra docs is not installed")
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = os.environ.get("ALLONYM_CHROMIUM", "/usr/bin/chromium")
 

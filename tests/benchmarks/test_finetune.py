@@ -11,6 +11,8 @@ pytest.importorskip("rouge_score")
 
 from benchmarks import finetune
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def one_thread():

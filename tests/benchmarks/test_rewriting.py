@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from random import Random
 
-import pytest
 from benchmarks.rewriting.first import REWRITERS, polish_case, sentences
 from benchmarks.rewriting.pairs import can_compose, compose_names
 from benchmarks.rewriting.pieces import Piece, join_pieces, split_kept_around, split_pieces
 from benchmarks.round_trip import ALL, LEFT, LIKE, OWN, WRONG, compare_pieces, find_family
+from tests.rows import check_each_row
 
 from allonym.document import Document, Entity, Span
 from allonym.plan import Plan
@@ -64,7 +64,7 @@ def test_possessives_full_stops_and_outer_spaces_belong_to_neither() -> None:
     assert split_kept_around("[P]", "Bo.") == ("", "[P]", "Bo.", "")
 
 
-@pytest.mark.parametrize("name", list(ALL))
+@check_each_row("name", list(ALL))
 def test_what_a_rewriter_expects_is_right_and_anything_else_is_not(name: str) -> None:
     pieces = after(name, split_pieces(TEXT, plan_of(), find_family))
     assert join_pieces(pieces) == join_pieces(after(name, split_pieces(TEXT, plan_of(), find_family)))

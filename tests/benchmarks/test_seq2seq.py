@@ -14,6 +14,8 @@ from allonym.document import Document, Span
 from allonym.plan import Edit, Plan, apply_edits, digest
 from benchmarks import seq2seq
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Li Brook met Cy of Kestrel Road. Road works; Brook left Quill Ltd."
 MARKED = {"Li Brook": "PERSON", "Kestrel Road": "STREET_ADDRESS", "Quill Ltd": "ORGANIZATION"}
 

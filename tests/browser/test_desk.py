@@ -11,6 +11,8 @@ import pytest
 from tests.browser.conftest import NAME, Server
 from tests.browser.desk import LETTER, card, expect, lacks, mark, paste, result, shows, source
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def letter(page: Any) -> Any:

@@ -12,6 +12,8 @@ import pytest
 from tests.browser.conftest import Server
 from tests.browser.desk import expect
 
+pytestmark = pytest.mark.slow
+
 PROJECT = "Letters of spring"
 LETTERS = {
     "letter-1": "My name is Tobias Fenwick. I keep bees with Marisol Quint in Leeds, and we call the farm Greenfinchery.",

@@ -11,6 +11,8 @@ import pytest
 from tests.browser.conftest import NAME, PASSWORD, SIZES, Server
 from tests.browser.desk import LETTER, card, expect, lacks, mark, paste, result, select, shows, source
 
+pytestmark = pytest.mark.slow
+
 LONG = 100_000
 SHIFTS = """() => {
   window.shifted = 0;

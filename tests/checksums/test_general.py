@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.checksums import general, get_validator
 from allonym.errors import PolicyError
@@ -107,12 +108,12 @@ def cases(table: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(name, text) for name, texts in table.items() for text in texts]
 
 
-@pytest.mark.parametrize(("name", "text"), cases(ACCEPTED))
+@check_each_row("name, text", cases(ACCEPTED))
 def test_accepts(name: str, text: str) -> None:
     assert get_validator(name)(text) is True
 
 
-@pytest.mark.parametrize(("name", "text"), cases(REFUSED))
+@check_each_row("name, text", cases(REFUSED))
 def test_refuses(name: str, text: str) -> None:
     assert get_validator(name)(text) is False
 

@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.checksums import get_validator, national
 from allonym.detect.rules import builtin_rules
@@ -43,7 +44,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "number", "places"), CHECKED, ids=[row[0] for row in CHECKED])
+@check_each_row("name, number, places", CHECKED)
 def test_one_wrong_digit_is_noticed(name: str, number: str, places: range) -> None:
     check = getattr(national, name)
     assert check(number)
@@ -56,8 +57,8 @@ def test_one_wrong_digit_is_noticed(name: str, number: str, places: range) -> No
     assert len(passed) <= len(wrong) // 8, passed
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "right"),
+@check_each_row(
+    "name, text, right",
     [
         ("us_ssn", "432-19-7460", True),
         ("us_ssn", "432-19 7460", False),
@@ -147,7 +148,7 @@ def test_at_least_what_stdnum_accepts(own: str, module: str, length: int) -> Non
     assert tried > 20
 
 
-@pytest.mark.parametrize("name", NAMES)
+@check_each_row("name", NAMES)
 def test_no_validator_raises(name: str) -> None:
     check = get_validator(name)
 
@@ -160,7 +161,7 @@ def test_no_validator_raises(name: str) -> None:
         assert check(junk) in (True, False)
 
 
-@pytest.mark.parametrize("name", OWN)
+@check_each_row("name", OWN)
 def test_nothing_is_no_number(name: str) -> None:
     if name != "in_plate_shape":  # looks at the serial number alone; its pattern does the rest
         assert getattr(national, name)("") is False

@@ -6,6 +6,7 @@ import sys
 
 import click
 import pytest
+from tests.rows import check_each_row
 
 from allonym import __version__
 from allonym.cli import COMMANDS, app, main
@@ -34,7 +35,7 @@ def test_help_has_an_example_that_names_the_command(run, path, flag):
     assert f"allonym {' '.join(path)}" in result.out.split("Example", 1)[1]
 
 
-@pytest.mark.parametrize("path", commands(), ids=" ".join)
+@check_each_row("path", commands())
 def test_every_option_has_help(path):
     ctx = click.Context(app)
     command: click.Command | None = app

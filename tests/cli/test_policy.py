@@ -7,6 +7,7 @@ import tomllib
 from importlib.resources import files
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.errors import AllonymError
@@ -63,7 +64,7 @@ def fits(value: object, schema: dict, where: str = "") -> str:
     return ""
 
 
-@pytest.mark.parametrize("name", presets())
+@check_each_row("name", presets())
 def test_the_schema_accepts_every_preset(name):
     data = tomllib.loads(files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8"))
     assert fits(data, SCHEMA) == ""

@@ -63,6 +63,7 @@ def test_split(run, corpus, tmp_path):
     assert len(read_records(tmp_path / "few" / "train.jsonl")) == 8
 
 
+@pytest.mark.slow
 def test_training_spacy(run, corpus, tmp_path):
     pytest.importorskip("spacy")
     out = tmp_path / "out"
@@ -88,6 +89,7 @@ def test_training_spacy(run, corpus, tmp_path):
     assert not [w for w in words if w in done.out + done.err + (out / "report.json").read_text(encoding="utf-8")]
 
 
+@pytest.mark.slow
 def test_own_labels_label_map_and_own_parts(run, corpus, tmp_path):
     pytest.importorskip("spacy")
     few = ["--backend", "spacy", "--epochs", "1", "-q", *SMALL]
@@ -110,6 +112,7 @@ def labels(out):
     return json.loads((out / "report.json").read_text(encoding="utf-8"))["backends"]["spacy"]["made"]["labels"]
 
 
+@pytest.mark.slow
 def test_training_the_tagger(run, corpus, tmp_path):
     for name in ("torch", "safetensors", "onnx", "onnxruntime"):
         pytest.importorskip(name)
@@ -139,6 +142,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
     for name in ("safetensors", "onnx", "onnxruntime"):
         pytest.importorskip(name)
@@ -167,6 +171,7 @@ def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
     assert used.code == 0, used.err
 
 
+@pytest.mark.slow
 def test_side_by_side(run, corpus, tmp_path, monkeypatch):
     pytest.importorskip("spacy")
     from allonym.train import mitie_backend
@@ -189,6 +194,7 @@ def test_side_by_side(run, corpus, tmp_path, monkeypatch):
     assert report["backends"]["mitie"]["test"]["strict"]["recall"] == 0
 
 
+@pytest.mark.slow
 def test_search(run, corpus, tmp_path):
     for name in ("spacy", "optuna", "matplotlib", "sklearn"):
         pytest.importorskip(name)

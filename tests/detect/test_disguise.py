@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 import allonym
 from allonym.detect import disguise
@@ -28,7 +29,7 @@ texts = st.text(max_size=60) | st.text(
 secrets = st.sampled_from(["jane@example.com", "4111 1111 1111 1111", "078-05-1120", "DE89 3704 0044 0532 0130 00"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
+@check_each_row("case", CASES)
 def test_disguises(case: dict[str, str]) -> None:
     folded = fold_lookalikes(case["text"])
     view = undo_disguise(folded)
@@ -41,7 +42,7 @@ def test_disguises(case: dict[str, str]) -> None:
     assert case["text"][start:end] == case["covers"]
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "text",
     [
         "The quick brown fox, AT&T; 100% of 5 dots.",
@@ -149,7 +150,7 @@ def test_a_view_shows_no_text_and_refuses_empty_spans() -> None:
         view.locate_original(3, 3)
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "unit", ["a @ ", "x ", "1\n", "&#64;", "%40", "\\/", "[at]", " dot ", "4111 1111\n", "a@-\n", "\u200b", "e\u0336"]
 )
 def test_long_input_takes_no_more_than_linear_work(unit: str) -> None:

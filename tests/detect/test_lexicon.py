@@ -9,6 +9,7 @@ from types import MappingProxyType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.detect.disguise import fold_lookalikes
 from allonym.detect.lexicon import build_detector, fold_keeping_length, split_by_exclusions
@@ -30,7 +31,7 @@ def listed(text: str, meta: dict[str, object], **metadata: str) -> set[tuple[str
     return {(text[s.start : s.end], s.label, s.score) for s in spans}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
+@check_each_row("case", CASES)
 def test_dictionary(case: dict[str, list[str]]) -> None:
     text = str(case["text"])
     spans = sorted(build_detector(policy(*case["terms"]))(Document("", fold_lookalikes(text))))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
 from allonym.detect.rules import Ruleset, builtin_rules
@@ -33,25 +34,25 @@ def found(label: str, text: str, threshold: float = 0.5) -> list[str]:
     return [text[s.start : s.end] for s in resolve(ruleset(label, threshold).find(text))]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c['label']}: {c['text'][:40]}")
+@check_each_row("case", CASES)
 def test_case(case: dict[str, object]) -> None:
     assert found(str(case["label"]), str(case["text"])) == case["find"]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c["find"]], ids=lambda c: f"{c['label']}: {c['text'][:40]}")
+@check_each_row("case", [c for c in CASES if c["find"]])
 def test_position_does_not_matter(case: dict[str, object]) -> None:
     text = f"Überall. {'Nothing to see here. ' * 300}\n\n{case['text']}\n\n{'Nothing more to see. ' * 300}"
     assert found(str(case["label"]), text) == case["find"]
 
 
-@pytest.mark.parametrize("label", sorted({rule.label for rule in OURS}))
+@check_each_row("label", sorted({rule.label for rule in OURS}))
 def test_every_label_has_a_case_for_and_one_against(label: str) -> None:
     cases = [c for c in CASES if c["label"] == label]
     assert any(c["find"] for c in cases)
     assert any(not c["find"] for c in cases)
 
 
-@pytest.mark.parametrize("rule", OURS, ids=lambda r: r.name)
+@check_each_row("rule", OURS)
 def test_rule_is_well_formed(rule: PatternRule) -> None:
     assert rule.label in TAXONOMY
     assert not rule.validator or callable(get_validator(rule.validator))

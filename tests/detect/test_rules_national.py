@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import re2
+from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
 from allonym.detect.rules import Ruleset, build_words_pattern, builtin_rules
@@ -37,12 +38,12 @@ def found(case: dict[str, Any]) -> list[str]:
     return [case["text"][s.start : s.end] for s in spans]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{c['label']}-{i}" for i, c in enumerate(CASES)])
+@check_each_row("case", CASES)
 def test_cases(case: dict[str, Any]) -> None:
     assert found(case) == case["found"]
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "above" in c], ids=lambda c: c["label"])
+@check_each_row("case", [c for c in CASES if "above" in c])
 def test_a_right_check_counts_more(case: dict[str, Any]) -> None:
     rules = ruleset(case["label"], 0.0)
     good = max(span.score for span in rules.find(case["text"]))
@@ -55,7 +56,7 @@ def own_labels() -> list[str]:
     return sorted({row["label"] for row in rows})
 
 
-@pytest.mark.parametrize("label", own_labels())
+@check_each_row("label", own_labels())
 def test_every_label_has_its_cases(label: str) -> None:
     mine = [case for case in CASES if case["label"] == label]
     assert any(case["found"] and "threshold" in case for case in mine), "nothing found with the default threshold"
@@ -88,7 +89,7 @@ def test_a_line_end_does_not_join_groups() -> None:
     assert not ruleset("US_SSN", 0.0).find("432\n19\n7460")
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+@check_each_row("rule", RULES)
 def test_every_rule_of_every_table(rule: PatternRule) -> None:
     options = re2.Options()
     options.log_errors = False

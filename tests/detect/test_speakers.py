@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.detect.speakers import build_detector
 from allonym.document import Document
@@ -25,7 +26,7 @@ def test_table_1_of_p2() -> None:
     assert {s.label for s in DETECT(document)} == {"PERSON"}
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "role",
     [
         "Operator",
@@ -53,8 +54,8 @@ def test_roles_are_no_names(role: str) -> None:
     assert names(Document.conversation("", [(role, "good day"), (role, f"{role} said so")])) == []
 
 
-@pytest.mark.parametrize(
-    ("label", "name"),
+@check_each_row(
+    "label, name",
     [
         ("Jane Doe", "Jane Doe"),
         ("Dr. Jane Doe", "Jane Doe"),
@@ -89,8 +90,8 @@ def test_names_that_are_words_need_their_place() -> None:
     assert names(Document.conversation("", turns)) == ["Will Hart", "Will", "Will"]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@check_each_row(
+    "text, found",
     [
         ("My name is Sarah Connor", ["Sarah Connor"]),
         ("my first name's Sarah.", ["Sarah"]),
@@ -116,7 +117,7 @@ def test_hotwords_announce_names(text: str, found: list[str]) -> None:
     assert names(text) == found
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "text",
     [
         "my name is legion",

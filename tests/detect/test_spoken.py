@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.detect.spoken import build_detector
 from allonym.document import Document
@@ -23,7 +23,7 @@ def found(text: str) -> list[list[str]]:
     return [[text[s.start : s.end], s.label] for s in DETECT(Document("", text))]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c["text"] for c in CASES])
+@check_each_row("case", CASES)
 def test_speech(case: dict[str, object]) -> None:
     assert found(str(case["text"])) == case["found"]
 
@@ -61,6 +61,6 @@ def test_spans_lie_in_the_text(text: str) -> None:
         assert text[span.start : span.end].strip() == text[span.start : span.end]
 
 
-@pytest.mark.parametrize("unit", ["one ", "A-", "A B ", "a dot ", "dot com ", " @a.co ", "x at y dot com ", "A for B "])
+@check_each_row("unit", ["one ", "A-", "A B ", "a dot ", "dot com ", " @a.co ", "x at y dot com ", "A for B "])
 def test_long_runs_end(unit: str) -> None:
     DETECT(Document("", unit * (100_000 // len(unit))))

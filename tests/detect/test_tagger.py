@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 import allonym
 from allonym.detect import Detector, detect_each
@@ -223,8 +224,8 @@ def test_a_policy_runs_it(tmp_path: Path) -> None:
 # Spans of chances
 
 
-@pytest.mark.parametrize(
-    ("text", "tags", "wanted"),
+@check_each_row(
+    "text, tags, wanted",
     [
         ("in Rome .", "O B-C O", [("Rome", "CITY")]),
         ("New York Paris", "B-C I-C B-C", [("New York", "CITY"), ("Paris", "CITY")]),
@@ -244,8 +245,8 @@ def test_spans(text: str, tags: str, wanted: list[tuple[str, str]]) -> None:
     assert told(text, read(text, tags)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "tags", "wanted"),
+@check_each_row(
+    "text, tags, wanted",
     [
         ("Ann Lee left", "B-F B-L O", ["Ann Lee"]),
         ("Ann", "B-F", ["Ann"]),

@@ -19,6 +19,8 @@ from allonym.evaluate.finetuned import Classifier, Writer, check_model_available
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
+pytestmark = pytest.mark.slow
+
 FAST = Training(epochs=8, lr=3e-3, tokens=32)
 WRITING = Training(epochs=8, lr=2e-3)
 MOODS = ("pleased", "angry")

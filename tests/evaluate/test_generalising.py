@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import PlanMismatch
 from allonym.evaluate.rewording import (
@@ -34,8 +35,8 @@ def soft(text):
     return apply_edits(text, make_edits(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted", "out"),
+@check_each_row(
+    "text, wanted, out",
     [
         ("She plays the guitar.", ["guitar"], "She plays the music."),
         ("She has ginger hair.", ["ginger"], "She has hair."),

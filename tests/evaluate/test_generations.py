@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import generations
@@ -39,8 +40,8 @@ def look(*texts: str, **more):
     return generations([("", text) for text in texts], digests(), **more)
 
 
-@pytest.mark.parametrize(
-    ("text", "found", "kind"),
+@check_each_row(
+    "text, found, kind",
     [
         ("I am ZAPHRA quorby.", "ZAPHRA quorby", "whole"),
         ("Ask for Quorby, Zaphra!", "Quorby, Zaphra", "whole"),

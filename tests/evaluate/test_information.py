@@ -189,6 +189,7 @@ def test_construct_refuses():
     assert math.isnan(empty.counts[0].before.value) and empty.counts[0].bayes.reading == "not measured"
 
 
+@pytest.mark.slow
 def test_spacy_by_name(tmp_path):
     spacy = pytest.importorskip("spacy")
     with pytest.raises(UsageError, match="cannot load"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import (
@@ -107,8 +108,8 @@ def test_all_notations_in_one_text_with_paired_brackets_inside() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@check_each_row(
+    "text, said",
     [
         ("((Zaphod)[MISSED_URL] x)[MISSED_URL]", "character 0, line 1: a mark must not hold another"),
         ("one\nZaphod)[MISSED_URL]", "character 10, line 2: a bracket is closed"),
@@ -131,7 +132,7 @@ def test_what_cannot_be_read_is_told_with_place_and_without_text(text: str, said
     assert "aphod" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "rows",
     [
         {"start": 0},

@@ -95,6 +95,7 @@ print(json.dumps(measure_perplexities(["the cat sat " * 9], ["the cat"], model=f
 """
 
 
+@pytest.mark.slow
 def test_a_causal_model_from_a_folder(tmp_path):
     """One whose embeddings are all zero finds each of its five words equally likely, in windows as in one piece."""
     pytest.importorskip("transformers")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.reading import get_metadata_value, read_pairs
@@ -178,8 +179,8 @@ def test_any_order_of_the_second_file_gives_the_same_pairs(tmp_path_factory, tex
     assert pairs.original == pairs.anonymised == tuple(f"{t}." for t in texts)
 
 
-@pytest.mark.parametrize(
-    ("meta", "key", "value"),
+@check_each_row(
+    "meta, key, value",
     [
         ({"a": 1}, "a", "1"),
         ({"a": 0.5}, "a", "0.5"),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Mark, Marked, read_marks
@@ -72,8 +73,8 @@ def test_scores_of_ones_own() -> None:
         Scoring("tabel")
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
+@check_each_row(
+    "text, score",
     [
         (" ".join(["(Marc)([MISSED_PERSON_NAME_PARTIAL])"] * 4), 3),  # P2: 3, not 12
         ("(Mark)[MISSED_X] (Marc)[MISSED_X] (M-A-R-K)[MISSED_X]", 3),  # P2's spellings

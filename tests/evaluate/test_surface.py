@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError
 from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
@@ -22,8 +23,8 @@ def grade_level(text):
     return surface([text], [text], ranks={}).grade.before.value
 
 
-@pytest.mark.parametrize(
-    ("tag", "label", "part"),
+@check_each_row(
+    "tag, label, part",
     [
         ("[PERSON_1]", "PERSON", "PROPN"),
         ("[PERSON_AB12CD]", "PERSON", "PROPN"),

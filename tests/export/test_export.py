@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
 from allonym.export import Chat, Prompts, Split, Task, export_path, read_tasks
@@ -93,8 +94,8 @@ def test_folders_of_transcripts_and_columns_are_read(tmp_path, untagged):
     assert [m["role"] for m in read(tmp_path / "csv")["train"][0]["messages"]] == ["assistant", "user", "assistant"]
 
 
-@pytest.mark.parametrize(
-    ("given", "speakers", "roles"),
+@check_each_row(
+    "given, speakers, roles",
     [
         ({}, ["Agent", "Customer"], ["assistant", "user"]),
         ({}, ["Support Agent", "Ada"], ["assistant", "user"]),

@@ -231,6 +231,7 @@ def test_progress_reaches_the_end(tmp_path, policy):
     assert seen[-1] == (size, size) and seen == sorted(seen) and len(seen) > 3
 
 
+@pytest.mark.slow
 def test_memory_stays_bounded(tmp_path, policy):
     """No more than a few batches are read ahead of what is written."""
     (tmp_path / "a.jsonl").write_bytes(records(2000))
@@ -311,6 +312,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "at"),
     [
@@ -335,6 +337,7 @@ def test_run_that_dies_goes_on(tmp_path, where, at):
     assert contents(whole) == contents(cut)
 
 
+@pytest.mark.slow
 def test_folder_run_that_dies_goes_on(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
@@ -350,6 +353,7 @@ def test_folder_run_that_dies_goes_on(tmp_path):
     assert contents(tmp_path / "whole") == contents(tmp_path / "cut")
 
 
+@pytest.mark.slow
 def test_kill_from_outside_with_workers(tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_bytes(records(4000))

@@ -16,6 +16,8 @@ from allonym.integrations.spacy import GROUP, from_spacy, to_spacy
 from allonym.policy import Policy
 
 spacy = pytest.importorskip("spacy", reason="spaCy is not installed")
+
+pytestmark = pytest.mark.slow
 RULES = Policy.load("default").with_(detectors=("rules",))
 TEXT = "Mail ada@example.com, or Ada-Mae Brook's aunt in Springfield."
 NAME = Span(TEXT.index("Mae"), TEXT.index("'s"), "PERSON", 0.7, "tagger:model")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder.attributes import ATTRIBUTES, guess_attributes, score_attribute_guesses
@@ -12,8 +13,8 @@ from allonym.intruder.persons import open_client
 from allonym.intruder.scoring import score_guess
 
 
-@pytest.mark.parametrize(
-    ("attribute", "guess", "truth", "value"),
+@check_each_row(
+    "attribute, guess, truth, value",
     [
         ("age", "34", "31", 1),
         ("age", "37", "31", 0),

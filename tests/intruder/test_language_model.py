@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
+from tests.rows import check_each_row
 
 from allonym.errors import EndpointError, UsageError
 from allonym.intruder import Item, Target, open_intruder, study
@@ -128,8 +129,8 @@ def test_nothing_is_asked_unless_an_endpoint_is_named():
         open_intruder("llm")
 
 
-@pytest.mark.parametrize(
-    ("guess", "found"),
+@check_each_row(
+    "guess, found",
     [
         ("Quarrystone Holdings", 0),
         ("QUARRYSTONE HOLDINGS, INC.", 0),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import KnowledgeBaseError, UnknownNameError
 from allonym.kb import KINDS, ORGANISATIONS, PLACES, Item, KnowledgeBase
@@ -33,8 +34,8 @@ def one(text: str, *kinds: str, **more: str) -> Item:
 # Finding
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "label", "country"),
+@check_each_row(
+    "text, kind, label, country",
     [
         ("Warszawa", "city", "Warsaw", "PL"),
         ("WARSAW", "city", "Warsaw", "PL"),
@@ -159,14 +160,14 @@ def test_nouns_for_women():
     assert labels["Germans"]["de", "noun_f"] == "Deutsche"
 
 
-@pytest.mark.parametrize("word", "coach analyst driver pupil student trainer tutor caretaker clerk manager".split())
+@check_each_row("word", "coach analyst driver pupil student trainer tutor caretaker clerk manager".split())
 def test_common_occupations_have_a_field(word):
     item = one(word, "occupation")
     assert item.label == word and item.industry and len(KB.pool("occupation", industry=item.industry)) > 20
 
 
-@pytest.mark.parametrize(
-    ("text", "country"),
+@check_each_row(
+    "text, country",
     [
         *((text, "US") for text in ("Manhattan", "Queens", "Brooklyn", "The Bronx", "Staten Island", "Harlem")),
         *((text, "GB") for text in ("Camden Town", "Islington", "Soho")),
@@ -178,7 +179,7 @@ def test_districts_of_large_cities_are_known_but_no_substitutes(text, country):
     assert one(text, "city", country=country) not in KB.pool("city")
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "text", ["Warsaw", "Bavaria", "Harvard University", "Microsoft", "Vistula", "Heathrow Airport", "Elm Street", "FBI"]
 )
 def test_siblings_keep_kind_country_and_sort(text):
@@ -297,8 +298,8 @@ def test_names_by_gender():
     assert pool == tuple(sorted(pool)) and pool is KB.names("first", "german", "m")
 
 
-@pytest.mark.parametrize(
-    ("name", "origin"),
+@check_each_row(
+    "name, origin",
     [
         ("Sarah Connor", "english"),
         ("John Smith", "english"),

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import MissingExtra, UnknownNameError
 from allonym.kb import KnowledgeBase, people
@@ -110,8 +111,8 @@ def test_what_is_called_so_at_home_comes_before_other_languages(tmp_path):
 # Names
 
 
-@pytest.mark.parametrize(
-    ("name", "script", "written"),
+@check_each_row(
+    "name, script, written",
     [
         ("Александр", "cyrillic", "Aleksandr"),
         ("Достоевский", "cyrillic", "Dostoevsky"),

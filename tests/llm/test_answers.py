@@ -1,8 +1,8 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.llm.answers import parse_answer, parse_cut_answer
 
@@ -10,7 +10,7 @@ VALUE = {"entities": {"8F3A21C0": 'Ada "Quill" Brook, {x}', "00000001": "a, b"}}
 TEXT = json.dumps(VALUE)
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "content",
     [
         TEXT,
@@ -23,13 +23,12 @@ TEXT = json.dumps(VALUE)
         f"<think></think></think>{TEXT}<think>{{}}</think>",
         "<think>" * 500_000 + TEXT,  # thoughts without an end, looked for once
     ],
-    ids=range(9),
 )
 def test_json_in_words(content):
     assert parse_answer(content) == parse_cut_answer(content) == VALUE
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "content", ["", "no", "[1, 2]", "{", "}{", '"x"', "{'a': 1}", "{" * 100_000, '{"a":' * 5000, "[" * 9999]
 )
 def test_no_json(content):
@@ -41,8 +40,8 @@ def test_a_part_of_a_broken_object_is_not_the_answer():
     assert parse_answer('{"entities": {"a": "b"}') is None
 
 
-@pytest.mark.parametrize(
-    ("content", "left"),
+@check_each_row(
+    "content, left",
     [
         ('{"entities": {"a": "b", "c": "d', {"entities": {"a": "b"}}),
         ('{"entities": {"a": "b", "c": ', {"entities": {"a": "b"}}),

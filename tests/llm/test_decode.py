@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 from tests.llm import server as at
+from tests.rows import check_each_row
 
 from allonym.errors import EndpointError
 from allonym.llm import Client, Located, Reply, decode
@@ -48,8 +49,8 @@ def test_portions_that_stand_in_the_text():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("tag", "portion"),
+@check_each_row(
+    "tag, portion",
     [
         (A, "She"),  # no form of the name
         (A, "Tarn"),  # as much Jonas as Wilma

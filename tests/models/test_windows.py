@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.models.make_tiny import VOCABULARY
+from tests.rows import check_each_row
 
 from allonym.models.windows import (
     LENGTH,
@@ -99,8 +99,8 @@ def test_a_sentence_too_long_is_cut_with_an_overlap() -> None:
     assert cut_window_ranges(made([1] * 50, [0] * 50), 30, 10) == [(0, 30, 0, 25), (20, 50, 25, 50)]
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@check_each_row(
+    "text, wanted",
     [
         ("He left. Then he", "0|0|0|1|0"),
         ("He left. then he", "0|0|0|0|0"),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError
 from allonym.models.wordpiece import MOST_PIECES, WordPiece
@@ -53,8 +54,8 @@ def theirs(name: str) -> Any:
     return made
 
 
-@pytest.mark.parametrize(
-    ("word", "wanted"),
+@check_each_row(
+    "word, wanted",
     [
         ("Anna", "anna"),
         ("ANNANN", "anna ##n ##n"),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.models.words import SHAPES, classify_shape, split_words
 
 ANY = st.text(st.characters(), max_size=80)
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@check_each_row(
+    "text, wanted",
     [
         ("", ""),
         (" \n\t\xa0 ", ""),

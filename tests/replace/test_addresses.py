@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import play
+from tests.rows import check_each_row
 
 from allonym.replace.cast import CorpusBook
 
@@ -54,8 +55,8 @@ def test_another_key_another_address():
     assert [one(t, "EMAIL_ADDRESS") for t in texts] != [one(t, "EMAIL_ADDRESS", key=OTHER) for t in texts]
 
 
-@pytest.mark.parametrize(
-    ("surface", "shape"),
+@check_each_row(
+    "surface, shape",
     [
         ("jane dot doe at acme dot com", r"\w+ dot \w+ at \w+ dot example dot com"),
         ("j underscore doe at acme dot org", r"\w underscore \w+ at \w+ dot example dot org"),
@@ -88,8 +89,8 @@ def test_unknown_people_of_addresses_agree_with_people():
     assert alone == name.replace(" ", ".")
 
 
-@pytest.mark.parametrize(
-    ("surface", "shape"),
+@check_each_row(
+    "surface, shape",
     [
         ("https://www.linkedin.com/in/somebody-known", r"https://www\.\w+\.example\.com/in/\w+-\w+"),
         (
@@ -157,8 +158,8 @@ def test_ipv6_is_of_the_documentation_range(address):
     assert out in ipaddress.ip_network("fe80::/10" if address.is_link_local else "2001:db8::/32")
 
 
-@pytest.mark.parametrize(
-    ("surface", "label", "shape"),
+@check_each_row(
+    "surface, label, shape",
     [
         ("192.168.1.7/24", "IP_ADDRESS", r"192\.168\.\d+\.\d+/24"),
         ("5.6.7.8:443", "IP_ADDRESS", r"(192\.0\.2|198\.51\.100|203\.0\.113)\.\d+:443"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.replace.rewriter import align_output, split_passages
 
@@ -32,7 +32,7 @@ CASES = [  # source with places in braces, output, what is found at each place, 
 ]
 
 
-@pytest.mark.parametrize(("marked", "output", "found", "rejected"), CASES)
+@check_each_row("marked, output, found, rejected", CASES)
 def test_changes_belong_to_their_places(marked, output, found, rejected):
     places, source = [], ""
     for part in marked.replace("}", "{").split("{"):

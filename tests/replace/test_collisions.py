@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, marked, play
+from tests.rows import check_each_row
 
 from allonym.document import Document
 from allonym.link import link
@@ -118,8 +119,8 @@ def test_the_later_one_gets_none():
     assert len(remarks) == 1 and "Zoe" not in remarks[0] and "Mia" not in remarks[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "new", "stays"),
+@check_each_row(
+    "text, new, stays",
     [
         ("{Ava|PERSON} likes new york.", "New York", False),
         ("{Ava|PERSON} likes newyork and York.", "New York", True),

@@ -2,9 +2,9 @@
 
 import sys
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.replace.covering import find_repeats
 
@@ -57,12 +57,12 @@ def cover(original, text):
     return [whole[a:b] for a, b in found]
 
 
-@pytest.mark.parametrize(("original", "text", "covered"), COVERED, ids=range(len(COVERED)))
+@check_each_row("original, text, covered", COVERED)
 def test_covered(original, text, covered):
     assert cover(original, text) == covered.split("|")
 
 
-@pytest.mark.parametrize(("original", "text"), LEFT, ids=range(len(LEFT)))
+@check_each_row("original, text", LEFT)
 def test_other_words_stay(original, text):
     assert cover(original, text) == []
 

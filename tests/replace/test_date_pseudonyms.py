@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
@@ -99,12 +100,12 @@ YEAR_AND_MORE = [  # 300 days and two years back
 ]
 
 
-@pytest.mark.parametrize(("text", "language", "want"), FORTY_DAYS_LATER)
+@check_each_row("text, language, want", FORTY_DAYS_LATER)
 def test_forty_days_later(text, language, want):
     assert _Mover(40, 0, "mdy", language).move_date_text(text) == want
 
 
-@pytest.mark.parametrize(("text", "want"), YEAR_AND_MORE)
+@check_each_row("text, want", YEAR_AND_MORE)
 def test_a_birth_date_moves_by_further_years(text, want):
     assert _Mover(-300, -2, "mdy", "de" if "Winter" in text else "en").move_date_text(text) == want
 
@@ -130,7 +131,7 @@ AGES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "older", "younger"), AGES)
+@check_each_row("text, older, younger", AGES)
 def test_ages(text, older, younger):
     assert _move_age(text, 2) == older
     assert _move_age(text, -1) == younger

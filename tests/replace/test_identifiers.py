@@ -8,9 +8,9 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
 from allonym.detect.rules import Ruleset, builtin_rules
@@ -94,7 +94,7 @@ def examples():
                 yield row["label"], row["text"], row.get("threshold", 0.0)
 
 
-@pytest.mark.parametrize("label", sorted({label for label, _, _ in examples()} - set(EXCEPTIONS)))
+@check_each_row("label", sorted({label for label, _, _ in examples()} - set(EXCEPTIONS)))
 def test_our_own_rules_find_the_substitutes(label):
     tried = 0
     for _, text, threshold in (row for row in examples() if row[0] == label):

@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
@@ -112,7 +113,7 @@ DATES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "want"), DATES)
+@check_each_row("text, want", DATES)
 def test_dates_move_in_their_own_form(text, want):
     found = read_date(text)
     assert (found and move_date(found, 3)) == want

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.llm import server as at
 from tests.llm.fixtures import KEY, asking, server  # noqa: F401
+from tests.rows import check_each_row
 
 import allonym
 import allonym.pipeline
@@ -436,7 +437,7 @@ RENDERED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "forms"), RENDERED, ids=range(len(RENDERED)))
+@check_each_row("name, value, forms", RENDERED)
 def test_surfaces_of_one_person(name, value, forms):
     one = Wanted(Entity("k", "PERSON", (Span(0, 1, "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (name,))
     render = proposals.make_renderer(one, "PERSON", value)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, MARK, kb, marked, play
+from tests.rows import check_each_row
 
 from allonym.document import Document
 from allonym.link import link
@@ -210,7 +211,7 @@ def test_no_two_people_share_a_name(some):
     assert not set().union(*words) & set(re.findall(r"[^\W\d_]{3,}", normalize_surface(bare)))
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "name",
     [
         "Jack Ma",

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.replace.pseudonyms import play
+from tests.rows import check_each_row
 
 from allonym.replace.collisions import has_only_time_words, is_permitted_age, is_permitted_time, is_permitted_title
 
@@ -11,7 +12,7 @@ AGES = ("her 40th birthday", "45-year-old", "in her late thirties", "34 lata", "
 TITLES = ("Dr.", "Dr. med.", "Vice President", "Ph.D.", "Herr", "Mr. and Mrs.", "the Rev.")
 
 
-@pytest.mark.parametrize("text", TIMES)
+@check_each_row("text", TIMES)
 def test_words_of_time_may_stay(text):
     assert has_only_time_words(text) and is_permitted_time(text)
     assert not has_only_time_words(f"{text} Connor")

@@ -5,6 +5,7 @@ import traceback
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.document import Document, Entity, Span
@@ -124,8 +125,8 @@ def test_traits_without_parentheses_are_refused():
             return "X"
 
 
-@pytest.mark.parametrize(
-    ("operator", "options", "message"),
+@check_each_row(
+    "operator, options, message",
     [
         ("tga", {}, "did you mean: tag"),
         ("tag", {"stlye": "x"}, "did you mean: style"),

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym import Document, Policy, anonymize, restore
 from allonym.errors import UsageError
@@ -72,7 +73,7 @@ def test_what_is_put_stands_nowhere_else_in_the_text(text):
             assert not new & before, edit.label
 
 
-@pytest.mark.parametrize("name", [*PEOPLE, *PLACES])
+@check_each_row("name", [*PEOPLE, *PLACES])
 def test_the_first_choice_is_the_same_in_every_document(name):
     alone = made(name).text
     assert made(f"It rains. {name} knows it.").text == f"It rains. {alone} knows it."

@@ -3,6 +3,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UsageError
@@ -59,7 +60,7 @@ def test_a_form_of_ones_own():
     assert re.fullmatch(r"@@[0-9A-F]{8}/PERSON@@", made("Ann Lee", "Ann Lee", form="@@{code}/{label}@@"))
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "options",
     [
         {"form": "{label}"},

@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.report.page import Column, Key, Row, Table, Tag
 from allonym.report.values import NOTHING, format_cell, format_number, format_power, list_column_decimals
@@ -11,8 +12,8 @@ from allonym.stats import Estimate, mean
 NBSP = "\u00a0"
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "digits", "text"),
+@check_each_row(
+    "value, kind, digits, text",
     [
         (0.0, "number", None, "0"),
         (1234.5, "number", None, "1,234"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.rows import check_each_row
 
 from allonym.plan import Edit, Plan, digest
 from allonym.restore import Restorer, restore, restore_stream
@@ -17,8 +17,8 @@ def known(replacement, original, label, entity="e"):
     return Known(replacement, original, label, "pseudonym@1", entity)
 
 
-@pytest.mark.parametrize(
-    ("replacement", "label"),
+@check_each_row(
+    "replacement, label",
     [
         ("43", "AGE"),
         ("45%", "NUMERIC"),
@@ -42,8 +42,8 @@ def test_numbers_and_ordinary_words_are_known(replacement, label):
     assert is_ordinary(replacement, label)
 
 
-@pytest.mark.parametrize(
-    ("replacement", "label"),
+@check_each_row(
+    "replacement, label",
     [
         ("45 years old", "AGE"),
         ("aged 45", "AGE"),

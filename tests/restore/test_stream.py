@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, digest
@@ -112,9 +113,7 @@ def test_little_is_held_back():
     assert by_piece[6].startswith("Sarah Connor")
 
 
-@pytest.mark.parametrize(
-    "piece", ["a", "[", "[[PERSON_", "PERSON:e1:", "\\", "&", "&amp;", "1", "1 ", "Lou ", "A" * 70 + " "]
-)
+@check_each_row("piece", ["a", "[", "[[PERSON_", "PERSON:e1:", "\\", "&", "&amp;", "1", "1 ", "Lou ", "A" * 70 + " "])
 def test_what_is_held_back_is_bounded(piece):
     restorer = Restorer(KNOWN, key=KEY)
     size, done, most = 0, 0, 0

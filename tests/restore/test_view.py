@@ -8,12 +8,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.restore.view import UNFINISHED, View, escape_like
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
+@check_each_row(
+    "raw, text",
     [
         ("plain & simple 5% \\", "plain & simple 5% \\"),
         ("&lt;a&gt;", "<a>"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.restore.words import find_base_forms, inflect_word, is_one_slip, read_common_words
 
@@ -28,8 +28,8 @@ def test_one_slip_is_one_edit(word, place, letter):
     assert not is_one_slip(word, word + "xy") and not is_one_slip("x" + word, word + "y" + letter)
 
 
-@pytest.mark.parametrize(
-    ("form", "base", "other", "made"),
+@check_each_row(
+    "form, base, other, made",
     [
         ("nowakiem", "nowak", "Kowalski", "Kowalskim"),
         ("nowaka", "nowak", "Wójcik", "Wójcika"),

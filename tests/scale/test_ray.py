@@ -19,7 +19,7 @@ from allonym.scale import anonymize_dataset, anonymize_on_ray
 pytest.importorskip("ray")
 pa = pytest.importorskip("pyarrow")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def run(source, target, policy, plans, **more):

@@ -27,7 +27,7 @@ def java() -> int:
     return int(version[1]) if version else 0
 
 
-pytestmark = pytest.mark.skipif(java() < 17, reason="Java 17 or later is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(java() < 17, reason="Java 17 or later is not installed")]
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,7 @@ def objects(filesystem, folder: str) -> dict[str, bytes]:
     return {f.path.removeprefix(f"{folder}/"): filesystem.open_input_file(f.path).readall() for f in found}
 
 
+@pytest.mark.slow
 def test_s3(serial, bucket, source, policy, expected, tmp_path):
     uri, filesystem = bucket
     for path in source.rglob("*"):

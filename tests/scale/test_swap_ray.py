@@ -23,7 +23,10 @@ from allonym.swap.selection import fit_all
 TEXT = "Zaphrandel"
 
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own: processes that it leaves to the system
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # Ray's own: processes that it leaves to the system
+]
 
 
 @pytest.fixture(scope="module")

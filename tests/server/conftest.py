@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import secrets
@@ -17,6 +18,20 @@ import pytest
 PASSWORD = "a password only for the tests"
 ROLES = ("annotator", "reviewer", "admin")
 ADDRESS = "http://127.0.0.1:8642"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Passwords are hashed with the least work; ``test_accounts.py`` checks the real cost."""
+    try:
+        from allonym.server import accounts
+    except ImportError:  # the extra server is not installed, and its tests are skipped
+        yield
+        return
+    cheap = functools.partial(accounts.PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "PasswordHasher", cheap)
+        yield
 
 
 class Site:

@@ -11,6 +11,9 @@ import pytest
 
 pytest.importorskip("argon2")
 
+import sqlalchemy as sa
+from argon2 import PasswordHasher
+
 from allonym.errors import DatabaseError, RequestError, UnknownNameError, UsageError
 from allonym.server import accounts as module
 from allonym.server import database as database_module
@@ -67,6 +70,19 @@ def made(accounts: Accounts, role: str = "annotator") -> Caller:
     found = accounts.find_caller(accounts.sign_in(name, PASSWORD), is_key=False)
     assert found
     return found
+
+
+def test_passwords_are_hashed_by_argon2_at_its_recommended_cost(place, monkeypatch):
+    monkeypatch.setattr(module, "PasswordHasher", PasswordHasher)  # the real cost, which other tests lower
+    costly = Accounts(place, session_seconds=3600, idle_seconds=600)
+    name = f"costly {uuid.uuid4().hex[:8]}"
+    costly.make_account(costly.make_account_link("reviewer")[0], name, PASSWORD)
+    assert costly._unused_hash.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    (stored,) = place.fetch_first_row(
+        sa.select(database_module.users.c.password).where(database_module.users.c.name == name)
+    )
+    assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert costly.sign_in(name, PASSWORD)
 
 
 def test_a_link_works_once(accounts, clock):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.labels import TAXONOMY
@@ -55,8 +55,8 @@ def test_a_changed_policy_holds_at_once(admin, annotator):
         assert made["text"] == text
 
 
-@pytest.mark.parametrize(
-    ("toml", "near"),
+@check_each_row(
+    "toml, near",
     [
         ("this is no toml", "not valid TOML"),
         ('extends = "nosuch"', "unknown policy preset"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rows import check_each_row
 
 pytest.importorskip("fastapi")
 pytest.importorskip("pikepdf")
@@ -218,7 +219,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "status", "says"), REFUSED, ids=[f"{r[0]} {r[3]}" for r in REFUSED])
+@check_each_row("name, data, status, says", REFUSED)
 def test_refused(program: Any, name: str, data: bytes, status: int, says: str) -> None:
     answer = _read(program, name, data)
     assert answer.status_code == status and says in answer.json()["error"]["message"], answer.text

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from tests.rows import check_each_row
 
 pytest.importorskip("fastapi")
 
@@ -28,8 +29,8 @@ JSON = {"Content-Type": "application/json"}
 # Bodies
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
+@check_each_row(
+    "name, body",
     [
         ("deep lists", b"[" * 100_000 + b"]" * 100_000),
         ("deep objects", b'{"text":' * 100_000 + b"1" + b"}" * 100_000),
@@ -70,7 +71,7 @@ def test_bodies_that_are_wrong(site, admin, name, body):
         assert len(response.content) < 2000, (path, len(response.content))
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "text",
     [
         "\0",
@@ -84,7 +85,6 @@ def test_bodies_that_are_wrong(site, admin, name, body):
         "\U0001f600" * 1000,
         "́" * 5000,
     ],
-    ids=lambda text: f"{text[:1]!a}x{len(text)}",
 )
 def test_texts_that_are_odd_are_treated(admin, text):
     detected = admin.post("/v1/detect", json={"text": text})
@@ -304,6 +304,7 @@ def trickle(connection, data):
 HEAD = b"POST /v1/detect HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.slow
 def test_a_head_that_trickles(live):
     with connected(live) as slow, pytest.raises(CLOSED):
         trickle(slow, HEAD + b"X-More: " + b"x" * 500)
@@ -316,6 +317,7 @@ def test_a_head_that_trickles(live):
         assert answer(second)[0] == 408
 
 
+@pytest.mark.slow
 def test_a_body_that_trickles(live):
     with connected(live) as slow:
         slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n{")
@@ -327,6 +329,7 @@ def test_a_body_that_trickles(live):
             trickle(slow, b" " * 1000)
 
 
+@pytest.mark.slow
 def test_who_does_not_read_is_not_waited_for(live):
     with live.client() as client, connected(live) as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -338,6 +341,7 @@ def test_who_does_not_read_is_not_waited_for(live):
         assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_more_connections_than_allowed(live):
     opened = [socket.create_connection(("127.0.0.1", live.port), timeout=30) for _ in range(40)]
     try:
@@ -358,6 +362,7 @@ def test_more_connections_than_allowed(live):
         raise AssertionError("it does not recover")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -385,6 +390,7 @@ def test_what_is_no_http(live, request_, status):
         assert set(body["error"]) == {"code", "message", "where"} and MARK not in str(body)
 
 
+@pytest.mark.slow
 def test_two_requests_smuggled_as_one(live):
     body = b"0\r\n\r\nGET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with connected(live) as one:
@@ -397,6 +403,7 @@ def test_two_requests_smuggled_as_one(live):
         assert came.count(b"HTTP/1.1") == 1
 
 
+@pytest.mark.slow
 def test_sockets_that_are_rough(live):
     sync = pytest.importorskip("websockets.sync.client")
     exceptions = pytest.importorskip("websockets.exceptions")
@@ -430,6 +437,7 @@ def test_sockets_that_are_rough(live):
         assert told["spans"]
 
 
+@pytest.mark.slow
 def test_nothing_of_all_that_was_logged(live):
     with live.client() as client:
         for n in range(3):

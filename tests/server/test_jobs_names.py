@@ -7,13 +7,14 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.server.jobs import names
 
 
-@pytest.mark.parametrize(
-    ("sent", "shown"),
+@check_each_row(
+    "sent, shown",
     [
         ("letter.txt", "letter.txt"),
         ("../../etc/passwd", "passwd"),

@@ -34,6 +34,8 @@ from allonym.server.jobs.task import (  # noqa: E402
 from allonym.server.services import open_services  # noqa: E402
 from allonym.server.settings import Settings  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 ANN = Caller(1, "ann", "admin", frozenset(ROLES["admin"]))
 ROWS = make_records(2500, 1)
 SOURCE = {"toml": None, "confidence": None, "operators": {}, "off": [], "dictionary": {}, "exclude": {}}

@@ -101,6 +101,7 @@ def api(live) -> Any:
     return schemathesis.openapi.from_url(f"{live.url}/v1/openapi.json")
 
 
+@pytest.mark.slow
 def test_nothing_that_is_sent_breaks_the_server(live, api):
     from schemathesis import GenerationMode
     from schemathesis.checks import not_a_server_error

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 pytest.importorskip("fastapi")
 
@@ -38,7 +39,7 @@ def _like(got: Any, wanted: dict[str, Any]) -> bool:
     return {name: got.get(name) for name in wanted} == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("case", PAIRS, ids=[case["name"] for case in PAIRS])
+@check_each_row("case", PAIRS)
 def test_pairs(program: Any, case: dict[str, Any]) -> None:
     answer = program.request(case["method"], case["path"], json=case["body"])
     got = answer.json()

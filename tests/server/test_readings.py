@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.document import Span
 from allonym.errors import DataError, UnknownNameError
@@ -87,8 +88,8 @@ def test_marks_score_as_in_p2():
     assert scored.score == 3 + 2
 
 
-@pytest.mark.parametrize(
-    ("marks", "decisions", "error", "told"),
+@check_each_row(
+    "marks, decisions, error, told",
     [
         ([{**mark("Brook"), "end": 99}], [], DataError, r"marks\[0\]: 0 <= start < end <= 61 is required"),
         ([{"start": 3, "end": 4, "kind": "missed", "label": "PERSON"}], [], DataError, "holds blanks alone"),

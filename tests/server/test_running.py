@@ -34,6 +34,7 @@ def lives(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_signal_lets_what_runs_finish(make_live, tmp_path):
     with make_live(tmp_path) as live, socket.create_connection(("127.0.0.1", live.port), timeout=120) as asking:
         sync = pytest.importorskip("websockets.sync.client")
@@ -72,6 +73,7 @@ def test_a_signal_lets_what_runs_finish(make_live, tmp_path):
         assert "Traceback" not in said and "unexpected" not in said
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_no_process_and_starts_again(make_live, tmp_path):
     with make_live(tmp_path) as live:
         with live.client() as client:
@@ -93,6 +95,7 @@ def test_a_killed_server_leaves_no_process_and_starts_again(make_live, tmp_path)
         assert "setup?token" not in again.said.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_database_that_is_away_for_a_while(make_live, tmp_path, postgres_database):
     import sqlalchemy as sa
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import UsageError
 from allonym.stats.partition import (
@@ -269,7 +270,7 @@ def test_tables_without_a_fit():
     assert fit_partition({}).status == "empty" and fit_partition({1: 1}).status == "empty"
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "call",
     [
         lambda: count_frequencies([0]),

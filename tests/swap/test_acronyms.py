@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 from tests.test_link import unmark
 
 from allonym.document import Document
@@ -126,8 +127,8 @@ def test_what_is_found_stays_found():
     assert "Kite" not in repr(out)
 
 
-@pytest.mark.parametrize(
-    ("acronym", "words", "fits"),
+@check_each_row(
+    "acronym, words, fits",
     [
         ("CCIX", "cache coherent interconnect for accelerators", True),
         ("NASA", "national aeronautics and space administration", True),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.document import Interval
 from allonym.errors import UsageError
@@ -16,8 +17,8 @@ def said(text: str) -> list[str]:
     return [text[a:b].strip() for a, b in split_sentences(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@check_each_row(
+    "text, expected",
     [
         ("We grew. Sales rose 3.5% to $1.2 million.", ["We grew.", "Sales rose 3.5% to $1.2 million."]),
         ("Mr. Hale met Dr. Voss. They agreed.", ["Mr. Hale met Dr. Voss.", "They agreed."]),

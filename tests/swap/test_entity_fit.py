@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.rows import check_each_row
 from tests.swap import corpora
 
 from allonym.document import Span
@@ -32,8 +33,8 @@ def test_equals_fit_best_and_fit_is_symmetric() -> None:
     assert made[~np.eye(4, dtype=bool)].max() < 1.0
 
 
-@pytest.mark.parametrize(
-    ("category", "place", "better", "worse"),
+@check_each_row(
+    "category, place, better, worse",
     [
         ("Location", "Portugal", "Denmark", "Chicago"),
         ("Organization", "Quillmark", "Bellworth", "QBR"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 from tests.swap import golden12, invented
 from tests.swap.elsewhere import Elsewhere
 from tests.swap.invented import lifted, limited, list_valid_pairs, paper
@@ -60,7 +61,7 @@ def category(corpus: Corpus, slot: Slot) -> str:
     return corpus.chunks[slot.chunk].values[slot.value].category
 
 
-@pytest.mark.parametrize("seed", range(8))
+@check_each_row("seed", range(8))
 def test_the_golden_corpus_is_exhausted_by_at_most_three_pairs(seed: int) -> None:
     corpus = golden12.corpus()
     sequence = exchange(corpus, golden12.CLUSTERS, paper(A), seed)
@@ -340,7 +341,7 @@ def test_beyond_reaches_other_clusters() -> None:
     assert exchange(corpus, [0, 1, 2, 3], replace(alone, beyond=True), 0).changed() == (0, 1, 2, 3)
 
 
-@pytest.mark.parametrize("name", RULES)
+@check_each_row("name", RULES)
 def test_same_seed_same_sequence(name: str) -> None:
     corpus = invented.corpus(8, documents=5, chunks=6)
     first = drawn(corpus, RULES[name], 4)
@@ -348,7 +349,7 @@ def test_same_seed_same_sequence(name: str) -> None:
     assert any(drawn(corpus, RULES[name], seed) != first for seed in (5, 6, 7))
 
 
-@pytest.mark.parametrize("name", RULES)
+@check_each_row("name", RULES)
 def test_who_draws_a_cluster_and_when_does_not_count(name: str) -> None:
     corpus = invented.corpus(8, documents=6, chunks=8)
     for seed in (4, 5):
@@ -392,8 +393,8 @@ def test_hash_seed_does_not_count() -> None:
     assert "Slot" in outs.pop()
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "said"),
+@check_each_row(
+    "changes, error, said",
     [
         ({"categories": ("Organisation",)}, UnknownNameError, "Organization"),
         ({"categories": ("Date",)}, UsageError, "Date is fixed"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.document import Span
 from allonym.errors import UsageError
@@ -21,8 +22,8 @@ def said(text: str, name: str, category: str = "Organization", coarser: GeneralN
     return out + text[end:]
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "category", "want"),
+@check_each_row(
+    "text, name, category, want",
     [
         ("We sell to Goldman Sachs.", "Goldman Sachs", "Organization", "We sell to a bank."),
         ("Walmart's orders rose.", "Walmart's", "Organization", "A retailer's orders rose."),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.sphere import sample_mixture
 from sklearn.base import clone
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap.density import FAMILIES, compute_log_density, compute_mean_cosine
@@ -27,7 +28,7 @@ def three(n=900, d=8, family="spcauchy", seed=5):
     return sample_mixture(n, [0.5, 0.3, 0.2], np.eye(d)[:3], [0.7, 0.6, 0.8], family, seed)
 
 
-@pytest.mark.parametrize("case", GOLDEN["one"], ids=lambda c: f"{c['data']}-{c['family']}")
+@check_each_row("case", GOLDEN["one"])
 def test_one_component(case):
     X = points(case["data"])
     fit = SphericalMixture(1, family=case["family"], restarts=1, tol=1e-13, max_iter=500).fit(X)
@@ -38,7 +39,7 @@ def test_one_component(case):
     assert fit.weights_.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("case", GOLDEN["starts"], ids=lambda c: c["start_labels"])
+@check_each_row("case", GOLDEN["starts"])
 def test_deterministic_starts(case):
     X = points(case["data"])
     fit = SphericalMixture(case["K"], family=case["family"], tol=1e-13, max_iter=500)
@@ -247,8 +248,8 @@ def test_a_run_that_does_not_converge_says_so():
     assert fit.log_likelihood_ > fit.trace_[-1]  # of the parameters after the last step
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
+@check_each_row(
+    "settings, message",
     [
         ({"n_components": 0}, "n_components must be at least 1, got 0"),
         ({"n_components": 21}, "at most the number of rows, 20; got 21"),

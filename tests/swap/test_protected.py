@@ -1,6 +1,7 @@
 """Every name of a protected value is found, and other names are left alone."""
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.document import Document, Span
 from allonym.policy import Policy
@@ -18,8 +19,8 @@ def named(text: str, value: str, *aliases: str, kind: str = "COMPANY") -> list[s
     return [text[s.start : s.end] for s in find_protected_spans(Document("d", text), value, kind, "COMPANY", aliases)]
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "expected"),
+@check_each_row(
+    "value, text, expected",
     [
         # forms of the name
         ("Brenlor Corp", "We at Brenlor Corporation, or Brenlor's team, grew.", ["Brenlor Corporation", "Brenlor"]),
@@ -57,8 +58,8 @@ def test_companies(value: str, text: str, expected: list[str]) -> None:
     assert named(text, value) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@check_each_row(
+    "text, expected",
     [
         ("Welcome to Ferovia's second quarter results call. Ferovia grew.", ["Ferovia", "Ferovia"]),
         ("Good day and welcome to the Ferovia Q3 2021 earnings call.", ["Ferovia"]),
@@ -99,8 +100,8 @@ def test_other_values_are_found_as_they_are() -> None:
     assert named("In Westbrook, west brook.", "Westbrook", kind="LOCATION") == ["Westbrook"]
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"),
+@check_each_row(
+    "key, kind",
     [
         ("company", "COMPANY"),
         ("companyName", "COMPANY"),

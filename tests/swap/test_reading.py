@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.rows import check_each_row
 
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
@@ -392,8 +393,8 @@ def test_the_default_policy_finds_names(tmp_path: Path) -> None:
     assert "Maria Keller met Goldman Sachs in Chicago" in corpus.chunks[0].text
 
 
-@pytest.mark.parametrize(
-    ("meta", "key", "value"),
+@check_each_row(
+    "meta, key, value",
     [
         ({"company": " Orlo "}, "company", "Orlo"),
         ({"company_name": "Orlo"}, "Company Name", "Orlo"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.swap.validity import find_related_keys, find_significant_words
 
@@ -29,7 +30,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b"), SAME)
+@check_each_row("a, b", SAME)
 def test_alike(a: str, b: str) -> None:
     assert find_related_keys([a, b]) == [frozenset({0, 1})] * 2
 

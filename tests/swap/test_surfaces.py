@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.document import Span
 from allonym.swap.categories import get_category_label, remove_possessive
@@ -30,7 +31,7 @@ def marked(text: str, category: str) -> tuple[str, Value]:
     return plain, Value(category, forms[0].lower(), tuple(forms), tuple(spans))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c["about"])
+@check_each_row("case", CASES)
 def test_cases(case: dict[str, object]) -> None:
     text, own = marked(str(case["text"]), str(case["category"]))
     donor = Value(str(case["category"]), "donor", tuple(case["donor"]))  # type: ignore[arg-type]

@@ -2,18 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.rows import check_each_row
 from tests.swap import golden12, invented
 from tests.swap.invented import limited, list_valid_pairs
 
 from allonym.swap.validity import Ground
 
 
-@pytest.mark.parametrize(
-    "fact",
-    golden12.facts("pairs"),
-    ids=lambda f: f"{'+'.join(f['categories'])}-{f['need']}-{'differ' if f['unswapped_differ'] else 'free'}",
-)
+@check_each_row("fact", golden12.facts("pairs"))
 def test_golden_pairs(fact: dict[str, Any]) -> None:
     rules = limited(tuple(fact["categories"]), need=fact["need"], unswapped_differ=fact["unswapped_differ"])
     found = list_valid_pairs(golden12.corpus(), golden12.CLUSTERS, rules)

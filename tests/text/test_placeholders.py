@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym import Policy, registry
 from allonym.document import Document, Span
@@ -67,7 +68,7 @@ def replaced_spans(result: Result) -> list[tuple[int, int, str, str]]:
     return spans
 
 
-@pytest.mark.parametrize("name", presets())
+@check_each_row("name", presets())
 def test_every_tag_of_every_preset_is_recognised(name: str) -> None:
     policy = Policy.load(name)
     labels = [label.name for label in policy.taxonomy]
@@ -151,7 +152,7 @@ CUSTOM = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "options", "surface"), CUSTOM)
+@check_each_row("operator, options, surface", CUSTOM)
 def test_a_policy_s_own_style_is_recognised_with_the_policy(operator: str, options: dict, surface: str) -> None:
     policy = Policy(name="p", default=Rule(operator, options))
     result = anonymised(policy, [("PERSON", surface), ("LOCATION", surface + "x")])

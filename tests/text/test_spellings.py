@@ -6,7 +6,7 @@ import json
 import unicodedata
 from pathlib import Path
 
-import pytest
+from tests.rows import check_each_row
 
 from allonym.detect.disguise import fold_lookalikes as fold_characters
 from allonym.detect.lexicon import build_detector, split_by_exclusions
@@ -51,7 +51,7 @@ def test_there_are_enough_cases() -> None:
     assert len(SAME) >= 40
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_two_spellings_are_one_person(a: str, b: str) -> None:
     assert is_same_spelling(normalize_surface(a), normalize_surface(b)) or is_same_spelling(a, b)
     document, spans = in_one_text(a, b)
@@ -62,7 +62,7 @@ def test_two_spellings_are_one_person(a: str, b: str) -> None:
     assert fold(first) == fold(second)
 
 
-@pytest.mark.parametrize(("a", "b"), OTHER)
+@check_each_row("a, b", OTHER)
 def test_other_names_are_other_people(a: str, b: str) -> None:
     assert not is_same_spelling(a, b)
     assert len(link(*in_one_text(a, b)).entities) == 2
@@ -70,7 +70,7 @@ def test_other_names_are_other_people(a: str, b: str) -> None:
     assert not list(build_detector(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(Document("", text)))
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_a_term_covers_and_excludes_the_other_spelling(a: str, b: str) -> None:
     document = Document("", fold_characters(f"Yesterday {b} left."))
     spans = list(build_detector(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(document))
@@ -79,14 +79,14 @@ def test_a_term_covers_and_excludes_the_other_spelling(a: str, b: str) -> None:
     assert not rest and excluded == tuple(spans)
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_a_list_in_the_metadata_covers_the_other_spelling(a: str, b: str) -> None:
     policy = Policy(name="test", metadata={"PERSON": ("people",)})
     document = Document("", fold_characters(f"Yesterday {b} left."), {"people": [a]})
     assert fold_characters(b) in {document.text[s.start : s.end] for s in build_detector(policy)(document)}
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_a_stray_in_the_other_spelling_is_covered(a: str, b: str) -> None:
     text = f"Yesterday {a} left. {b} stayed."
     places = find_repeats(text, [(10, 10 + len(a))])
@@ -95,13 +95,13 @@ def test_a_stray_in_the_other_spelling_is_covered(a: str, b: str) -> None:
     }
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_what_is_left_in_the_other_spelling_is_a_leak(a: str, b: str) -> None:
     table = count_leaks(a, [Mention(0, len(a), "PERSON")], [], {"PERSON": 0}, f"Yesterday {b} left.")
     assert table[0, 3:].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("a", "b"), SAME)
+@check_each_row("a, b", SAME)
 def test_a_pseudonym_is_restored_from_its_other_spelling(a: str, b: str) -> None:
     index = Index([Known(a, "Ada Brook", "PERSON", "pseudonym@1", "1")])
     for word, other in zip(
@@ -110,13 +110,13 @@ def test_a_pseudonym_is_restored_from_its_other_spelling(a: str, b: str) -> None
         assert fold(word) in {reading.key for reading in index.read_word(other)}
 
 
-@pytest.mark.parametrize(("a", "b"), SAME)
+@check_each_row("a, b", SAME)
 def test_digests_know_the_other_spelling(a: str, b: str) -> None:
     forms = make_all_forms(a, "PERSON").by_kind["whole"]
     assert " ".join(w.text for w in split_folded_words(b)) in forms
 
 
-@pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
+@check_each_row("a, b", BOTH_WAYS)
 def test_where_one_key_is_enough_all_keys_agree(a: str, b: str) -> None:
     if fold(a) == fold(b):
         assert normalize_surface(a) == normalize_surface(b)

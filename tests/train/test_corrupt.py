@@ -8,6 +8,7 @@ from dataclasses import fields
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.models.tags import LABELS
 from allonym.train.corrupt import Noise, corrupt_example
@@ -96,7 +97,7 @@ def test_names_are_swapped_alike_in_the_whole_text() -> None:
     assert out.words[-1] == "Bonn" and out.allowed == given_.allowed
 
 
-@pytest.mark.parametrize("seed", range(12))
+@check_each_row("seed", range(12))
 def test_a_spelled_name_is_a_name(seed: int) -> None:
     out = corrupt_example(ANN, Noise(0, 0, 0, 0, 1), [], [], random.Random(seed))
     added = len(out.words) - len(ANN.words)

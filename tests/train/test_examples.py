@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
 from allonym.models.words import split_words
@@ -174,8 +175,8 @@ def test_terms_are_marked_where_the_corpus_is_silent_about_them() -> None:
     assert found["nurse"] != tags(made(record(text, ("PER", "Ann")), "OCCUPATION", lists=TERMS))["nurse"]
 
 
-@pytest.mark.parametrize(
-    ("said", "wanted"),
+@check_each_row(
+    "said, wanted",
     [
         ("Ann", [{"B-PERSON_FIRSTNAME"}]),
         ("Lee", [{"B-PERSON_LASTNAME"}]),

@@ -23,6 +23,8 @@ from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.export import make_encoder_graph, make_tagger_graph, write_tagger, write_word_embeddings  # noqa: E402
 from allonym.train.network import Encoder  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Ann Lee works at the Acme Bank in London. Mr. Smith-Jones, 45, is from New York.\n" * 12
 
 

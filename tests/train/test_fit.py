@@ -21,6 +21,8 @@ from allonym.models.wordpiece import WordPiece  # noqa: E402
 from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
 from allonym.train.fit import Options, fit, make_windows, measure_tagger  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = Options(epochs=2, lr=3e-3, head_lr=1e-2, batch=64, average=0.0, bf16=False, dropout=0.1, swap=0.5, spell=0.1)
 LISTS = Lists(frozenset({"ann", "bob"}), frozenset({"lee", "smith"}))
 CITIES = ("London", "York", "Bonn", "Rome")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.labels import TAXONOMY
@@ -19,7 +20,7 @@ CASES = Path(__file__).parent.parent / "cases/labelmap.jsonl"
 ROWS = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['source']}:{row['label']}")
+@check_each_row("row", ROWS)
 def test_meaning(row: dict[str, Any]) -> None:
     wanted = None if row["targets"] is None else frozenset(row["targets"])
     assert find_targets(row["label"], row["source"]) == wanted

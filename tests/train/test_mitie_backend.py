@@ -31,6 +31,7 @@ def features(tmp_path_factory):
     return write_features(path, [r["text"] for r in RECORDS], dimensions=4)
 
 
+@pytest.mark.slow
 def test_it_learns_and_its_model_is_read_again(tmp_path, features, capfd):
     pytest.importorskip("mitie")
     rows = []

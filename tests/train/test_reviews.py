@@ -21,6 +21,8 @@ from allonym.train import reviews  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
 from allonym.train.reviews import find_base_folder, make_review_options, train_on_reviews  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CITIES = ("York", "Bank", "May", "London")
 QUICK = {"epochs": 3, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
 

@@ -95,6 +95,7 @@ def trained(training, tmp_path_factory):
     return out, rows
 
 
+@pytest.mark.slow
 def test_it_learns_to_replace_names(trained):
     out, rows = trained
     assert [row["step"] for row in rows] == [0, 50, 100]
@@ -107,6 +108,7 @@ def test_it_learns_to_replace_names(trained):
     assert not (out / "checkpoint.pt").exists()
 
 
+@pytest.mark.slow
 def test_the_operator_uses_it(trained):
     from allonym.document import Entity, Span
     from allonym.plan import apply
@@ -121,6 +123,7 @@ def test_the_operator_uses_it(trained):
     assert new.split()[1] in OTHER and new.replace(new.split()[1], "Gwen") == text
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_as_it_would_have(training, tmp_path):
     train, held = corpus(40, 1), corpus(8, 2)
     settings = options(training, steps=8, rows=2)
@@ -146,6 +149,7 @@ def test_an_interrupted_run_goes_on_as_it_would_have(training, tmp_path):
         training.fit(start(training, train), train, held, where, options=other, resume=True)
 
 
+@pytest.mark.slow
 def test_causal_models_learn_and_are_loaded_as_such(training, tmp_path):
     from allonym.replace.rewriter import load_rewriter
 
@@ -160,6 +164,7 @@ def test_causal_models_learn_and_are_loaded_as_such(training, tmp_path):
     assert model.rewrite([p.source for p in held[:4]]) == alone  # what fills a batch up changes nothing
 
 
+@pytest.mark.slow
 def test_nothing_to_learn_is_an_error(training, tmp_path):
     same = [Pair("a b", "a b", ())]
     with pytest.raises(DataError, match="changes no passage"):
@@ -168,6 +173,7 @@ def test_nothing_to_learn_is_an_error(training, tmp_path):
         training.create_model("huge", [], causal=False, seed=1)
 
 
+@pytest.mark.slow
 def test_a_missing_model_is_told_plainly(training, tmp_path):
     from allonym.replace.rewriter import load_rewriter
 
@@ -177,6 +183,7 @@ def test_a_missing_model_is_told_plainly(training, tmp_path):
         load_rewriter("")
 
 
+@pytest.mark.slow
 def test_command(training, tmp_path, capsys):
     texts = tmp_path / "texts"
     texts.mkdir()

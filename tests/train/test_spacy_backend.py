@@ -14,7 +14,10 @@ from allonym.train.score import score_model
 from allonym.train.spacy_backend import Options, fit, load, make_config
 
 spacy = pytest.importorskip("spacy")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 FIRST = ["Ada", "Cyd", "Eve", "Pam", "Jim", "Ina"]
 LAST = ["Brook", "Dale", "Farrow", "Quill"]

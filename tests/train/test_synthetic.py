@@ -10,6 +10,7 @@ from importlib.resources import files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.labels import TAXONOMY
 from allonym.train import synthetic
@@ -161,8 +162,8 @@ def test_names_and_places_come_without_an_article():
                 assert not span["text"].startswith(ARTICLES), span
 
 
-@pytest.mark.parametrize(
-    ("template", "text", "spans"),
+@check_each_row(
+    "template, text, spans",
     [
         ("I am a~ [OCC nurse].", "I am a nurse.", [("nurse", "OCCUPATION")]),
         ("I am a~ [OCC actor].", "I am an actor.", [("actor", "OCCUPATION")]),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.rows import check_each_row
 
 from allonym.document import Span
 from allonym.train.labelmap import map_unified_labels, relabel_spans, unify_label, unify_labels
 from allonym.train.records import make_record
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
+@check_each_row(
+    "name, label",
     [
         ("PER", "PERSON"),
         ("first_name", "PERSON_FIRSTNAME"),

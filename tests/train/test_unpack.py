@@ -21,6 +21,8 @@ from allonym.models.tags import LABELS  # noqa: E402
 from allonym.models.windows import cut_windows, tokenise_text  # noqa: E402
 from allonym.train.export import read_tagger, write_tagger  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Ann Lee works in London for Acme Ltd. She was born on 3 March 1980 in York."
 
 

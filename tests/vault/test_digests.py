@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import check_each_row
 
 from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
@@ -46,8 +47,8 @@ def kinds(digests: checking.Digests, text: str) -> set[str]:
     return named or ({"edited"} if digests.edited(join_letters_and_digits(words)) else set())
 
 
-@pytest.mark.parametrize(
-    ("original", "label", "text", "kind"),
+@check_each_row(
+    "original, label, text, kind",
     [
         ("Dr. Ada Brook", "PERSON", "ADA brook", "whole"),
         ("Ada Brook", "PERSON", "Brook, Ada", "whole"),
@@ -81,7 +82,7 @@ def test_variants_are_found(original, label, text, kind):
     assert kinds(of(original, label), text) == {kind}
 
 
-@pytest.mark.parametrize("text", ["Ada", "Brick", "Rooks", "Brookes", "Ada Cyd", "B. Ada", "Bro", "brook ada ada"])
+@check_each_row("text", ["Ada", "Brick", "Rooks", "Brookes", "Ada Cyd", "B. Ada", "Bro", "brook ada ada"])
 def test_what_is_no_variant_is_not_found(text):
     assert kinds(of("Bob Brook"), text) == set()
 

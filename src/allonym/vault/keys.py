@@ -31,6 +31,7 @@ _BLOCK = 32
 _MANY_DIGESTS = 512  # bytes, so that a row does not tell how long a name is
 _DIGITS = 32
 _ROUNDS = [2**e for e in range(14, 21)]
+_NEW_ROUNDS = 2**16  # of scrypt, for a new vault
 
 
 class Derivation(TypedDict):
@@ -147,7 +148,7 @@ def secret_from_keyring(entry: str) -> Secret:
 def choose_derivation(secret: Secret) -> Derivation:
     """How a new key-encryption key is to be derived from this kind of secret, with a fresh salt."""
     if isinstance(secret, str):
-        return {"kind": "scrypt", "salt": secrets.token_hex(16), "n": 2**16, "r": 8, "p": 1}
+        return {"kind": "scrypt", "salt": secrets.token_hex(16), "n": _NEW_ROUNDS, "r": 8, "p": 1}
     return {"kind": "hkdf", "salt": secrets.token_hex(16), "n": 0, "r": 0, "p": 0}
 
 

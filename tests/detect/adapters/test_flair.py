@@ -6,7 +6,10 @@ from allonym.detect.adapters import flair as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 TAGS = {"Ada": "B-PER", "Brook": "E-PER", "Quill": "S-ORG", "came": "O", "to": "O", ".": "O"}
 
 

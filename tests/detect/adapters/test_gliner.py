@@ -10,7 +10,10 @@ from allonym.detect.adapters import gliner as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 WORDS = ("ada", "brook", "came", "to", "quill", ".", "person", "city", "organization", "badge", "number")
 
 

@@ -4,6 +4,7 @@ import json
 import pytest
 from tests.llm import server as at
 from tests.llm.fixtures import asking, server  # noqa: F401
+from tests.rows import check_each_row
 
 import allonym
 from allonym.detect.adapters import llm as adapter
@@ -89,8 +90,8 @@ def test_disguised_views_are_not_sent(server, detecting):
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "places"),
+@check_each_row(
+    "text, name, places",
     [
         ("Ann and Anna", "Ann", ["Ann"]),
         ("Annas", "Anna", ["Anna"]),

@@ -5,6 +5,8 @@ from allonym.detect.adapters import mitie as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 
+pytestmark = pytest.mark.slow
+
 TRAIN = ["Ada Brook came home .", "Cyd Dale came home .", "Eve Farrow came home .", "they sold Quill today ."] * 2
 NAMES = {"Ada": (0, 2, "PERSON"), "Cyd": (0, 2, "PERSON"), "Eve": (0, 2, "PERSON"), "they": (2, 3, "ORG")}
 

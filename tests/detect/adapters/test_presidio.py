@@ -4,7 +4,10 @@ from allonym.detect.adapters import presidio as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError, UnknownNameError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 TEXT = "My badge: BX-1234. Card 4111 1111 1111 1111, mail ada@example.com"
 
 

@@ -5,7 +5,10 @@ from allonym.detect.adapters import spacy as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 TEXT = "Ada Brook left Quill for Veldt in May."
 
 

@@ -7,7 +7,10 @@ from allonym.detect.adapters import transformers as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 
 PIECES = {
     "[PAD]": "O",

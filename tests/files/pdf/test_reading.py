@@ -7,6 +7,7 @@ import sys
 import zlib
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.errors import DataError, MissingExtra, RefusedContent, UnknownNameError
@@ -61,8 +62,8 @@ def test_a_table_of_long_cells_is_read_by_rows():
     assert [tuple(line.split("\t")) for line in text_of(made.canvas(draw)).split("\n")] == cells
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
+@check_each_row(
+    "name, text",
     [
         ("ligatures", "The first office of Ada Brook had flowers.\nStoffiel Wilhelmina Farrow filed it."),
         ("kerning", "Dr. Ada Brook met Cyd Dale\n536-22-1234"),

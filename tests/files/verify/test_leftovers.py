@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import RefusedContent
 from allonym.files import verify
@@ -13,7 +14,7 @@ def found(text: str, covered: str, expected: str = "") -> bool:
     return bool(find_leftovers_in_texts([("page 1", text)], [covered], expected))
 
 
-@pytest.mark.parametrize(
+@check_each_row(
     "text",
     [
         "of Ada Brook, who",

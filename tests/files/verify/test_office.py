@@ -6,6 +6,7 @@ import io
 import zipfile
 
 import pytest
+from tests.rows import check_each_row
 
 pytest.importorskip("docx")
 
@@ -59,7 +60,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@check_each_row("place", PLACES)
 def test_a_name_is_seen_wherever_it_stands(place):
     data = PLACES[place]()
     with pytest.raises(RefusedContent, match="still contains 1 of 1") as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import RefusedContent
 from allonym.files import anonymize_path
@@ -27,8 +28,8 @@ def seen_by(data: bytes) -> set[str]:
     return {n for n, view in views.items() if find_leftovers_in_texts(view(data), ["Ada Brook"], "")}
 
 
-@pytest.mark.parametrize(
-    ("make", "by"),
+@check_each_row(
+    "make, by",
     [
         (made.covered_by_boxes, {"shown", "read", "raw"}),
         (made.invisible, {"shown", "read", "raw"}),
@@ -76,7 +77,7 @@ def hidden_in(place: str) -> bytes:
     return made.changed(made.bare(b""), change)
 
 
-@pytest.mark.parametrize("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "mark"])
+@check_each_row("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "mark"])
 def test_the_raw_reader_looks_everywhere(place):
     assert find_leftovers_in_file(hidden_in(place), "pdf", ["Ada Brook"], "")
     assert not find_leftovers_in_file(hidden_in(place), "pdf", ["Eve Stone"], "")

@@ -11,6 +11,7 @@ import sys
 import httpx
 import pytest
 from click.testing import CliRunner
+from tests.rows import check_each_row
 
 from allonym.cli.serve import gateway as command
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
@@ -83,9 +84,7 @@ def test_errors_say_where(text, message, tmp_path):
         load(file, {})
 
 
-@pytest.mark.parametrize(
-    "url", ["ftp://x/v1", "x", "http://", "http://u:p@x/v1", "http://x/v1?key=1", "http://x:99999/v1", "file:///etc", "http://[x"]
-)  # fmt: skip
+@check_each_row("url", ["ftp://x/v1", "x", "http://", "http://u:p@x/v1", "http://x/v1?key=1", "http://x:99999/v1", "file:///etc", "http://[x"])  # fmt: skip
 def test_addresses_that_are_none(url):
     with pytest.raises(UsageError, match="upstream must"):
         Settings(upstream=url)
