@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.rows import check_each_row
 
 pytest.importorskip("fastapi")
 
@@ -21,10 +22,24 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "where", "message"), CASES)
+@check_each_row("body, where, message", CASES)
 def test_errors_say_where_and_what(body: Any, where: str, message: str, site: Any) -> None:
     answer = site.program("annotator").post("/v1/anonymize", json=body)
     error = answer.json()["error"]
     assert answer.status_code == 422 and error["code"] == "InvalidRequest" and error["where"] == where
     assert message in error["message"]
     assert "Ada" not in answer.text and "constrained" not in answer.text and "(and 0" not in answer.text
+
+
+def test_a_request_with_very_many_errors_costs_little(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from allonym.server import problems
+
+    compared: list[str] = []
+    monkeypatch.setattr(problems, "get_close_matches", lambda name, *_, **__: compared.append(name) or [])
+    program = site.program("annotator")
+    unknown = program.post("/v1/anonymize", json={"text": "Ada", **{f"f{n}": n for n in range(20_000)}})
+    assert unknown.status_code == 422 and len(compared) <= 100
+    wrong = program.post(
+        "/v1/anonymize", json={"text": "Ada", "spans": [{"start": n, "end": "x"} for n in range(2000)]}
+    )
+    assert wrong.status_code == 422 and "(and at least 97 more)" in wrong.json()["error"]["message"]

@@ -26,6 +26,7 @@ CHALLENGE = 'Bearer realm="allonym"'
 HALF_SURROGATE = "a text holds half of a surrogate pair, so it is no Unicode text"
 
 _REQUEST_PARTS = ("query", "path", "header", "cookie")  # of requests, whose names are never the client's own
+_READ = 100  # errors of one request that are read; a body of few bytes can have very many
 _MORE = 2  # errors that are shown besides the first
 _TYPE = re.compile(
     r"[A-Z]\w*|(?:constrained-|function-\w+|lax-or-strict)?(?:str|int|float|bool|dict|list|tuple)?(?:\[.*\])?"
@@ -60,7 +61,7 @@ def make_invalid_request_body(errors: Sequence[Mapping[str, Any]], prefix: str |
         errors: as pydantic lists them.
         prefix: stands before all places.
     """
-    rows = [{**error, "loc": (prefix, *error["loc"])} for error in errors] if prefix else list(errors)
+    rows = [{**error, "loc": (prefix, *error["loc"])} if prefix else error for error in errors[:_READ]]
     relevant = [row for row in rows if not _is_redundant_error(row, rows)]
     shown = dict.fromkeys(
         (_format_error_location(row), _format_validation_message(row)) for row in relevant or rows[:1]
@@ -68,7 +69,8 @@ def make_invalid_request_body(errors: Sequence[Mapping[str, Any]], prefix: str |
     (place, message), *others = shown or [(None, "not valid")]
     for where, other in others[:_MORE]:
         message += f"; {where}: {other}"
-    more = f" (and {len(others) - _MORE} more)" if len(others) > _MORE else ""
+    least = "at least " if len(errors) > _READ else ""
+    more = f" (and {least}{len(others) - _MORE} more)" if len(others) > _MORE else ""
     return make_error_body("InvalidRequest", f"{message}{more}", place)
 
 
