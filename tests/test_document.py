@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.document import Document, Span, Turn, merge_intervals, subtract_intervals
+from allonym.document import Document, Reach, Span, Turn, clip_intervals, merge_intervals, subtract_intervals
 
 intervals = st.tuples(st.integers(0, 40), st.integers(1, 12)).map(lambda p: (p[0], p[0] + p[1]))
 
@@ -86,3 +86,18 @@ def test_merge_keeps_the_cover_and_separates(pairs):
 def test_subtract_is_set_difference(interval, taken):
     left = list(subtract_intervals(interval, merge_intervals(taken)))
     assert cover(left) == cover([interval]) - cover(taken)
+
+
+@given(st.lists(intervals), intervals)
+def test_clip_keeps_what_is_inside_and_nothing_empty(pairs, window):
+    clipped = clip_intervals(merge_intervals(pairs), *window)
+    assert cover(clipped) == cover(pairs) & cover([window])
+    assert all(a < b for a, b in clipped)
+
+
+@given(st.lists(intervals), intervals)
+def test_reach_agrees_with_each_interval_alone(pairs, asked):
+    reach, (start, end) = Reach(pairs), asked
+    assert reach.contains(start, end) == any(a <= start and end <= b for a, b in pairs)
+    assert reach.touches(start, end) == any(a < end and start < b for a, b in pairs)
+    assert reach.find_furthest_end(start) == max((b for a, b in pairs if a <= start), default=0)

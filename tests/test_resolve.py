@@ -59,6 +59,14 @@ def test_loser_of_the_family_is_absorbed_and_a_stranger_is_clipped():
     assert [(s.start, s.end, s.label) for s in strangers] == [(0, 10, "PERSON"), (10, 20, "US_SSN")]
 
 
+def test_a_score_of_eight_tenths_is_strong_and_one_of_a_half_is_middling():
+    for lower, border in ((0.79, 0.8), (0.49, 0.5)):
+        out = resolve([Span(0, 20, "URL", lower), Span(5, 9, "US_SSN", border)])
+        assert Span(5, 9, "US_SSN", border) in out
+        out = resolve([Span(0, 20, "URL", border), Span(5, 9, "US_SSN", border + 0.1)])
+        assert out == (Span(0, 20, "URL", border),)
+
+
 def test_longer_wins_among_the_strong_and_strong_beats_long():
     assert resolve([Span(0, 20, "EMAIL_ADDRESS", 0.9), Span(5, 20, "URL", 1.0)])[0].label == "EMAIL_ADDRESS"
     out = resolve([Span(0, 19, "US_SSN", 0.9), Span(0, 25, "URL", 0.3)])

@@ -103,6 +103,26 @@ def test_every_change_without_the_key_is_seen(file_vault, file, statements):
         len(file_vault.audit())
 
 
+def test_a_log_that_was_cut_off_is_seen_though_its_end_fits(file_vault, file):
+    """Who has no key can put the last line that is left into the log's end, but cannot make the end's own MAC."""
+    fill(file_vault)
+    connection = sqlite3.connect(file)
+    (mac,) = connection.execute("SELECT mac FROM allonym_audit WHERE number = 5").fetchone()
+    (end,) = connection.execute("SELECT value FROM allonym_meta WHERE name = 'audit'").fetchone()
+    connection.close()
+    for own_mac in (end[-32:], mac, bytes(32)):
+        forged = ((5).to_bytes(8) + mac + own_mac).hex()
+        tampered(
+            file,
+            "DELETE FROM allonym_audit WHERE number = 6",
+            f"UPDATE allonym_meta SET value = x'{forged}' WHERE name = 'audit'",
+        )
+        with pytest.raises(VaultError, match="end of the audit log was changed"):
+            file_vault.audit()
+        with pytest.raises(VaultError, match="end of the audit log was changed"):
+            file_vault.record("restore", counts={"restored": 1})
+
+
 def test_the_log_goes_on_under_another_data_key(file_vault):
     fill(file_vault)
     file_vault.rotate(SECRET, data=True)

@@ -1,0 +1,106 @@
+"""The journal of a run: what it says is on the disk, and it is the same run that continues."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from allonym.errors import UsageError
+from allonym.files import anonymize_path
+from allonym.files.journal import Journal, journal_path
+from allonym.files.output import part_file_path
+
+KEY = b"a key only for the tests, 32 byte"
+IDENTITY = {"policy": "default", "fields": ["text"]}
+
+
+def begin(target: Path, key: bytes | None = KEY, **options: bool) -> Journal:
+    return Journal(target, IDENTITY, key, **{"resume": False, "overwrite": False, **options})
+
+
+def break_off(target: Path, *lines: dict[str, object]) -> None:
+    """Leave the journal of a run that was interrupted after these lines."""
+    journal = begin(target)
+    for line in lines:
+        journal.append(line)
+    journal.close(remove=False)
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Name and size of each file whenever it was made sure that all of it is on the disk."""
+    seen: list[tuple[str, int]] = []
+
+    def sync(number: int) -> None:
+        seen.append((Path(os.readlink(f"/proc/self/fd/{number}")).name, os.fstat(number).st_size))
+
+    monkeypatch.setattr("os.fsync", sync)
+    return seen
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are found in /proc")
+
+
+@needs_proc
+def test_each_line_is_on_the_disk_before_the_run_goes_on(tmp_path, synced):
+    journal = begin(tmp_path / "out.txt")
+    for count in range(1, 4):
+        assert synced[-1] == (journal.path.name, journal.path.stat().st_size) and len(synced) == count
+        journal.append({"at": count})
+    journal.close(remove=True)
+
+
+@needs_proc
+def test_what_a_line_describes_is_on_the_disk_before_the_line(tmp_path, synced, policy):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"text": "Mail ada@example.com"}\n' * 900, encoding="utf-8")
+    anonymize_path(source, target, policy, batch_size=4096)
+    name = journal_path(target).name
+    lines = [i for i, (file, _) in enumerate(synced) if file == name][1:]  # the first says what the run is
+    assert len(lines) > 2
+    part = part_file_path(target).name
+    assert all(synced[i - 1][0] == part for i in lines)
+    assert (part, target.stat().st_size) in synced
+
+
+def test_a_run_continues_after_its_last_whole_line(tmp_path):
+    target = tmp_path / "out"
+    break_off(target, {"done": "a"}, {"at": 1})
+    whole = journal_path(target).read_bytes()
+    for rest in (b'{"at": 2', b'{"at": 2}', b"[]\n", b"{]\n"):
+        journal_path(target).write_bytes(whole + rest)
+        journal = begin(target, resume=True)
+        assert journal.resumed and [line["done"] for line in journal.file_lines] == ["a"]
+        assert journal.checkpoint == {"at": 1}
+        assert journal.path.read_bytes() == whole
+        journal.append({"at": 3})
+        journal.close(remove=False)
+        assert journal_path(target).read_bytes() == whole + b'{"at":3}\n'
+
+
+def test_only_the_same_run_continues(tmp_path):
+    target = tmp_path / "out"
+    break_off(target, {"at": 1})
+    for key in (None, b"another key for the tests, 32 by."):
+        with pytest.raises(UsageError, match="these differ: key;"):
+            begin(target, key, resume=True)
+    with pytest.raises(UsageError, match="these differ: fields;"):
+        Journal(target, {**IDENTITY, "fields": []}, KEY, resume=True, overwrite=False)
+    with pytest.raises(UsageError, match="an unfinished run lies at"):
+        begin(target)
+    journal = begin(target, overwrite=True)
+    assert not journal.resumed and not journal.checkpoint
+    journal.close(remove=True)
+    assert not journal.path.exists()
+    assert KEY not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_nobody_else_writes_the_target_meanwhile(tmp_path):
+    journal = begin(tmp_path / "out")
+    for options in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(UsageError, match="another run is writing"):
+            begin(tmp_path / "out", **options)
+    journal.close(remove=False)
+    begin(tmp_path / "out", resume=True).close(remove=True)
