@@ -53,7 +53,8 @@ def test_each_line_is_on_the_disk_before_the_run_goes_on(tmp_path, synced):
 
 
 @needs_proc
-def test_what_a_line_describes_is_on_the_disk_before_the_line(tmp_path, synced, policy):
+def test_what_a_line_describes_is_on_the_disk_before_the_line(tmp_path, synced, policy, monkeypatch):
+    monkeypatch.setattr("allonym.files.run.CHECKPOINT", 0)
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"text": "Mail ada@example.com"}\n' * 900, encoding="utf-8")
     anonymize_path(source, target, policy, batch_size=4096)
