@@ -39,6 +39,7 @@ def page_id(page: Path) -> str:
 WITH_PYTHON = [page for page in WRITTEN if any(kind == "python" for kind, _ in blocks(page))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=page_id)
 def test_python_blocks_do_what_they_say(page, monkeypatch):
     for kind in (registry.detectors, registry.operators, embedders, intruders, sections):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import traceback
 import warnings
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -94,11 +95,13 @@ def module_of(path: Path) -> str:
     return ".".join(pieces[:-1] if pieces[-1] == "__init__" else pieces)
 
 
+MODULES = frozenset(module_of(path) for path in FILES)
+
+
 def imports_of(path: Path) -> set[str]:
     """The modules of allonym that a file imports, at its top or inside a function, but not only for type checking."""
     module = module_of(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    known = {module_of(p) for p in FILES}
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
@@ -117,7 +120,7 @@ def imports_of(path: Path) -> set[str]:
                 for alias in node.names:
                     if (base, alias.name) == ("allonym", "__version__"):
                         continue
-                    found.add(f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base)
+                    found.add(f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base)
         for child in ast.iter_child_nodes(node):
             visit(child)
 
@@ -125,6 +128,7 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
+@cache
 def edges() -> dict[tuple[str, str], list[str]]:
     out: dict[tuple[str, str], list[str]] = {}
     for path in FILES:

@@ -132,6 +132,7 @@ def test_long_documents_give_what_short_ones_give():
     assert [(s.start, s.end, s.label) for s in spans] == expected
 
 
+@pytest.mark.slow
 def test_five_megabyte_line():
     line = "x" * 2_500_000 + " jane.doe@example.com " + "1" * 2_500_000
     done = allonym.anonymize(line, TAGS)
@@ -228,11 +229,13 @@ def test_a_detector_that_fails_neither_leaks_nor_passes_the_text(found, error, m
     assert raised.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_tens_of_thousands_of_names_in_one_document(untagged):
     text = " ".join(f"Mr. {_name(i)}." for i in range(30_000)) + f" Then {_name(7)} left."
     assert allonym.anonymize(text, untagged).text.endswith("Then [PERSON_8] left.")
 
 
+@pytest.mark.slow
 def test_long_speaker_labels_take_no_quadratic_time():
     turns = [("Anna" + " " * 100_000 + "b", "Hi"), ("Anna " * 20_000, "Hi")]
     assert "Anna" not in allonym.anonymize(allonym.Document.conversation("", turns)).text
@@ -268,6 +271,7 @@ def test_nothing_keeps_the_names_of_a_document():
     assert not [d for d in gc.get_objects() if type(d) is dict and ("zyxmarker" in d or "quorra" in d)]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_may_look_far_ahead_stays_linear():
     # Found by its work, not its time: each look ends with its range, so a long text needs no more than many short ones.
     pattern = PatternRule("far", "TERM", "a(?:.*q)?", 0.9, boundary="none")

@@ -125,7 +125,7 @@ def test_every_validator_has_both() -> None:
 
 @pytest.mark.parametrize("check", VALIDATORS, ids=lambda f: f.__name__)
 @given(text=st.one_of(st.text(max_size=40), st.text(alphabet="0123456789+-. :/@xABCdef％１²ß", max_size=40)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20)
 def test_never_raises(check: Callable[[str], bool], text: str) -> None:
     assert check(text) in (True, False)
 

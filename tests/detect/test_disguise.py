@@ -150,6 +150,7 @@ def test_a_view_shows_no_text_and_refuses_empty_spans() -> None:
         view.locate_original(3, 3)
 
 
+@pytest.mark.slow
 @check_each_row(
     "unit", ["a @ ", "x ", "1\n", "&#64;", "%40", "\\/", "[at]", " dot ", "4111 1111\n", "a@-\n", "\u200b", "e\u0336"]
 )

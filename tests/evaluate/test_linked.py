@@ -335,6 +335,7 @@ def everything():
     return made.ranks, made.chances, told, leftovers(after, entities=[[]] * 20).tolist()
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_hash_seed():
     env = {**os.environ, "PYTHONPATH": "src", "PYTHONHASHSEED": "77"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, check=True)

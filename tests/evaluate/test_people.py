@@ -334,6 +334,7 @@ def test_pools_that_cannot_be_read(tmp_path, content, error):
     assert "andrel" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_same_under_any_hash_seed():
     script = (
         "from tests.evaluate.test_people import *\n"

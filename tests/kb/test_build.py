@@ -35,6 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_building_twice_gives_the_same_bytes(built, tmp_path):
     build_knowledge_base(tmp_path / "two.sqlite")
     assert (tmp_path / "two.sqlite").read_bytes() == built.read_bytes()

@@ -371,6 +371,7 @@ def test_a_cluster_exchanges_the_same_whatever_others_do(name: str, seed: int) -
     }
 
 
+@pytest.mark.slow
 def test_hash_seed_does_not_count() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

@@ -169,6 +169,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_does_not(ours):
     assert numbers(allonym.swap.search(corpus(), OURS, seed=2)) != numbers(ours)
 
 
+@pytest.mark.slow
 def test_two_hash_seeds_give_the_same_numbers(ours):
     code = (
         "import sys; import tests.swap.test_search as t, allonym;"

@@ -6,7 +6,7 @@ import string
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
@@ -113,6 +113,7 @@ def options_of(operator: str) -> st.SearchStrategy[dict[str, object]]:
 
 
 @pytest.mark.parametrize("operator", WRITING)
+@settings(max_examples=30)
 @given(st.data())
 def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataObject) -> None:
     options = data.draw(options_of(operator))

@@ -270,6 +270,7 @@ def test_readers_do_not_wait_for_writers(vault, where):
     assert len(vault.known("letters")) == 41
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_or_are_killed_lose_and_mix_up_nothing(tmp_path, request):
     """The benchmark in its short form; on PostgreSQL too where there is a server."""
     command = [sys.executable, str(ROOT / "benchmarks" / "vault.py")]
