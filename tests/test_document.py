@@ -101,3 +101,9 @@ def test_reach_agrees_with_each_interval_alone(pairs, asked):
     assert reach.contains(start, end) == any(a <= start and end <= b for a, b in pairs)
     assert reach.touches(start, end) == any(a < end and start < b for a, b in pairs)
     assert reach.find_furthest_end(start) == max((b for a, b in pairs if a <= start), default=0)
+
+
+def test_intervals_that_only_meet_do_not_touch():
+    reach = Reach([(3, 5), (8, 9)])
+    assert [reach.touches(5, end) for end in (6, 8, 9)] == [False, False, True]
+    assert [reach.touches(start, 3) for start in (0, 2)] == [False, False]

@@ -30,7 +30,6 @@ from allonym.policy import Policy, TermList, presets
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src" / "allonym"
 FILES = sorted(SRC.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 KEY = b"a key only for the tests, 32 byte"
 
 MIXED = """Dr. Ada Brook (ada.brook@example.com, 212-555-0142) met Cyd Dale of Quill & Daughters Ltd. on 3 May 2019.
@@ -85,6 +84,11 @@ UPWARD = {
 }
 
 
+@cache
+def parse_files() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
 def part_of(module: str) -> str:
     pieces = module.split(".")
     return pieces[1] if len(pieces) > 1 else pieces[0]
@@ -124,7 +128,7 @@ def imports_of(path: Path) -> set[str]:
         for child in ast.iter_child_nodes(node):
             visit(child)
 
-    visit(TREES[path])
+    visit(parse_files()[path])
     return found
 
 
@@ -168,7 +172,7 @@ def test_below_the_command_line_nobody_imports_the_package_for_its_public_names(
 
 @pytest.mark.parametrize("package", ["", "evaluate", "scale", "swap", "vault"])
 def test_type_checkers_see_the_names_that_are_imported_on_use(package):
-    tree = TREES[SRC / package / "__init__.py"]
+    tree = parse_files()[SRC / package / "__init__.py"]
     prefix = "allonym." + (f"{package}." if package else "")
     block = next(node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
     seen = {(str(node.module), name.asname or name.name) for node in block.body for name in node.names}
@@ -206,7 +210,7 @@ def test_no_module_has_a_name_that_says_nothing():
 
 def test_only_the_command_line_prints():
     wrong = []
-    for path, tree in TREES.items():
+    for path, tree in parse_files().items():
         if part_of(module_of(path)) == "cli":
             continue
         for node in ast.walk(tree):
@@ -217,7 +221,7 @@ def test_only_the_command_line_prints():
 
 def test_nothing_catches_everything_without_saying_why():
     wrong = []
-    for path, tree in TREES.items():
+    for path, tree in parse_files().items():
         lines = path.read_text(encoding="utf-8").splitlines()
         for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
@@ -236,7 +240,7 @@ def test_nothing_is_left_for_later():
 def test_patterns_that_users_can_reach_run_on_re2():
     """``re`` may be used for fixed patterns; compiling a pattern that is not a literal is left to RE2."""
     wrong = []
-    for path, tree in TREES.items():
+    for path, tree in parse_files().items():
         for node in ast.walk(tree):
             if (
                 isinstance(node, ast.Call)

@@ -26,7 +26,7 @@ ACCEPTED = {
     "bic": ["BYLADEM1001", "DEUTDEFF"],
     "routing_number": ["011000015", "0110-0001-5"],
     "base58check": ["1BoatSLRHtKNngkdXEeobR76b53LETtpyT", "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy"],
-    "bech32": ["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "A12UEL5L"],
+    "bech32": ["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "A12UEL5L", "A1LQFN3A", "a1lqfn3a"],
     "mailbox": ["kim@north-lake.com", "kim@box.internal"],
     "domain_name": ["north-lake.co.uk", "xn--bcher-kva.example", "www.lake.museum"],
     "web_address": [
@@ -73,7 +73,12 @@ REFUSED = {
         "11BoatSLRHtKNngkdXEeobR76b53LETtpyT",
         "",
     ],
-    "bech32": ["bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5", "BC1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "1"],
+    "bech32": [
+        "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5",
+        "BC1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+        "1",
+        "a1lqfn3q",
+    ],
     "mailbox": ["kim@north", "kim@lake.notatld", "@lake.com", "kim.@lake.com"],
     "domain_name": ["www.com", "north", "-a.com", "a..com", "late.so_we"],
     "web_address": ["http://nowhere", "www.nowhere", "http://a.notatld"],
