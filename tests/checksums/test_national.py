@@ -102,6 +102,7 @@ def test_one_wrong_digit_is_noticed(name: str, number: str, places: range) -> No
         ("kr_driver_license", "28-08-482193-41", True),
         ("se_personnummer", "8112889872", False),
         ("th_tnin", "1284545678781", False),
+        ("ca_sin", "046454286", False),
         ("vin", "1M8GDM9AXKP042788", True),
         ("vin", "1M8GDM9AXKPO42788", False),
         ("vin", "11111111111111111", False),
