@@ -130,13 +130,15 @@ def try_mutant(mutant: Mutant, tree: Path) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *arguments],
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": str(tree / "src")},
             capture_output=True,
             text=True,
             check=False,
         )
     finally:
         path.write_text(text, encoding="utf-8")
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            compiled.unlink()
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{mutant.file}: pytest ended with {done.returncode}: {done.stdout[-2000:]}")
     return KILLED if done.returncode else SURVIVED
