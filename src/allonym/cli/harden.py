@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_estimates
+from allonym.cli.evaluate.options import Output, Source
 from allonym.cli.options import NEW_FILE, POSITIVE, SHARE, flag, option
 from allonym.cli.outputs import check_outputs
-from allonym.cli.terminal import format_json_line, print_note
+from allonym.cli.terminal import format_json_line
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Generalise words that still identify the subject of a text.")
 @options.source_options
 @option("--subject KEY", "Metadata field with the subject of each text.", required=True)
-@option("--within KEY", "Metadata field with a group that the intruder knows; it guesses within this group.")
+@option("--group KEY", "Metadata field with a group that the intruder knows; it guesses within this group.")
 @option(
     "-o, --output, --out OUT",
     "The hardened texts, in the format of ANONYMISED.",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def harden(
     source: Source,
     subject: str,
-    within: str | None,
+    group: str | None,
     target: Path | None,
     plan: Path | None,
     originals: bool,
@@ -62,13 +62,14 @@ def harden(
     intruder ranks the subject worse than K. For English texts.
 
     That intruder and the judge have learnt from originals only, and generalised words ("they") partly mislead them.
-    Rely on the line "one with released texts": an intruder who has learnt from hardened texts of others.
+    Rely on the line "Found by an intruder who has other released texts": that one has learnt from hardened texts of
+    others.
 
     \b
     Examples:
       allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
-      allonym harden study.jsonl --anonymised-field safe --subject subject --within class --json numbers.json
+      allonym harden study.jsonl --anonymised-field safe --subject subject --group class --json numbers.json
     """
     if originals and plan is None:
         raise click.UsageError("--originals requires --plan")
@@ -80,7 +81,7 @@ def harden(
     from allonym.evaluate.harden import harden as measure
 
     pairs = source.read_pairs()
-    subjects, groups = pairs.labels(subject), pairs.labels(within) if within else None
+    subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
     with output.show_progress("hardening") as advance:
         result = measure(pairs.original, pairs.anonymised, subjects, groups=groups, advance=advance, **settings)
     if target is not None:
@@ -88,25 +89,6 @@ def harden(
     if plan is not None:
         _write_plans(pairs, result, plan, originals)
     output.write_measure("hardening", result.to_dict())
-    before, after = result.levels[0], result.chosen
-    print_estimates(
-        [
-            ("judge identifies, before", before.judge, "share"),
-            ("judge identifies, after", after.judge, "share"),
-            ("intruder identifies, after", after.attacker, "share"),
-            ("one with released texts, before", result.released[0], "share"),
-            ("one with released texts, after", result.released[1], "share"),
-            ("words removed, before", before.removed, "share"),
-            ("words removed, after", after.removed, "share"),
-            ("general words as half", after.weighted, "share"),
-            ("similarity, before", before.similarity),
-            ("similarity, after", after.similarity),
-        ]
-    )
-    if result.still_found and not output.quiet:
-        print_note(
-            f"the intruder still identifies the subjects of {result.still_found:,} of {len(result.texts):,} texts"
-        )
 
 
 def _check_output_files(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:

@@ -84,7 +84,7 @@ def test_syntheticity(run, versions, tmp_path):
     told = json.loads((tmp_path / "s.json").read_text("utf-8"))["syntheticity"]
     assert told["f1"]["value"] == 1
     assert told["pairs"] == 24
-    assert "accuracy" in made.out
+    assert "Accuracy" in made.out
     assert MARKER not in made.out + json.dumps(told)
 
 

@@ -42,7 +42,7 @@ def annotated(tmp_path: Path) -> Path:
 
 
 def test_scores_table_queue_json_and_report(call: Call, annotated: Path) -> None:
-    code, out, err = call("residual", str(annotated), "--by", "context", "--queue", "queue.jsonl",
+    code, out, err = call("residual", str(annotated), "--group", "context", "--queue", "queue.jsonl",
                           "--json", "risk.json", "--report", "risk.html")  # fmt: skip
     assert code == 0
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line}
@@ -88,7 +88,7 @@ def test_what_cannot_be_read(call: Call, annotated: Path, text: str, code: int, 
 
 
 @pytest.mark.parametrize(
-    "options", [("--by", "contxt"), ("--score", "URL"), ("--score", "NOPE=1"), ("--score", "URL=9"),
+    "options", [("--group", "contxt"), ("--score", "URL"), ("--score", "NOPE=1"), ("--score", "URL=9"),
                 ("--queue", "q.txt"), ("--limit", "-1"), ("--queue", "annotated.jsonl")]
 )  # fmt: skip
 def test_wrong_calls(call: Call, annotated: Path, options: tuple[str, ...]) -> None:
@@ -113,7 +113,7 @@ def test_from_a_second_reading_to_a_score(call: Call, tmp_path: Path) -> None:
     for mark in row["marks"]:
         mark["confirmed"] = mark["tag"] == "EMAIL"
     Path("marked.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
-    assert call("residual", "marked.jsonl", "--by", "context", "--json", "r.json")[0] == 0
+    assert call("residual", "marked.jsonl", "--group", "context", "--json", "r.json")[0] == 0
     told = json.loads(Path("r.json").read_text("utf-8"))["residual"]
     assert told["scores"] == [{"id": "c1", "group": "sales", "score": 4, "direct": 0}]
     assert told["rejected"] == len(row["marks"]) - 1
@@ -133,7 +133,7 @@ def test_the_notation_and_the_original(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["md", "jsonl", "csv"])
 def test_the_red_team_from_sample_to_summary(call: Call, annotated: Path, ending: str) -> None:
     forms = f"forms.{ending}"
-    code, out, err = call("red-team", "sample", str(annotated), "-o", forms, "-n", "3", "--by", "context")
+    code, out, err = call("red-team", "sample", str(annotated), "-o", forms, "-n", "3", "--group", "context")
     assert code == 0 and "written: " in err
     assert sum(int(line.split()[1]) for line in out.splitlines()[1:]) == 3
     text = Path(forms).read_text("utf-8")

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, format_share_with_interval, format_with_interval
+from allonym.cli.evaluate.options import Output
 from allonym.cli.options import COUNT, FILE, PATH, field_option, flag, option
-from allonym.cli.terminal import print_heading, print_note, print_table
 
 if TYPE_CHECKING:
     from allonym.document import Span
-    from allonym.evaluate.detection import Detection, Scores
 
 
 @click.command(short_help="Measure detection: precision, recall, F1, leaks.")
@@ -34,9 +32,8 @@ if TYPE_CHECKING:
     default="strict",
 )
 @option(
-    "--labels",
+    "--compare",
     "Compare by the gold's labels, the taxonomy's top labels, or labels as written.",
-    name="compare",
     type=click.Choice(["gold", "group", "exact"]),
     default="gold",
 )
@@ -86,6 +83,7 @@ def detection(
     from allonym.evaluate.classes import read_label_map
     from allonym.evaluate.detection import detection as measure
     from allonym.evaluate.findings import found_by, read_anonymised_texts, read_findings, read_plan_findings
+    from allonym.report.evaluate.detection import LEVELS
     from allonym.train.records import read_records
 
     settings["label_map"] = read_label_map(label_map) if label_map else None
@@ -102,48 +100,5 @@ def detection(
             spans = found_by(texts, policy or "default", advance)
     with output.show_progress("measuring") as advance:
         result = measure(texts, after, gold=records, predicted=spans, advance=advance, **settings)
-    output.write_measure("detection", result.to_dict(), f"{result.texts:,} texts, seed {settings['seed']}")
-    _print_scores(result, level, quiet=output.quiet)
-
-
-def _print_scores(result: Detection, level: str, *, quiet: bool) -> None:
-    scores_at_level = result.levels[level]
-    rows = [_format_scores(name, scores) for name, scores in scores_at_level.labels.items()]
-    rows += [_format_scores(name, getattr(scores_at_level, name)) for name in ("micro", "macro", "weighted")]
-    rows.append(_format_scores("any type", scores_at_level.any))
-    print_heading(f"{level}: {result.texts:,} texts, {result.documents:,} documents")
-    print_table(["label", "precision", "recall", "F1", "gold", "found"], rows, right=range(1, 6))
-    print_heading("leaks")
-    head = ["type", "not covered", "untouched", "still in the text"]
-    if not result.leaks.all.surfaces.n:
-        del head[3]
-    leaks = [*result.leaks.types.items(), ("mean", result.leaks.mean), ("all", result.leaks.all)]
-    numbers = ((name, leak.mentions, leak.untouched, leak.surfaces) for name, leak in leaks)
-    cells = [[name, *map(format_share_with_interval, shares)][: len(head)] for name, *shares in numbers]
-    print_table(head, cells, right=range(1, len(head)))
-    print_heading("masked, as in the Text Anonymization Benchmark")
-    tab = result.tab
-    recalls = [[k, *map(format_share_with_interval, (r.entity, r.mention, r.token))] for k, r in tab.recall.items()]
-    print_table(["identifiers", "entities", "mentions", "words"], recalls, right=(1, 2, 3))
-    precision = [
-        ["precision", format_share_with_interval(tab.precision)],
-        [f"by {tab.weights}", format_share_with_interval(tab.weighted)],
-    ]
-    print_table(["masked words", "precision"], precision, right=(1,))
-    if (agreement := result.agreement) is not None:
-        print_heading(f"agreement of {agreement.annotators} annotators, {agreement.documents:,} texts")
-        names = ("alpha", "mask", "kappa", "strict", "overlap")
-        print_table(["measure", "value"], [[n, format_with_interval(getattr(agreement, n))] for n in names], right=(1,))
-    if not quiet:
-        for kind, counts in (
-            ("labels that the gold does not have", result.beyond),
-            ("labels of the gold that the taxonomy does not know", result.unmapped),
-            ("gold spans left out", result.left_out),
-        ):
-            if counts:
-                print_note(f"{kind}: " + ", ".join(f"{label} ({count:,})" for label, count in counts.items()))
-
-
-def _format_scores(name: str, scores: Scores) -> list[str]:
-    measured = map(format_with_interval, (scores.precision, scores.recall, scores.f1))
-    return [name, *measured, f"{scores.gold:,}", f"{scores.found:,}"]
+    subtitle = f"{result.texts:,} texts, seed {settings['seed']}"
+    output.write_measure("detection", result.to_dict(), subtitle, tab=LEVELS[level][0])

@@ -11,10 +11,10 @@ import click
 
 from allonym.cli import options as common_options
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_value, format_value_and_interval, print_estimates
+from allonym.cli.evaluate.options import Output, Source, print_blocks
 from allonym.cli.options import COUNT, FILE, NEW_FILE, NEW_FOLDER, PATH, POSITIVE, flag, option, read_key
 from allonym.cli.outputs import check_outputs, write_files
-from allonym.cli.terminal import format_json_line, print_note, print_table
+from allonym.cli.terminal import format_json_line, print_note
 from allonym.errors import UsageError, check_names
 
 if TYPE_CHECKING:
@@ -189,40 +189,6 @@ def analyse(key: Path, answers: tuple[Path, ...], aliases: Path | None, output: 
     truths, judgements = people.list_truths_and_judgements(sheets, read_answers(_list_answer_files(answers), sheets))
     result = people.people_study(truths, judgements, aliases=_read_aliases(aliases), **settings)
     output.write_measure("people", result.to_dict(texts=output.with_text))
-    _print_people_study(result)
-
-
-def _print_people_study(result: Any) -> None:
-    """Print the results of a judged study."""
-    _print_guess_rates(result.results)
-    click.echo()
-    print_estimates(
-        [
-            ("judgements per text", result.per_text),
-            ("texts identified by any judge", result.found_by_any, "share"),
-            ("claim and truth agree", result.agreement, "share"),
-            ("the same, kappa", result.chance_corrected),
-            ("correct claims", result.trusted, "share"),
-            ("correct by similarity alone", result.by_chance, "share"),
-            ("judges agree, alpha", result.alike),
-        ],
-        "agreement",
-    )
-    if result.unread:
-        print_note(f"{result.unread} texts have no judgement and are excluded from the rates")
-
-
-def _print_guess_rates(results: Any) -> None:
-    """Print the rates by group and for all texts."""
-    rows = []
-    for rate in (*results.groups, results.all):
-        similarity, spread = (format_value(n, "number", 2) for n in (rate.similarity, rate.spread))
-        shares = (*format_value_and_interval(rate.identified, "share", 2), format_value(rate.error, "share", 2))
-        rows.append((rate.name or "all texts", str(rate.texts), similarity, spread, *shares))
-    print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
-    if results.ranks:
-        click.echo()
-        print_estimates([(f"in {k} guesses" if k > 1 else "in 1 guess", e, "share") for k, e in results.ranks.items()])
 
 
 def _read_aliases(path: Path | None) -> dict[str, list[str]]:
@@ -316,9 +282,8 @@ def persons(
         result = person_guesses(*texts, advance=advance, **settings)
     data = result.to_dict(texts=output.with_text)
     output.write_measure("guess_persons", data, shown=data["after"])
-    _print_people_study(result.after)
     if result.before:
-        _print_estimate_change(result.before.results.all.identified, result.change, "identified")
+        _print_change(result.before.results.all.identified, result.change, "identified")
 
 
 @guess.command(short_help="Guess attributes of the person, such as age.")
@@ -359,16 +324,12 @@ def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Ou
         result = attribute_guesses(*texts, attributes=tuple(keys), advance=advance, **settings)
     data = result.to_dict()
     output.write_measure("guess_attributes", data, shown=data["after"])
-    rows = []
-    for rate in (*result.after.attributes, result.after.all):
-        numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)
-        rows.append((rate.attribute or "all", str(rate.texts), *(format_value(e, "share", 1) for e in numbers)))
-    head = ("attribute", "texts", "guessed", "first right", "or less precise", "any right", "or less precise")
-    print_table(head, rows, right=range(1, 7))
     if result.before:
-        _print_estimate_change(result.before.all.first, result.change, "first right")
+        _print_change(result.before.all.first, result.change, "first right")
 
 
-def _print_estimate_change(before: Estimate, change: Estimate, head: str) -> None:
-    click.echo()
-    print_estimates([("before", before, "share"), ("change", change, "share")], head)
+def _print_change(before: Estimate, change: Estimate, what: str) -> None:
+    from allonym.report.page import Figure, Figures
+
+    numbers = ((f"{what}, originals", before), ("change", change))
+    print_blocks([Figures(tuple(Figure(name, value, number="share") for name, value in numbers))])

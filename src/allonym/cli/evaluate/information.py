@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_value, format_with_interval, print_estimates
+from allonym.cli.evaluate.options import Output, Source
 from allonym.cli.options import FILE, POSITIVE, flag, option
-from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
-    from allonym.evaluate.construct import Construct
-    from allonym.evaluate.information import Contrast, Information
     from allonym.evaluate.reading import Pairs
 
 _YES = frozenset({"1", "true", "yes", "y"})
@@ -97,7 +94,6 @@ def information(
     with output.show_progress("measuring") as advance:
         result = information_loss(*texts, measures=measures or MEASURES, advance=advance, **settings)
     output.write_measure("information", result.to_dict(), f"{result.texts:,} texts, seed {settings['seed']}")
-    _print_information(result, quiet=output.quiet)
 
 
 def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
@@ -119,53 +115,6 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
             f"another value, the first is number {wrong[0]}"
         )
     return [None if not value else value in _YES for value in answers]
-
-
-def _print_information(result: Information, *, quiet: bool) -> None:
-    rows: list[Any] = []
-    if (utility := result.utility) is not None:
-        rows += [("accuracy before", utility.before, "share"), ("accuracy after", utility.after, "share")]
-        rows += [("utility loss", utility.loss, "share"), ("loss of macro F1", utility.macro_loss, "share")]
-    if (surface := result.surface) is not None:
-        rows.append(("words removed", surface.removed, "share"))
-        rows += [("frequency rank before", surface.rank.before), ("frequency rank after", surface.rank.after)]
-        rows += [("reading ease before", surface.ease.before), ("reading ease after", surface.ease.after)]
-    if (similarity := result.similarity) is not None:
-        rows += [("semantic similarity", similarity.mean), ("of unrelated texts", similarity.chance)]
-    if result.perplexity is not None:
-        rows += [("perplexity before", result.perplexity.before), ("perplexity after", result.perplexity.after)]
-    if rows:
-        print_estimates(rows, "measure")
-    if result.construct is not None:
-        _print_word_classes(result.construct)
-    if result.contrasts:
-        _print_contrasts(result.contrasts)
-    if not quiet:
-        for name, why in result.skipped.items():
-            print_note(f"{name} was left out: {why}")
-        if utility is not None:
-            print_note(utility.reading.removeprefix("none: "))
-
-
-def _print_word_classes(construct: Construct) -> None:
-    print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
-    rows = []
-    for c in construct.counts:
-        name = c.part.lower() if c.part == "WORDS" else c.part
-        values = (c.before, c.after, c.bayes.log10, c.mapped, c.mapped_bayes.log10)
-        before, after, bayes, mapped, mapped_bayes = (format_value(value, "number", 2) for value in values)
-        rows.append([name, before, after, bayes, c.bayes.reading, mapped, mapped_bayes, c.mapped_bayes.reading])
-    head = ["part", "before", "after", "log10 BF10", "reading", "mapped", "log10 BF10", "reading"]
-    print_table(head, rows, right=(1, 2, 3, 5, 6))
-
-
-def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
-    print_heading("identified texts against the others")
-    rows = []
-    for c in contrasts:
-        numbers = map(format_value, (c.hidden, c.hidden_sd, c.found, c.found_sd))
-        rows.append([c.name, *numbers, format_with_interval(c.d, None)])
-    print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], rows, right=(1, 2, 3, 4))
 
 
 @click.command(short_help="Measure whether a classifier tells pseudonymised texts from originals.")
@@ -191,23 +140,3 @@ def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
     with output.show_progress("judging") as advance:
         result = measure(pairs.original, pairs.anonymised, folds=folds, seed=seed, advance=advance)
     output.write_measure("syntheticity", result.to_dict(texts=output.with_text), f"{len(pairs):,} texts, seed {seed}")
-    print_estimates(
-        [
-            ("precision", result.precision, "share"),
-            ("recall", result.recall, "share"),
-            ("F1", result.f1, "share"),
-            ("accuracy", result.accuracy, "share"),
-            ("told apart", result.told_apart, "share"),
-        ],
-        "of “pseudonymised”",
-    )
-    if result.unchanged:
-        click.echo(f"{result.unchanged:,} of {len(pairs):,} texts are unchanged and left out")
-    if result.kinds:
-        print_heading("revealing features")
-        kinds = sorted(result.kinds, key=lambda k: -k[1])
-        print_table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
-    if output.with_text and result.signs:
-        print_heading("features")
-        rows = [[s.term, s.side, f"{s.weight:.3f}", s.pairs] for s in result.signs[:20]]
-        print_table(["feature", "speaks for", "weight", "pairs"], rows, right=(2, 3))

@@ -8,16 +8,8 @@ from typing import Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import (
-    Output,
-    Source,
-    format_queue,
-    format_share_with_interval,
-    format_value,
-    print_estimates,
-)
+from allonym.cli.evaluate.options import Output, Source, format_queue
 from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, flag, option
-from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError
 
 _group = option(
@@ -73,16 +65,6 @@ def intruder(
     with output.show_progress("linkage") as advance:
         result = reidentification(*texts, ids=pairs.ids, advance=advance, **settings)
     output.write_measure("linkage", result.to_dict(output.with_text))
-    rows = []
-    for row in (*result.groups, result.all):
-        shares = (format_share_with_interval(e, None) for e in (row.before, row.after, row.change))
-        numbers = (format_value(row.chance, "share"), format_value(row.reciprocal[1], "number", 3))
-        p = "" if row.test is None else format_value(row.test.exact, "p")
-        rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, *numbers, p])
-    head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
-    print_table(head, rows, right=(1, 2, 6, 7, 8))
-    if result.unjudged and not output.quiet:
-        print_note(f"{result.unjudged:,} texts were not judged: no other text is about their subject")
 
 
 @click.command(short_help="Estimate the risk of each document before release.")
@@ -141,22 +123,6 @@ def risk(
         places = [{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in review.places]
         beside[queue] = format_queue(places, ("id", "risk"), queue)
     output.write_measure("document_risk", result.to_dict(), beside=beside)
-    rows: list[Any] = [
-        ("identified by the intruder", result.rate, "share"),
-        ("calibration error", result.error, "share"),
-        ("Brier score", result.brier),
-        ("one rate for all", result.reference),
-        ("AUC", result.auc),
-    ]
-    if review is not None:
-        rows += [
-            (f"review (above {review.above:g})", review.share, "share"),
-            ("identified, in review", review.caught, "share"),
-            ("identified, not in review", review.left, "share"),
-        ]
-    print_estimates(rows)
-    if not result.calibrated:
-        print_note(f"no probabilities: {result.reason}", label="warning:")
 
 
 def _read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, format_queue, format_share_with_interval
+from allonym.cli.evaluate.options import Output, format_queue
 from allonym.cli.options import FILE, NEW_FILE, PATH, POSITIVE, flag, format_option, group_options, option
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.terminal import decode_text, print_note, print_table, show_stage_bar
@@ -17,7 +17,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from allonym.evaluate.marking import Marked
-    from allonym.evaluate.residual import ResidualRisk, Row
+    from allonym.evaluate.residual import ResidualRisk
 
 
 class Conversations(NamedTuple):
@@ -26,7 +26,7 @@ class Conversations(NamedTuple):
     field: tuple[str, ...] = options.field_option
     format: str | None = format_option
     metadata: Path | None = option(
-        "--metadata FILE", "Table with a row per conversation: a column id or file, and FIELD.", type=FILE
+        "--metadata FILE", "Table with a row per conversation: a column id or file, and KEY.", type=FILE
     )
 
     def read_marked(self, source: Path) -> tuple[Marked, ...]:
@@ -53,7 +53,7 @@ def parse_tag_scores(ctx: click.Context, param: click.Parameter, values: tuple[s
 
 @click.command(short_help="Score the identifiers that annotators marked as missed (P2).")
 @click.argument("annotated", type=PATH)
-@option("--by FIELD", "Metadata field for the rows of the table, such as context.", default="")
+@option("--group KEY", "Metadata field for the rows of the table, such as context.", name="by", default="")
 @option("--limit", "Greatest acceptable score of a conversation.", type=click.FloatRange(0), default=5.0)
 @option("--queue FILE", "Write the conversations above the limit, worst first: .jsonl or .csv.", type=NEW_FILE)
 @option(
@@ -94,7 +94,7 @@ def residual(
 
     \b
     Examples:
-      allonym evaluate residual annotated.jsonl --by context
+      allonym evaluate residual annotated.jsonl --group context
       allonym evaluate residual annotated.jsonl --queue review.jsonl --report risk.html
       allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
     """
@@ -112,7 +112,6 @@ def residual(
         conversation_of = {c.id: c for c in marked}
         for row in data["queue"]:
             row["missed"] = list_missed_surfaces(conversation_of[row["id"]])
-    _print_residual_risk(result)
     output.write_measure("residual", data, beside={} if queue is None else {queue: _format_queue(result, queue)})
 
 
@@ -124,36 +123,6 @@ def _format_queue(result: ResidualRisk, path: Path) -> str:
         numbers = {"score": conversation.score, "direct": conversation.direct}
         rows.append({"id": conversation.id, "group": group, **numbers, "missed": tags})
     return format_queue(rows, ("id", "group", "score", "direct", "missed"), path)
-
-
-def _print_residual_risk(result: ResidualRisk) -> None:
-    """Print Table 4 and the criterion."""
-    rows = [_format_row_cells(row) for row in (*result.groups, result.total)]
-    limit = f"{result.limit:g}"
-    head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
-    print_table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
-    total = result.total
-    if total.passes is not None:
-        word = "holds" if total.passes else "does not hold"
-        click.echo(f"\nmean + SD < {limit} (P2's criterion) {word}.")
-    if total.normality.off:
-        p = options.format_value(total.normality.p, "p")
-        click.echo(
-            f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = {p}): a normal "
-            f"distribution would have {total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
-        )
-    if result.other is not None:
-        click.echo(f"With --email-partial {result.other[0]}, mean + SD is {result.other[1].value:.2f}.")
-    if unconfirmed := sum(s.unconfirmed for s, _ in result.conversations):
-        print_note(f"{unconfirmed:,} marks are proposals that no person has confirmed: the score is an upper bound")
-
-
-def _format_row_cells(row: Row) -> list[str]:
-    measured = ((row.mean, 2), (row.sd, 2), (row.p95, 1), (row.max, 0), (row.bound, 2))
-    numbers = [f"{e.value:.{digits}f}" if e.value == e.value else "-" for e, digits in measured]
-    verdict = "-" if row.passes is None else "yes" if row.passes else "no"
-    above = f"{row.above.value:.1%} [{row.above.low:.1%}, {row.above.high:.1%}]"
-    return [row.name, f"{row.count:,}", *numbers, verdict, above]
 
 
 @click.command("second-reading", short_help="Propose missed identifiers for a person to confirm.")
@@ -240,7 +209,7 @@ def red_team() -> None:
 @click.argument("anonymised", type=PATH)
 @option("-o, --output FILE", "File for the forms: .md, .jsonl or .csv.", required=True, type=NEW_FILE)
 @option("-n, --size", "Number of conversations (P2: 200).", type=POSITIVE, default=200)
-@option("--by FIELD", "Metadata field of the strata, such as context.", default="")
+@option("--group KEY", "Metadata field of the strata, such as context.", name="by", default="")
 @_conversation_options
 @options.seed_option
 @options.overwrite_option
@@ -254,7 +223,7 @@ def draw_sample(
 
     \b
     Example:
-      allonym evaluate red-team sample safe.jsonl -o forms.md -n 200 --by context --seed 1
+      allonym evaluate red-team sample safe.jsonl -o forms.md -n 200 --group context --seed 1
     """
     from allonym.evaluate.red_team import red_team_sample, write_forms
 
@@ -295,13 +264,6 @@ def sum_up_forms(forms: tuple[Path, ...], output: Output) -> None:
     result = red_team_summary(findings)
     if not result.total.conversations:
         raise DataError(f"none of the {result.open:,} forms is filled in")
-    rows = [
-        (s.name, f"{s.conversations:,}", *map(format_share_with_interval, (s.clean, s.residual, s.identified)))
-        for s in (*result.strata, result.total)
-    ]
-    print_table(["", "reviewed", "fully anonymised", "something left", "somebody identified"], rows, right=(1,))
-    if result.open and not output.quiet:
-        print_note(f"{result.open:,} conversations are not filled in and do not count")
     output.write_measure("red_team", result.to_dict())
 
 

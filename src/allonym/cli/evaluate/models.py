@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_value, format_value_and_interval, print_estimates
+from allonym.cli.evaluate.options import Output, Source
 from allonym.cli.options import FILE, PATH, SHARE, TextFields, VaultChoice, flag, option, vault_options
-from allonym.cli.terminal import print_heading, print_note, print_table, report_failure
+from allonym.cli.terminal import report_failure
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
-    from allonym.evaluate.downstream import Downstream
-    from allonym.evaluate.generations import GenerationLeaks
     from allonym.evaluate.reading import Pairs
     from allonym.vault import Digests
-
-_NAMES = {"f1": "F1 (macro)", "accuracy": "accuracy", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 
 @click.command(short_help="Train on anonymised, test on original texts; find leaks in outputs.")
@@ -102,12 +98,6 @@ def downstream(
             leaks = output_leaks(*texts, policy=policy, across=across, seed=seed, advance=advance)
         values["leaks"] = leaks.to_dict(texts=output.with_text)
     output.write_measure("downstream", values, f"{len(pairs):,} texts, seed {seed}")
-    if result is not None:
-        _print_downstream(result)
-    if leaks is not None:
-        print_heading("direct identifiers in outputs")
-        rows = [("outputs that contain one", leaks.outputs), ("identifiers in outputs", leaks.identifiers)]
-        print_estimates((name, estimate, "share") for name, estimate in (*rows, *leaks.types.items()))
 
 
 def _parse_tasks(tasks: Sequence[str], calls: bool) -> dict[str, str]:
@@ -156,18 +146,6 @@ def _convert_target(value: object, kind: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [v for v in value if isinstance(v, str)] or None
     return value if isinstance(value, str) else None
-
-
-def _print_downstream(result: Downstream) -> None:
-    rows = []
-    for name, task in result.tasks.items():
-        for measure, score in task.scores.items():
-            if score.original.value != score.original.value:
-                rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
-                continue
-            shares = (format_value(e, "share", 1) for e in (score.original, score.anonymised))
-            rows.append([name, _NAMES[measure], *shares, *format_value_and_interval(score.difference, "share", 1)])
-    print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))
 
 
 @click.command(short_help="Search a model's outputs for originals, by digests (P2).")
@@ -232,7 +210,6 @@ def generations(
             advance=None if advance is None else lambda count: advance(count, count),
             **settings,
         )
-    _print_generation_leaks(result)
     output.write_measure("generations", result.to_dict())
     share = result.all.outputs.value
     if fail_above is not None and share > fail_above:
@@ -252,23 +229,3 @@ def _load_digests(file: Path | None, vault: VaultChoice) -> Digests:
 def _read_ids_and_texts(source: Path, texts: TextFields) -> Iterator[tuple[str, str]]:
     for document in texts.read_documents(source):
         yield document.id, "\n".join(document.part_texts())
-
-
-def _print_generation_leaks(result: GenerationLeaks) -> None:
-    """Print the result by label."""
-    head = ["label", "originals", "of them leaked", "outputs with one", "places", "expected by chance"]
-    rows = []
-    for row in (*(r for r in result.labels if r.occurrences or r.common or r.initials), result.direct, result.all):
-        shares = (f"{e.value:.1%} [{e.low:.1%}, {e.high:.1%}]" if e.n else "-" for e in (row.leaked, row.outputs))
-        cells = (f"{row.occurrences:,}", f"{row.chance:,.2f}", f"{row.common:,}", f"{row.initials:,}")
-        rows.append([row.label, f"{row.originals:,}", *shares, *cells])
-    print_table([*head, "common words", "initials"], rows, right=(1, 4, 5, 6, 7))
-    if result.baseline:
-        click.echo()
-        compared = (
-            ("outputs", result.all.outputs),
-            ("baseline", result.all.baseline),
-            ("difference", result.all.excess),
-        )
-        print_estimates(((name, estimate, "share") for name, estimate in compared), "with an original")
-    print_note(f"{result.outputs:,} outputs, {result.words:,} words; direct: labels that identify alone")

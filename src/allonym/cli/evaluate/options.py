@@ -15,7 +15,7 @@ from allonym import __version__
 from allonym.cli import options
 from allonym.cli.options import COUNT, FILE, NEW_FILE, POSITIVE, argument, flag, option
 from allonym.cli.outputs import check_outputs, check_report_suffix, render_page, write_files
-from allonym.cli.terminal import print_note, print_table, show_stage_bar
+from allonym.cli.terminal import print_heading, print_note, print_table, show_stage_bar
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from allonym.evaluate.finetuned import Training
     from allonym.evaluate.reading import Pairs
     from allonym.report import Page
-    from allonym.report.page import Kind
-    from allonym.stats import Estimate
+    from allonym.report.page import Block, Figures, Table
 
 _SECTIONS: Mapping[str, tuple[str, str, str]] = {
     "detection": ("Detection", "detection", "detection_section"),
@@ -42,6 +41,8 @@ _SECTIONS: Mapping[str, tuple[str, str, str]] = {
     "syntheticity": ("Syntheticity", "utility", "syntheticity_section"),
 }
 """For each measure's key in the JSON: title of its report, and module and name of the report's section."""
+
+_NARROW = 9  # columns of a table whose intervals fit beside its numbers
 
 seed_option = option("--seed", "Seed of all splits and random draws.", type=COUNT, default=0)
 overwrite_option = flag("--overwrite", "Replace an existing output.")
@@ -115,14 +116,12 @@ class Output(NamedTuple):
             raise UsageError(f"--queue must end in .jsonl or .csv, got {queue.suffix or 'no ending'}")
         check_outputs((*self.paths, *([queue] if queue else [])), inputs, self.overwrite)
 
-    def write_reports(
-        self, data: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
-    ) -> None:
+    def write_reports(self, data: Mapping[str, Any], page: Page, beside: Mapping[Path, str] | None = None) -> None:
         """Write the JSON and the report if requested, all files or none.
 
         Args:
             data: plain values; allonym's version is put in front.
-            page: returns the report; called only if one is requested.
+            page: the report.
             beside: further files and their contents, such as a queue.
         """
         contents = dict(beside or {})
@@ -130,7 +129,7 @@ class Output(NamedTuple):
             shown = {"allonym": __version__, **data}
             contents[self.as_json] = json.dumps(shown, ensure_ascii=False, indent=1, allow_nan=False)
         if self.report is not None:
-            contents[self.report] = render_page(page(), self.report)
+            contents[self.report] = render_page(page, self.report)
         ended = {path: text.rstrip("\n") + "\n" if text else text for path, text in contents.items()}
         write_files(ended, private=self.with_text)
         if contents and not self.quiet:
@@ -146,8 +145,9 @@ class Output(NamedTuple):
         *,
         shown: Mapping[str, Any] | None = None,
         beside: Mapping[Path, str] | None = None,
+        tab: str = "",
     ) -> None:
-        """Write the numbers of one measure, and its report.
+        """Write the numbers of one measure and its report, and print what the report shows in numbers.
 
         Args:
             key: key of the measure in the JSON.
@@ -155,17 +155,16 @@ class Output(NamedTuple):
             subtitle: of the report.
             shown: the values in the report; by default, all.
             beside: as for :meth:`write_reports`.
+            tab: as for :func:`print_blocks`.
         """
+        from allonym.report import Page
+
         title, module, name = _SECTIONS[key]
-
-        def draw_page() -> Page:
-            from allonym.report import Page
-
-            section = getattr(import_module(f"allonym.report.evaluate.{module}"), name)
-            drawn = section(data if shown is None else shown, texts=self.with_text)
-            return Page(title, () if drawn is None else (drawn,), subtitle)
-
-        self.write_reports({key: data}, draw_page, beside)
+        draw_section = getattr(import_module(f"allonym.report.evaluate.{module}"), name)
+        section = draw_section(data if shown is None else shown, texts=self.with_text)
+        sections = () if section is None else (section,)
+        self.write_reports({key: data}, Page(title, sections, subtitle), beside)
+        print_blocks(sections, tab=tab, notes=not self.quiet)
 
     def show_progress(self, name: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
         """Return a context with a function (done, total) that draws a bar, or with None if no progress is shown."""
@@ -231,40 +230,70 @@ _TRAINING = (
 _BEAMS = option("--beams", "With seq2seq:FOLDER: beams of the search.", type=POSITIVE, default=1)
 
 
-def print_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
-    """Print a table of estimates: name, value, interval and n, or the reason for a missing value."""
-    cells = []
-    for name, estimate, *kind in rows:
-        value, interval = format_value_and_interval(estimate, kind[0] if kind else "number")
-        reason = replace_hard_spaces(estimate.method.removeprefix("none: "))
-        n = f"{estimate.n:,}" if estimate.n else ""
-        cells.append([name, value, reason if estimate.value != estimate.value else interval, n])
-    print_table([head, "value", "interval", "n"], cells, right=(1, 3))
+def print_blocks(blocks: Iterable[Block], *, tab: str = "", notes: bool = True) -> None:
+    """Print the numbers of a report: its lead, key figures and tables, without charts and what is folded away.
+
+    Args:
+        blocks: of a page or section.
+        tab: of tables that are alternatives, the one to print; by default the one that shows first.
+        notes: whether notices, and what a report says in small print, are printed on standard error.
+    """
+    from allonym.report import page
+
+    for block in blocks:
+        if isinstance(block, page.Text):
+            if block.tone == "lead":
+                click.echo(block.text)
+            elif block.tone == "muted" and notes:
+                print_note(block.text)
+        elif isinstance(block, page.Notice):
+            if notes:
+                print_note("\n  ".join((block.text, *block.items)))
+        elif isinstance(block, page.Figures):
+            _print_figures(block)
+        elif isinstance(block, page.Table):
+            _print_report_table(block)
+        elif isinstance(block, page.Tabs):
+            titles = [title for title, _ in block.options]
+            title, inside = block.options[titles.index(tab) if tab in titles else block.chosen]
+            if any(isinstance(part, page.Table) for part in inside):
+                print_heading(f"{block.title}: {title}")
+            print_blocks(inside, tab=tab, notes=False)
+        elif isinstance(block, (page.Section, page.Beside)):
+            print_blocks(block.blocks, tab=tab, notes=notes)
 
 
-def format_value_and_interval(
-    value: Estimate | float, kind: Kind = "number", digits: int | None = None
-) -> tuple[str, str]:
-    """Return a number and its interval, for a terminal; the interval is empty where there is none."""
+def _print_figures(block: Figures) -> None:
+    """Print key figures, each with its interval or with the reason why there is none."""
     from allonym.report.values import format_cell
 
-    shown = format_cell(value, kind, digits)
-    return replace_hard_spaces(shown.text), replace_hard_spaces(shown.interval)
+    rows = []
+    for figure in block.figures:
+        before, shown = (format_cell(v, figure.number, figure.digits) for v in (figure.before, figure.value))
+        is_missing = shown.order is None and shown.hint
+        interval = shown.hint.removeprefix("none: ") if is_missing else shown.interval
+        value = shown.text if figure.before is None else f"{before.text} -> {shown.text}"
+        rows.append([figure.label, *map(replace_hard_spaces, (value, interval, figure.note))])
+    print_table(["", "value", "interval", ""], rows, right=(1,), wrap=3)
+    click.echo()
 
 
-def format_value(value: Estimate | float, kind: Kind = "number", digits: int | None = None) -> str:
-    """Return a number, or an estimate without its interval, for a terminal."""
-    return format_value_and_interval(value, kind, digits)[0]
+def _print_report_table(block: Table) -> None:
+    """Print a table; one of many columns without intervals, which would make its lines too long."""
+    from allonym.report.values import format_cell, list_column_decimals
 
-
-def format_with_interval(estimate: Estimate, digits: int | None = 3) -> str:
-    """Return an estimate with its interval, for a terminal."""
-    return " ".join(filter(None, format_value_and_interval(estimate, "number", digits)))
-
-
-def format_share_with_interval(estimate: Estimate, digits: int | None = 1) -> str:
-    """Return a share in per cent with its interval, for a terminal."""
-    return " ".join(filter(None, format_value_and_interval(estimate, "share", digits)))
+    kinds, decimals = [column.number for column in block.columns], list_column_decimals(block)
+    rows = []
+    for row in block.rows[: block.shown or None]:
+        shown = [format_cell(*cell) for cell in zip(row.cells, kinds, decimals, strict=True)]
+        texts = [cell.text if len(shown) > _NARROW else cell.line for cell in shown]
+        rows.append(list(map(replace_hard_spaces, texts)))
+    if block.title:
+        print_heading(block.title)
+    right = [i for i, kind in enumerate(kinds) if kind != "text"]
+    print_table([column.name for column in block.columns], rows, right=right)
+    more = len(block.rows) - len(rows)
+    click.echo(f"{more:,} more are in the report\n" if more else "")
 
 
 def replace_hard_spaces(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, replace_hard_spaces
+from allonym.cli.evaluate.options import Output, Source, print_blocks
 from allonym.cli.options import PATH, SHARE, argument, flag, group_options, option, with_options
 from allonym.cli.outputs import open_stages_folder
-from allonym.cli.terminal import print_note, print_table, show_stage_bars
+from allonym.cli.terminal import show_stage_bars
 from allonym.errors import UsageError
 
 
@@ -85,8 +85,9 @@ def evaluate_all(source: Source, study: Study, output: Output) -> None:
         with show_stage_bars({}, enabled=not output.quiet) as advance:
             result = evaluate(pairs, texts=output.with_text, advance=advance, state=state, **settings)
         data = result.to_dict()
-        output.write_reports(data, lambda: evaluation_page(data, texts=output.with_text))
-    _print_headlines({"": data})
+        page = evaluation_page(data, texts=output.with_text)
+        output.write_reports(data, page)
+    print_blocks(page.lead, notes=not output.quiet)
 
 
 def _make_source(**values: Any) -> Source:
@@ -123,8 +124,9 @@ def compare(
         settings |= {"human": human, "texts": output.with_text, "state": state}
         with show_stage_bars({}, enabled=not output.quiet) as advance:
             data = measure(versions, advance=advance, **settings).to_dict()
-        output.write_reports(data, lambda: compare_page(data, texts=output.with_text))
-    _print_headlines(data["versions"])
+        page = compare_page(data, texts=output.with_text)
+        output.write_reports(data, page)
+    print_blocks((*page.lead, *page.sections[:1]), notes=not output.quiet)
 
 
 def _parse_version_names(listed: str | None, files: Sequence[str]) -> list[str]:
@@ -148,20 +150,3 @@ def _open_measures_folder(study: Study, output: Output, inputs: Iterable[Path]) 
     if study.resume:
         raise UsageError("--resume requires --json or --report: finished measures are kept beside them")
     return nullcontext()
-
-
-def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the headlines as a table with a column per version, and the measures left out."""
-    from allonym.report.evaluate.page import choose_number_kind
-    from allonym.report.values import format_cell, read_estimate
-
-    rows: dict[str, list[str]] = {}
-    for number, version in enumerate(versions.values()):
-        for line in version["headlines"]:
-            cells = rows.setdefault(line["key"], [line["side"], line["name"], line["better"], *[""] * len(versions)])
-            shown = format_cell(read_estimate(line["value"]), choose_number_kind(line), line["digits"])
-            cells[3 + number] = replace_hard_spaces(shown.line) if shown.order is not None else "none"
-    if rows:
-        print_table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())
-    for row in next(iter(versions.values()))["skipped"]:
-        print_note(f"{row['title']}: {row['reason']}", label="skipped:")
