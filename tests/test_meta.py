@@ -48,7 +48,7 @@ META = {
 
 
 LAYERS = [
-    "text document labels errors lazy keys serial checksums stats pattern",
+    "text document labels errors lazy keys serial settings checksums stats pattern",
     "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
@@ -70,6 +70,8 @@ NEIGHBOURS = {
     ("keys", "errors"),
     ("text", "labels"),  # placeholders show labels
     ("lazy", "errors"),
+    ("settings", "errors"),
+    ("settings", "serial"),  # groups of settings are written as JSON
     ("stats", "errors"),
     ("stats", "serial"),  # estimates are written as JSON
     ("policy", "registry"),  # a policy names detectors

@@ -59,7 +59,7 @@ def test_init_takes_a_secret_that_is_there(run, key, tmp_path, monkeypatch):
     [
         ([], "a secret is required"),
         (["--secret-env", "NOT_SET"], "NOT_SET is empty or not set"),
-        (["--secret-env", "X", "--secret-keyring", "a/b"], "only one of"),
+        (["--secret-env", "X", "--secret-keyring", "a/b"], "cannot be combined"),
         (["--secret-env", "X", "--new-secret-file", "new"], "they cannot be combined"),
         (["--new-secret-file", "taken"], "taken exists"),
         (["--secret-file", "taken"], "at least 16 bytes"),

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import FILE, NEW_FILE, POSITIVE, SecretChoice, flag, option, other_secret_options
+from allonym.cli.options import JSON, OVERWRITE, FromSecret, SecretChoice, ToSecret, declare_output, take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
+from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.vault import Secret, Vault, VaultInfo
 
-_where = click.argument("where", metavar="VAULT")
-_actor = option("--actor NAME", "Name for the audit log.", default="")
-_new_file = option(
-    "--new-secret-file PATH",
-    "Write a new random secret to this file, which must not exist. Only you can read it.",
-    type=NEW_FILE,
+VAULT = declare_setting(REQUIRED, "path or URL of the vault", option="<VAULT>")
+ACTOR = declare_setting("", "name for the audit log", option="NAME")
+NEW_SECRET_FILE = declare_setting(
+    None,
+    "write a new random secret to this file, which must not exist. Only you can read it",
+    noun="new file",
+    option="PATH",
 )
-_json = flag("--json", "Print JSON instead of a table.", name="as_json")
 
 
 @click.group(short_help="Manage the encrypted store of originals.")
@@ -42,12 +42,15 @@ def vault() -> None:
 
 
 @vault.command(short_help="Create a vault.")
-@_where
-@_new_file
-@options.secret_options
-@option("--keep-days N", "Let entries expire after this number of days.", type=POSITIVE)
-@_actor
-def init(where: str, new_secret_file: Path | None, secret: SecretChoice, keep_days: int | None, actor: str) -> None:
+@take_options
+def init(
+    where: str = VAULT,
+    *,
+    new_secret_file: Path | None = NEW_SECRET_FILE,
+    secret: SecretChoice,
+    keep_days: int | None = declare_setting(None, "let entries expire after this number of days", low=1, option="N"),
+    actor: str = ACTOR,
+) -> None:
     """Create a vault. If its secret is lost, so are its contents.
 
     \b
@@ -67,10 +70,8 @@ def init(where: str, new_secret_file: Path | None, secret: SecretChoice, keep_da
 
 
 @vault.command(short_help="Count the contents of a vault.")
-@_where
-@options.secret_options
-@_json
-def info(where: str, secret: SecretChoice, as_json: bool) -> None:
+@take_options
+def info(where: str = VAULT, *, secret: SecretChoice, json: bool = JSON) -> None:
     """Count the contents of a vault, without showing values. The secret is optional; with it, scopes have names.
 
     With the secret, the column "shared" counts replacements of several entities, which can be restored only with the
@@ -87,7 +88,7 @@ def info(where: str, secret: SecretChoice, as_json: bool) -> None:
     with Vault.open(where, secret.read_secret()) as opened:
         contents = opened.info()
         shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in contents.scopes}
-    if as_json:
+    if json:
         click.echo(format_json_line(_describe_contents(contents, shared)))
         return
     key = {"random": "random bytes", "passphrase": "a passphrase"}[contents.key]
@@ -109,14 +110,15 @@ def info(where: str, secret: SecretChoice, as_json: bool) -> None:
 
 
 @vault.command(short_help="Change the secret of a vault.")
-@_where
-@options.secret_options
-@_new_file
-@other_secret_options("to", "The new secret", "")
-@flag("--data", "Also change the data key, and encrypt everything again.")
-@_actor
+@take_options
 def rotate(
-    where: str, secret: SecretChoice, new_secret_file: Path | None, to_secret: SecretChoice, data: bool, actor: str
+    where: str = VAULT,
+    *,
+    secret: SecretChoice,
+    new_secret_file: Path | None = NEW_SECRET_FILE,
+    to_secret: ToSecret,
+    data: bool = declare_setting(False, "also change the data key, and encrypt everything again"),
+    actor: str = ACTOR,
 ) -> None:
     """Change the secret of a vault. The old secret no longer opens it; anonymised texts can still be restored.
 
@@ -134,15 +136,18 @@ def rotate(
 
 
 @vault.command(short_help="Delete entries permanently.")
-@_where
-@options.secret_options
-@option("--scope NAME", "Delete only from this scope; without other options, the whole scope.")
-@option("--subject NAME", "Delete entries that concern only this subject.")
-@flag("--expired", "Delete expired entries.")
-@flag("--yes, -y", "Do not ask for confirmation.")
-@_actor
+@take_options
 def purge(
-    where: str, secret: SecretChoice, scope: str | None, subject: str | None, expired: bool, yes: bool, actor: str
+    where: str = VAULT,
+    *,
+    secret: SecretChoice,
+    scope: str | None = declare_setting(
+        None, "delete only from this scope; without other options, the whole scope", option="NAME"
+    ),
+    subject: str | None = declare_setting(None, "delete entries that concern only this subject", option="NAME"),
+    expired: bool = declare_setting(False, "delete expired entries"),
+    yes: bool = declare_setting(False, "do not ask for confirmation", option="--yes, -y"),
+    actor: str = ACTOR,
 ) -> None:
     """Delete entries permanently, and check that no trace is left. Their replacements can no longer be restored.
 
@@ -176,13 +181,16 @@ def purge(
 
 
 @vault.command(short_help="Write a vault to one encrypted file.")
-@_where
-@click.argument("file", metavar="FILE", type=NEW_FILE)
-@options.secret_options
-@other_secret_options("to", "The file's secret", " By default the vault's own.")
-@flag("--overwrite", "Replace an existing FILE.")
-@_actor
-def export(where: str, file: Path, secret: SecretChoice, to_secret: SecretChoice, overwrite: bool, actor: str) -> None:
+@take_options
+def export(
+    where: str = VAULT,
+    file: Path = declare_setting(REQUIRED, "file to write", noun="new file", option="<FILE>"),
+    *,
+    secret: SecretChoice,
+    to_secret: ToSecret,
+    overwrite: bool = OVERWRITE,
+    actor: str = ACTOR,
+) -> None:
     """Write a whole vault to one encrypted file, to move it or as a backup.
 
     \b
@@ -198,13 +206,16 @@ def export(where: str, file: Path, secret: SecretChoice, to_secret: SecretChoice
 
 
 @vault.command(short_help="Write digests of the originals, to check a model's outputs.")
-@_where
-@option("-o, --output FILE", "File for the digests. Only you can read it.", required=True, type=NEW_FILE)
-@options.secret_options
-@option("--scope NAME", "Only the originals of this scope.")
-@flag("--overwrite", "Replace an existing FILE.")
-@_actor
-def digests(where: str, output: Path, secret: SecretChoice, scope: str | None, overwrite: bool, actor: str) -> None:
+@take_options
+def digests(
+    where: str = VAULT,
+    *,
+    output: Path = declare_output(REQUIRED, "new file"),
+    secret: SecretChoice,
+    scope: str | None = declare_setting(None, "only the originals of this scope", option="NAME"),
+    overwrite: bool = OVERWRITE,
+    actor: str = ACTOR,
+) -> None:
     """Write keyed digests of all originals and their variants, with their key, for `allonym evaluate generations`.
 
     The file contains no text and does not open the vault, but whoever has it can test whether a name is in the vault.
@@ -237,14 +248,15 @@ def _check_not_secret(file: Path, *secrets: Path | None) -> None:
 
 
 @vault.command("import", short_help="Import the export of another vault.")
-@_where
-@click.argument("file", metavar="FILE", type=FILE)
-@options.secret_options
-@other_secret_options("from", "The file's secret", " By default the vault's own.")
-@option("--rename OLD=NEW", "Import a scope under another name. Repeatable.", multiple=True)
-@_actor
+@take_options
 def import_(
-    where: str, file: Path, secret: SecretChoice, from_secret: SecretChoice, rename: tuple[str, ...], actor: str
+    where: str = VAULT,
+    file: Path = declare_setting(REQUIRED, "file to read", noun="file", option="<FILE>"),
+    *,
+    secret: SecretChoice,
+    from_secret: FromSecret,
+    rename: Mapping[str, str] = declare_setting({}, "import a scope under another name", option="OLD=NEW"),
+    actor: str = ACTOR,
 ) -> None:
     """Import the export of another vault: all of it, or nothing if there is an error.
 
@@ -255,16 +267,10 @@ def import_(
     Example:
       allonym vault import letters.vault branch.export --secret-file letters.key --from-secret-file branch.key
     """
-    names = {}
-    for pair in rename:
-        old, equals, new = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--rename needs OLD=NEW, got {pair!r}")
-        names[old] = new
     with secret.open_vault(where) as opened:
         file_secret = from_secret.read_secret() or secret.read_secret()
         assert file_secret is not None  # the vault is open
-        summary = opened.import_(file, file_secret, rename=names, actor=actor)
+        summary = opened.import_(file, file_secret, rename=rename, actor=actor)
     print_note(
         f"{summary.known} originals and {summary.assigned} choices; {summary.same} existed already", label="imported:"
     )
@@ -277,10 +283,8 @@ def import_(
 
 
 @vault.command(short_help="Show the audit log.")
-@_where
-@options.secret_options
-@_json
-def audit(where: str, secret: SecretChoice, as_json: bool) -> None:
+@take_options
+def audit(where: str = VAULT, *, secret: SecretChoice, json: bool = JSON) -> None:
     """Show the audit log, after checking its integrity. It contains no text, no subject and no replacement.
 
     \b
@@ -289,7 +293,7 @@ def audit(where: str, secret: SecretChoice, as_json: bool) -> None:
     """
     with secret.open_vault(where) as opened:
         lines = opened.audit()
-    if as_json:
+    if json:
         for entry in lines:
             row = {"number": entry.number, "time": entry.time.isoformat(), "action": entry.action, "scope": entry.scope}
             click.echo(format_json_line({**row, "actor": entry.actor, "counts": dict(entry.counts)}))
@@ -313,14 +317,12 @@ def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     if new_file is None:
         secret = choice.read_secret()
         if secret is None:
-            either = "" if choice.prefix else ", or ALLONYM_VAULT_KEY"
-            names = f"--new-secret-file, --{choice.prefix}secret-file or -keyring{either}"
+            either = "" if choice.PREFIX else ", or ALLONYM_VAULT_KEY"
+            names = f"--new-secret-file, --{choice.PREFIX}secret-file or -keyring{either}"
             raise UsageError(f"a secret is required: {names}")
         return secret
-    if choice.has_secret_option:
-        raise UsageError(
-            f"--new-secret-file makes a secret and --{choice.prefix}secret-... names one; they cannot be combined"
-        )
+    if named := choice.list_options():
+        raise UsageError(f"--new-secret-file makes a secret and {named[0]} names one; they cannot be combined")
     line = new_secret()
     try:
         opened = os.open(new_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
