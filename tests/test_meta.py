@@ -173,13 +173,13 @@ def test_below_the_command_line_nobody_imports_the_package_for_its_public_names(
 
 
 @pytest.mark.parametrize("package", ["", "evaluate", "scale", "swap", "vault"])
-def test_type_checkers_see_the_names_that_are_imported_on_use(package):
+def test_the_names_that_type_checkers_see_are_imported_on_use(package):
     tree = parse_files()[SRC / package / "__init__.py"]
     prefix = "allonym." + (f"{package}." if package else "")
     block = next(node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
     seen = {(str(node.module), name.asname or name.name) for node in block.body for name in node.names}
     module = import_module(prefix.rstrip("."))
-    assert seen == {(prefix + home, name) for home, names in module._HOMES.items() for name in names.split()}
+    assert seen == {(home, name) for name, home in module._homes.items()}
     assert {name for _, name in seen} <= set(module.__all__)
 
 

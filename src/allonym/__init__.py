@@ -42,18 +42,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "document": "Document Entity Span Turn",
-    "errors": "AllonymError DataError UsageError",
-    "labels": "from_scheme to_scheme",
-    "pipeline": "anonymize anonymize_many detect detect_many explain restore_many",
-    "plan": "Anonymized Edit Plan",
-    "policy": "Policy",
-    "report.display": "display",
-    "restore": "Restored restore restore_stream",
-    "vault": "Vault",
-}
-__all__ = sorted((*load_on_use(__name__, _HOMES), "__version__"))
+__all__ = sorted((*load_on_use(__name__), "__version__"))
 
 
 def __getattr__(name: str) -> object:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dis import get_instructions
 from importlib import import_module
 from types import ModuleType
+from typing import Any, cast
 
 from allonym.errors import MissingExtra
 
@@ -25,7 +27,7 @@ class _Package(ModuleType):
         if name not in self._homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         try:
-            value = getattr(import_module(f"{self.__name__}.{self._homes[name]}"), name)
+            value = getattr(import_module(self._homes[name]), name)
         except ModuleNotFoundError as error:
             if self._extra and (error.name or "").partition(".")[0] in self._extra[2]:
                 raise MissingExtra(*self._extra[:2]) from None
@@ -41,18 +43,26 @@ class _Package(ModuleType):
         return list(self.__dict__["__all__"])
 
 
-def load_on_use(package: str, homes: Mapping[str, str], extra: Extra | None = None) -> list[str]:
+def load_on_use(package: str, extra: Extra | None = None) -> list[str]:
     """Make names importable from a package, each from its module when it is first used; returns the sorted names.
 
-    Type checkers and editors see the names if the package imports them under ``if TYPE_CHECKING`` as well.
+    They are the names that the package imports from its modules under ``if TYPE_CHECKING``, for type checkers. These
+    imports never run, but they stand in the package's compiled code.
 
     Args:
         package: its ``__name__``.
-        homes: module within the package to the names that it holds, with blanks between them.
         extra: raises :class:`MissingExtra` where a module lacks one of the extra's packages.
     """
     module = sys.modules[package]
-    names = {name: home for home, listed in homes.items() for name in listed.split()}
-    module.__dict__.update(_homes=names, _extra=extra)
+    homes: dict[str, str] = {}
+    home = ""
+    code = cast(Any, module.__loader__).get_code(package)
+    for instruction in get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            home = instruction.argval
+        elif instruction.opname == "IMPORT_FROM" and home.startswith(f"{package}."):
+            homes[instruction.argval] = home
+    names = homes.keys() - module.__dict__.keys()
+    module.__dict__.update(_homes={name: homes[name] for name in names}, _extra=extra)
     module.__class__ = _Package
     return sorted(names)

@@ -87,37 +87,7 @@ if TYPE_CHECKING:
     from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
     from allonym.evaluate.syntheticity import syntheticity as syntheticity
 
-_HOMES = {
-    "classes": "read_label_map",
-    "classification": "Utility utility_loss",
-    "construct": "Construct construct_loss",
-    "detection": "Detection detection",
-    "document_risk": "DocumentRisk document_risk",
-    "downstream": "Downstream downstream",
-    "findings": "found_between found_by found_in_plans read_findings",
-    "finetuned": "Training",
-    "generations": "GenerationLeaks generations",
-    "guessing": "AttributeGuesses PersonGuesses attribute_guesses person_guesses",
-    "harden": "Hardened Hardening Level harden",
-    "information": "Contrast Information contrasts information_loss",
-    "intruder": "Reidentification reidentification",
-    "leaks": "unigram_bits",
-    "leftovers": "leftovers",
-    "marking": "Mark Marked read_annotated read_marks write_marks",
-    "outputs": "OutputLeaks output_leaks",
-    "people": "Judgement PeopleStudy Truth people_study",
-    "perplexity": "perplexity",
-    "reading": "Pairs read_pairs",
-    "red_team": "RedTeam read_forms red_team_sample red_team_summary write_forms",
-    "residual": "ResidualRisk residual_risk",
-    "scoring": "Scoring score_conversation",
-    "second_reading": "SecondReading second_reading",
-    "sheets": "Subject fictitious_people",
-    "study": "Comparison Evaluation compare evaluate",
-    "surface": "Similarity Surface ranks_of removed similarity surface",
-    "syntheticity": "Syntheticity syntheticity",
-}
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
 """The packages of the extra ``evaluate``, as they are imported."""
 
-__all__ = sorted((*load_on_use(__name__, _HOMES, ("measuring", "evaluate", NEEDED)), "Placeholder", "placeholders"))
+__all__ = sorted((*load_on_use(__name__, ("measuring", "evaluate", NEEDED)), "Placeholder", "placeholders"))

@@ -17,11 +17,4 @@ if TYPE_CHECKING:
     from allonym.scale.spark import anonymize_spark as anonymize_spark
     from allonym.scale.swap_ray import swap_workers as swap_workers
 
-_HOMES = {
-    "dataset": "anonymize_dataset",
-    "files": "anonymize_on_ray",
-    "frames": "anonymize_frame",
-    "spark": "anonymize_spark",
-    "swap_ray": "swap_workers",
-}
-__all__ = load_on_use(__name__, _HOMES)
+__all__ = load_on_use(__name__)

@@ -42,20 +42,4 @@ if TYPE_CHECKING:
     from allonym.swap.utility import Task as Task
     from allonym.swap.utility import task_utility as task_utility
 
-_HOMES = {
-    "corpus": "Chunk Corpus Slot Value",
-    "embedding": "Embedder open_embedder",
-    "grid": "grid",
-    "making": "Made make",
-    "mixture": "SphericalMixture",
-    "reading": "load",
-    "releases": "Releases",
-    "results": "Attack Cluster Outcome Release TableFit",
-    "run": "Run",
-    "search": "search",
-    "settings": "Settings presets",
-    "table": "recoding tabulate",
-    "utility": "Task task_utility",
-}
-
-__all__ = load_on_use(__name__, _HOMES, ("swapping", "swap", ("scipy", "sklearn", "jinja2")))
+__all__ = load_on_use(__name__, ("swapping", "swap", ("scipy", "sklearn", "jinja2")))

@@ -34,14 +34,7 @@ if TYPE_CHECKING:
     from allonym.vault.records import VaultInfo as VaultInfo
     from allonym.vault.vault import Vault as Vault
 
-_HOMES = {
-    "book": "Book",
-    "digests": "Digests read_digests",
-    "keys": "Secret new_secret read_secret secret_from_environment secret_from_file secret_from_keyring",
-    "records": "AuditEntry Known Merged Purged ScopeInfo VaultInfo",
-    "vault": "Vault",
-}
-__all__ = sorted((*load_on_use(__name__, _HOMES), "check_vault"))
+__all__ = sorted((*load_on_use(__name__), "check_vault"))
 
 
 def check_vault(value: object, needs: str = "book") -> None:
