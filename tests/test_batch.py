@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import allonym
 from allonym.batch import (
     Failure,
-    anonymize_batch,
+    Kernel,
     format_lead_in,
     join_fields,
     run_ordered,
@@ -157,14 +157,14 @@ def test_arrow_batch_keeps_the_rest(failing):
             "note": pa.array(["cc a@example.com", "x", "y"]).dictionary_encode(),
         }
     ).replace_schema_metadata({"made": "here"})
-    out = anonymize_batch(batch, POLICY, columns=["text", "note"], id_column="key")
+    out = Kernel(POLICY, ("text", "note"), "key", plan_column="allonym_plan")(batch)
     assert out.column("text").to_pylist() == [MAIL, None, None]
     assert out.column("note").to_pylist() == [f"cc {MAIL}", "x", None]
     assert out.column("n").equals(batch.column("n")) and out.schema.metadata == {b"made": b"here"}
     assert out.column("allonym_error").to_pylist() == [None, None, "cannot be done"]
     assert [p is None for p in out.column("allonym_plan").to_pylist()] == [False, False, True]
     assert batch.column("text").to_pylist()[0] == "a@example.com"
-    bare = anonymize_batch(batch.slice(0, 1), POLICY, columns=["text"], plan_column=None, error_column="why")
+    bare = Kernel(POLICY, ("text",), error_column="why")(batch.slice(0, 1))
     assert bare.schema.names == ["key", "n", "text", "note", "why"]
 
 
@@ -172,17 +172,17 @@ def test_arrow_batch_says_what_is_wrong():
     pa = pytest.importorskip("pyarrow")
     batch = pa.record_batch({"text": ["x"], "n": [1]})
     with pytest.raises(UnknownNameError, match="did you mean: text"):
-        anonymize_batch(batch, POLICY, columns=["txt"])
+        Kernel(POLICY, ("txt",))(batch)
     with pytest.raises(UsageError, match="int64"):
-        anonymize_batch(batch, POLICY, columns=["n"])
+        Kernel(POLICY, ("n",))(batch)
     with pytest.raises(UsageError, match="exists already"):
-        anonymize_batch(batch, POLICY, columns=["text"], error_column="n")
+        Kernel(POLICY, ("text",), error_column="n")(batch)
 
 
 def test_arrow_is_optional(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match="parquet"):
-        anonymize_batch(None, POLICY, columns=[])
+        Kernel(POLICY, ())(None)
 
 
 def test_a_report_can_be_read_like_a_mapping():

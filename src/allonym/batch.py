@@ -29,7 +29,7 @@ from allonym.errors import (
     UnknownNameError,
     UsageError,
     VaultError,
-    check_names,
+    hide_foreign_errors,
     require_extra,
 )
 from allonym.plan import Anonymized
@@ -153,71 +153,21 @@ def _run_catching_failures(document: Document, function: Callable[[Document], T]
         return Failure(document.id, 0, describe_failure(error))
 
 
-def anonymize_batch(
-    batch: pa.RecordBatch,
-    policy: str | Path | Policy = "default",
-    *,
-    columns: Sequence[str],
-    id_column: str | None = None,
-    key: Key = None,
-    plan_column: str | None = "allonym_plan",
-    error_column: str = "allonym_error",
-) -> pa.RecordBatch:
-    """The kernel for Arrow: a record batch in, a record batch out.
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The kernel for Arrow: a function from a record batch to a record batch, sent once to each worker.
 
     The text columns of one row form one document. In a row that fails the text columns are null and the error column
     holds the reason. Other columns and the schema's metadata stay as they are.
 
-    Args:
-        batch: the rows; never changed.
-        policy: as in :func:`run_records`.
+    Attributes:
+        policy: how to anonymise.
         columns: the columns to anonymise, of a string type (dictionary-encoded too).
         id_column: the column that names the rows in errors; by default their number.
         key: secret of the keyed operators.
         plan_column: name of the added column with plans as JSON; None: no such column.
         error_column: name of the added column with reasons; null in rows without an error.
-
-    Raises:
-        UnknownNameError: there is no such column.
-        UsageError: a column to anonymise holds no text, or an added column exists already.
     """
-    arrow = import_arrow()
-    names = list(batch.schema.names)
-    check_names("column", (*columns, *filter(None, (id_column,))), names)
-    for name in (plan_column, error_column):
-        if name in names:
-            raise UsageError(f"column {name!r} exists already; choose another name for the added column")
-    texts = [_read_string_column(arrow, batch, name) for name in columns]
-    ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
-    documents = [
-        join_fields(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
-        for row in range(batch.num_rows)
-    ]
-    outcomes = run_records(documents, policy, key)
-    results = [outcome if isinstance(outcome, Anonymized) else None for outcome in outcomes]
-    arrays = list(batch.columns)
-    schema = batch.schema
-    for number, (name, originals) in enumerate(zip(columns, texts, strict=True)):
-        index = names.index(name)
-        parts = [result and result.parts[number] for result in results]
-        values = [None if text is None else part for text, part in zip(originals, parts, strict=True)]
-        kind = batch.schema.field(index).type
-        flat = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        # Failing rows become null, so the column must allow that whatever the input's schema says.
-        schema = schema.set(index, schema.field(index).with_type(flat).with_nullable(True))
-        arrays[index] = arrow.array(values, flat)
-    if plan_column is not None:
-        schema = schema.append(arrow.field(plan_column, arrow.string()))
-        arrays.append(arrow.array([result and result.plan.to_json() for result in results], arrow.string()))
-    reasons = [outcome.reason if isinstance(outcome, Failure) else None for outcome in outcomes]
-    schema = schema.append(arrow.field(error_column, arrow.string()))
-    arrays.append(arrow.array(reasons, arrow.string()))
-    return arrow.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """:func:`anonymize_batch` with its arguments, sent once to each worker."""
 
     policy: Policy
     columns: tuple[str, ...]
@@ -226,27 +176,42 @@ class Kernel:
     plan_column: str | None = None
     error_column: str = "allonym_error"
 
+    @hide_foreign_errors("a batch cannot be anonymised", ValueError, TypeError, LookupError, NotImplementedError)
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Anonymise one record batch.
+        """Anonymise one record batch, which is never changed.
 
         Raises:
-            UsageError: see :func:`anonymize_batch`.
+            UnknownNameError: there is no such column.
+            UsageError: a column to anonymise holds no text, or an added column exists already.
             DataError: Arrow rejects the batch; the message quotes nothing of it.
         """
-        try:
-            return anonymize_batch(
-                batch,
-                self.policy,
-                columns=self.columns,
-                id_column=self.id_column,
-                key=self.key,
-                plan_column=self.plan_column,
-                error_column=self.error_column,
-            )
-        except AllonymError:
-            raise
-        except (ValueError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's errors quote values
-            raise DataError(f"{type(error).__name__} while a batch was anonymised") from None
+        arrow = import_arrow()
+        names = list(batch.schema.names)
+        self.check_columns(names)
+        texts = [_read_string_column(arrow, batch, name) for name in self.columns]
+        ids = batch.column(names.index(self.id_column)).to_pylist() if self.id_column else range(batch.num_rows)
+        named = [[(n, text or "", "\n") for text in column] for n, column in zip(self.columns, texts, strict=True)]
+        documents = [join_fields(str(id), fields) for id, *fields in zip(ids, *named, strict=True)]
+        outcomes = run_records(documents, self.policy, self.key)
+        results = [outcome if isinstance(outcome, Anonymized) else None for outcome in outcomes]
+        arrays = list(batch.columns)
+        schema = batch.schema
+        for number, (name, originals) in enumerate(zip(self.columns, texts, strict=True)):
+            index = names.index(name)
+            parts = [result and result.parts[number] for result in results]
+            values = [None if text is None else part for text, part in zip(originals, parts, strict=True)]
+            kind = batch.schema.field(index).type
+            flat = kind.value_type if arrow.types.is_dictionary(kind) else kind
+            # Failing rows become null, so the column must allow that whatever the input's schema says.
+            schema = schema.set(index, schema.field(index).with_type(flat).with_nullable(True))
+            arrays[index] = arrow.array(values, flat)
+        if self.plan_column is not None:
+            schema = schema.append(arrow.field(self.plan_column, arrow.string()))
+            arrays.append(arrow.array([result and result.plan.to_json() for result in results], arrow.string()))
+        reasons = [outcome.reason if isinstance(outcome, Failure) else None for outcome in outcomes]
+        schema = schema.append(arrow.field(self.error_column, arrow.string()))
+        arrays.append(arrow.array(reasons, arrow.string()))
+        return arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
     @property
     def input_columns(self) -> list[str]:

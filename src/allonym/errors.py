@@ -170,3 +170,26 @@ class DatabaseError(DataError):
     """The server's database cannot be opened, read or written."""
 
     status = 503
+
+
+@contextmanager
+def hide_foreign_errors(message: str, *kinds: type[Exception], error: type[AllonymError] = DataError) -> Iterator[None]:
+    """A context, or a decorator, that turns errors of other packages into one that shows only their type.
+
+    Their own messages may quote data. Errors of allonym, and of a lack of memory, pass.
+
+    Args:
+        message: what failed; the type follows in brackets.
+        kinds: the errors; by default all.
+        error: class of the new error.
+
+    Raises:
+        AllonymError: in place of an error of these kinds.
+    """
+    hidden = kinds or (Exception,)
+    try:
+        yield
+    except (AllonymError, MemoryError):
+        raise
+    except hidden as foreign:
+        raise error(f"{message} ({type(foreign).__name__})") from None

@@ -198,7 +198,7 @@ def test_what_arrow_says_does_not_arrive(policy, monkeypatch):
     def burst(*_, **__):
         raise ValueError("Ada Brook")
 
-    monkeypatch.setattr(batch, "anonymize_batch", burst)
-    with pytest.raises(DataError, match="ValueError while a batch was anonymised") as caught:
+    monkeypatch.setattr(batch, "run_records", burst)
+    with pytest.raises(DataError, match=r"cannot be anonymised \(ValueError\)") as caught:
         anonymize_frame(pa.table(ROWS), policy, columns=["text"])
     assert caught.value.__suppress_context__

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, cast
 
 from allonym.document import Document
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, ParsedChunk, Tally, check_compression_ratio
 
 MAX_PARTS = 10_000
@@ -82,21 +82,19 @@ class Package:
         """Read a package. Raises :class:`DataError` if it is invalid, :class:`RefusedContent` if it is encrypted."""
         if data.startswith(b"\xd0\xcf\x11\xe0"):
             raise RefusedContent("an encrypted or old binary office file cannot be treated yet")
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                infos = archive.infolist()
-                if len(infos) > MAX_PARTS or sum(i.file_size for i in infos) > MAX_WHOLE:
-                    raise DataError(f"the package unpacks to more than {MAX_PARTS} parts or {MAX_WHOLE} bytes")
-                check_compression_ratio(len(data), sum(i.file_size for i in infos))
-                if any(i.flag_bits & 1 for i in infos):
-                    raise RefusedContent("an encrypted part cannot be treated")
-                if len({i.filename for i in infos}) < len(infos):
-                    raise DataError("the package holds two parts of one name")
-                files = [i for i in infos if not i.filename.endswith("/")]
-                packed = {i.filename for i in files if i.compress_type != zipfile.ZIP_STORED}
-                return cls({i.filename: archive.read(i) for i in files}, packed)
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise DataError(f"not an office file ({type(error).__name__})") from None
+        kinds = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError)
+        with hide_foreign_errors("not an office file", *kinds), zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+            if len(infos) > MAX_PARTS or sum(i.file_size for i in infos) > MAX_WHOLE:
+                raise DataError(f"the package unpacks to more than {MAX_PARTS} parts or {MAX_WHOLE} bytes")
+            check_compression_ratio(len(data), sum(i.file_size for i in infos))
+            if any(i.flag_bits & 1 for i in infos):
+                raise RefusedContent("an encrypted part cannot be treated")
+            if len({i.filename for i in infos}) < len(infos):
+                raise DataError("the package holds two parts of one name")
+            files = [i for i in infos if not i.filename.endswith("/")]
+            packed = {i.filename for i in files if i.compress_type != zipfile.ZIP_STORED}
+            return cls({i.filename: archive.read(i) for i in files}, packed)
 
     def list_parts(self) -> list[str]:
         """Return the names of the parts that are not removed."""

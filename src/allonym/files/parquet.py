@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
-from allonym.errors import DataError, RefusedContent, UnknownNameError
+from allonym.errors import RefusedContent, UnknownNameError, hide_foreign_errors
 from allonym.files.fields import (
     collect_metadata,
     find_covering_field,
@@ -30,10 +30,8 @@ def _read_batch_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
 
     if not stream.seekable():
         stream = io.BytesIO(stream.read())
-    try:
+    with hide_foreign_errors("not a Parquet file", arrow.ArrowException, OSError):
         file = pq.ParquetFile(stream)
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"not a Parquet file ({type(error).__name__})") from None
     schema = file.schema_arrow
     names = [f.name for f in schema]
     for name in job.fields:
@@ -53,7 +51,7 @@ def _read_batch_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
     )
     if not start:
         yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True), True, 0)
-    try:
+    with hide_foreign_errors("damaged, or of a kind that is not read", arrow.ArrowException, OSError):
         for group, position in enumerate(ends):
             if position <= start:
                 continue
@@ -65,8 +63,6 @@ def _read_batch_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
                     _pack_as_arrow_stream(arrow, schema, [batch]), (codec, opens), False, before if rows else position
                 )
                 opens = False
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
 
 
 def _is_non_binary_type(arrow: Any, kind: Any) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from allonym.errors import AllonymError, UsageError, require_extra
+from allonym.errors import AllonymError, UsageError, hide_foreign_errors, require_extra
 
 _STORE = 80 << 20  # bytes of Ray's object store; documents are not passed through it
 _ANSWER = 10.0  # seconds
@@ -91,10 +91,8 @@ def _check_ray_listens(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return
-    try:
+    with hide_foreign_errors("RAY_ADDRESS: no cluster answers there", OSError, OverflowError, error=UsageError):
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
 
 
 def count_processors(ray: Any) -> int:

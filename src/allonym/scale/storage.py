@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 from allonym.batch import import_arrow
-from allonym.errors import UsageError
+from allonym.errors import UsageError, hide_foreign_errors
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK = 1 << 20
@@ -218,11 +218,10 @@ def locate_storage(where: str | Path) -> tuple[Storage, str]:
     arrow = import_arrow()
     from pyarrow.fs import FileSystem
 
-    try:
+    message = (
+        f"a {scheme}:// URI cannot be opened: does the bucket exist, are credentials and region set, and does the "
+        "installed pyarrow support the scheme?"
+    )
+    with hide_foreign_errors(message, arrow.ArrowException, OSError, ValueError, error=UsageError):
         filesystem, path = FileSystem.from_uri(str(where))
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise UsageError(
-            f"a {scheme}:// URI cannot be opened ({type(error).__name__}): does the bucket exist, are credentials and "
-            "region set, and does the installed pyarrow support the scheme?"
-        ) from None
     return Remote(filesystem), path.rstrip("/")

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any
 
-from allonym.errors import AllonymError, DataError, UsageError
+from allonym.errors import AllonymError, DataError, UsageError, hide_foreign_errors
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.swap.rows import (
     Shard,
@@ -146,14 +146,12 @@ class Workers:
 
     def put_value(self, value: Any) -> Any:
         """Put a value in the object store, and return its reference."""
-        try:
+        unsendable = f"{type(value).__name__} cannot be sent to another process"
+        with (
+            hide_foreign_errors("Ray's object store rejects it", self.ray.exceptions.RayError),
+            hide_foreign_errors(unsendable, TypeError, AttributeError, error=UsageError),  # those of pickle
+        ):
             return self.ray.put(value)
-        except self.ray.exceptions.RayError as error:
-            raise DataError(f"Ray's object store rejects it ({type(error).__name__})") from None
-        except (TypeError, AttributeError) as error:  # errors of pickle, whose message may show the value
-            raise UsageError(
-                f"{type(value).__name__} cannot be sent to another process ({type(error).__name__})"
-            ) from None
 
     def get_results(self, references: Sequence[Any]) -> list[Any]:
         """Return the results of calls.
@@ -161,12 +159,9 @@ class Workers:
         Raises:
             AllonymError: a call raised it, or its actor died repeatedly.
         """
-        try:
+        lost = f"a worker was lost: it died {TRIES + 1} times at one task, or cannot start"
+        with hide_foreign_errors(lost, self.ray.exceptions.RayError, error=AllonymError):
             results = self.ray.get(list(references))
-        except self.ray.exceptions.RayError as error:
-            raise AllonymError(
-                f"a worker was lost ({type(error).__name__}): it died {TRIES + 1} times at one task, or cannot start"
-            ) from None
         for result in results:
             if isinstance(result, _Failed):
                 raise result.error

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 import pikepdf
 
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
 MAX_BOOKMARKS = 100_000
@@ -58,7 +58,8 @@ def clean_pdf_and_list_slots(pdf: Any) -> tuple[list[TextSlot], frozenset[tuple[
     root = pdf.Root
     if root.get("/NeedsRendering", False) is True:
         raise RefusedContent("a dynamic XFA form cannot be treated; print it to a PDF first")
-    try:
+    kinds = (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError)
+    with hide_foreign_errors("the structure of the PDF is broken", *kinds):
         _flatten_forms_and_notes(pdf)
         find_destination = _make_destination_finder(pdf)
         hidden = find_hidden_layer_keys(pdf)
@@ -69,10 +70,6 @@ def clean_pdf_and_list_slots(pdf: Any) -> tuple[list[TextSlot], frozenset[tuple[
             *_clean_and_list_layers(root),
         ]
         _remove_unknown_keys_and_strings(pdf)
-    except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"the structure of the PDF is broken ({type(error).__name__})") from None
     # All strings are empty now; those of slots are set again.
     for slot in slots:
         slot.restore()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pikepdf
 
-from allonym.errors import RefusedContent
+from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.files.pdf.fonts import Font, read_font
 from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
@@ -177,14 +177,10 @@ class Content:
 
     def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> None:
         self._page = page
-        try:
+        kinds = (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+        message = f"page {page + 1} has unreadable content or an unreadable font"
+        with hide_foreign_errors(message, *kinds, error=RefusedContent):
             read(argument)
-        except (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            if isinstance(error, RefusedContent):
-                raise
-            raise RefusedContent(
-                f"page {page + 1} has unreadable content or an unreadable font ({type(error).__name__})"
-            ) from None
 
     # Running
 

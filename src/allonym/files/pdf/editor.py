@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pikepdf
 
 from allonym import registry
 from allonym.document import Document
-from allonym.errors import AllonymError, DataError, RefusedContent
+from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import clean_pdf_and_list_slots
 from allonym.files.pdf.content import Content, Glyph
@@ -23,23 +22,10 @@ from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, 
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
 
-
-@contextmanager
-def _convert_to_data_errors() -> Iterator[None]:
-    """Turn exceptions of other packages for a broken file into errors without their messages, which may quote it.
-
-    Raises:
-        DataError: with the type of the exception only.
-    """
-    try:
-        yield
-    except (AllonymError, MemoryError):
-        raise
-    except Exception as error:  # pikepdf, PDFium and pdfminer raise exceptions of many types
-        raise DataError(f"the PDF is broken, or made in a way that is not read ({type(error).__name__})") from None
+_BROKEN = "the PDF is broken, or made in a way that is not read"
 
 
-@_convert_to_data_errors()
+@hide_foreign_errors(_BROKEN)
 def parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
     """Return a PDF as one document."""
     file = _PdfFile(chunk.data, job)
@@ -88,7 +74,7 @@ class _PdfFile:
             line = self.units[-1].line + 1 if self.units else 0
             self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
 
-    @_convert_to_data_errors()
+    @hide_foreign_errors(_BROKEN)
     def render_with_texts(self, parts: tuple[str, ...]) -> bytes:
         """Return the file with other texts. It can be called only once."""
         first, last = len(self.units), len(self.units) + len(self.others)
@@ -123,7 +109,10 @@ class _PdfFile:
                 if self._choose_picture_treatment(key) != "keep":
                     _remove_images(source.thing.Resources.get("/XObject", {}))
                 self._add_standard_fonts(source.thing.Resources, painter.fonts[key])
-        return self._save_bytes()
+        out = io.BytesIO()
+        with hide_foreign_errors("the PDF cannot be written", pikepdf.PdfError, RuntimeError):
+            self.pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate)
+        return out.getvalue()
 
     def _choose_picture_treatment(self, stream_key: Any) -> str:
         """Decide how to treat the pictures that a content stream draws."""
@@ -167,14 +156,6 @@ class _PdfFile:
                 self._standard_fonts[style] = make_standard_font(self.pdf, style)
             fonts[f"/Allonym{style}"] = self._standard_fonts[style]
         resources.Font = fonts
-
-    def _save_bytes(self) -> bytes:
-        out = io.BytesIO()
-        try:
-            self.pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate)
-        except (pikepdf.PdfError, RuntimeError) as error:
-            raise DataError(f"the PDF cannot be written ({type(error).__name__})") from None
-        return out.getvalue()
 
 
 def _strip_jpeg_metadata(pdf: Any) -> None:

@@ -13,7 +13,7 @@ import pikepdf
 from pdfminer.pdftypes import PDFStream
 from pdfminer.psparser import LIT
 
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files.record import MAX_WHOLE, check_compression_ratio
 
 MAX_OBJECTS = 2_000_000
@@ -35,20 +35,16 @@ def open_pdf(data: bytes) -> Any:
     """
     if b"%PDF-" not in data[:1024]:
         raise DataError("not a PDF: it does not begin with %PDF-")
-    try:
-        pdf = pikepdf.open(io.BytesIO(data), suppress_warnings=True)
-    except pikepdf.PasswordError:
-        raise RefusedContent("an encrypted PDF cannot be treated; save it without its password first") from None
-    except (pikepdf.PdfError, RuntimeError, ValueError, RecursionError) as error:
-        raise DataError(f"not a PDF that can be read ({type(error).__name__})") from None
-    try:
+    with hide_foreign_errors("not a PDF that can be read", pikepdf.PdfError, RuntimeError, ValueError, RecursionError):
+        try:
+            pdf = pikepdf.open(io.BytesIO(data), suppress_warnings=True)
+        except pikepdf.PasswordError:
+            raise RefusedContent("an encrypted PDF cannot be treated; save it without its password first") from None
+    kinds = (pikepdf.PdfError, RuntimeError, ValueError, TypeError, LookupError, AttributeError)
+    with hide_foreign_errors("the PDF is damaged", *kinds):
         if len(pdf.objects) > MAX_OBJECTS or len(pdf.pages) > MAX_PAGES:
             raise DataError(f"the PDF has more than {MAX_OBJECTS} objects or {MAX_PAGES} pages")
         _check_unpacked_size(pdf, len(data))
-    except DataError:
-        raise
-    except (pikepdf.PdfError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise DataError(f"the PDF is damaged ({type(error).__name__})") from None
     return pdf
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pkgutil import resolve_name
 
-from allonym.errors import AllonymError, DataError, RefusedContent
+from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.text.fold import Level, fold
 from allonym.text.words import find_words
 
@@ -163,12 +163,8 @@ def read_texts_by_reader(data: bytes, format: str) -> Iterator[list[tuple[str, s
     for package in ("pdfminer", "pypdfium2", "pikepdf"):
         logging.getLogger(package).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
     for name in VIEWS[format]:
-        try:
+        with hide_foreign_errors("the result cannot be read back"):
             texts = list(resolve_name(name)(data))
-        except (AllonymError, MemoryError):
-            raise
-        except Exception as error:  # other packages raise various exceptions, whose messages may quote the file
-            raise DataError(f"the result cannot be read back ({type(error).__name__})") from None
         yield texts
 
 

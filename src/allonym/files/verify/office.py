@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
-from allonym.errors import DataError
+from allonym.errors import DataError, hide_foreign_errors
 
 _OUT = {"accepted": ("del", "moveFrom"), "rejected": ("ins", "moveTo"), "raw": ()}
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -56,16 +56,14 @@ def _read_package_texts(data: bytes, reading: str, where: str = "", depth: int =
     Raises:
         DataError: the data is not a package, or a part of it is not valid XML.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            yield f"{where}zip", archive.comment.decode("latin-1")
-            for number, info in enumerate(archive.infolist()):
-                strange = _get_unusual_part_name(info.filename)
-                place = where + (f"part {number}" if strange else info.filename)  # errors name the part
-                yield place, " ".join([strange, *_find_readable_strings(info.comment + info.extra)])
-                yield from _read_part_texts(info.filename, archive.read(info), reading, place, depth)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise DataError(f"the result is not an office file ({type(error).__name__})") from None
+    kinds = (zipfile.BadZipFile, EOFError, NotImplementedError)
+    with hide_foreign_errors("the result is not an office file", *kinds), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        yield f"{where}zip", archive.comment.decode("latin-1")
+        for number, info in enumerate(archive.infolist()):
+            strange = _get_unusual_part_name(info.filename)
+            place = where + (f"part {number}" if strange else info.filename)  # errors name the part
+            yield place, " ".join([strange, *_find_readable_strings(info.comment + info.extra)])
+            yield from _read_part_texts(info.filename, archive.read(info), reading, place, depth)
 
 
 read_accepted_texts = partial(_read_package_texts, reading="accepted")

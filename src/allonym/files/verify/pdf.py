@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from allonym.errors import DataError, require_extra
+from allonym.errors import DataError, hide_foreign_errors, require_extra
 
 with require_extra("PDF", "pdf"):
     import pikepdf
@@ -58,15 +58,13 @@ def read_pdfminer_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: pdfminer.six cannot read the file.
     """
-    try:
+    with hide_foreign_errors("pdfminer.six cannot read the PDF"):
         resources = PDFResourceManager()
         for number, page in enumerate(PDFPage.get_pages(io.BytesIO(data))):
             out = io.StringIO()
             device = TextConverter(resources, out, laparams=LAParams(all_texts=True))
             PDFPageInterpreter(resources, device).process_page(page)
             yield f"page {number + 1}", out.getvalue()
-    except Exception as error:  # pdfminer raises various exceptions, whose messages may quote the file
-        raise DataError(f"pdfminer.six cannot read the PDF ({type(error).__name__})") from None
 
 
 def read_raw_strings(data: bytes) -> Iterator[tuple[str, str]]:
@@ -113,11 +111,10 @@ def read_object_strings_bytewise(data: bytes) -> Iterator[tuple[str, str]]:
 @contextmanager
 def _open_pdf(data: bytes) -> Iterator[Any]:
     """Return the open file; errors show only their type."""
-    try:
-        with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
-            yield pdf
-    except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
-        raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
+    kinds = (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError)
+    message = "the PDF cannot be read back"
+    with hide_foreign_errors(message, *kinds), pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
+        yield pdf
 
 
 def _read_content_text(stream: Any) -> str:
