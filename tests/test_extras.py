@@ -50,10 +50,8 @@ def closure(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[st
     [
         ((), "allonym.cli"),
         ((), "allonym.files"),
-        ((), "allonym.scale.dataset"),
         ((), "allonym.scale.files"),
         ((), "allonym.scale.frames"),
-        ((), "allonym.scale.spark"),
         (("server",), "allonym.server.app"),
         (("server",), "allonym.server.running"),
         (("gateway",), "allonym.server.gateway"),

@@ -77,8 +77,7 @@ def _import_measure(name: str) -> Any:
 
     A package that all measures need must end the run, not leave out one measure after the other.
     """
-    home = next(module for module, names in evaluate._HOMES.items() if name in names.split())
-    return getattr(import_module(f"allonym.evaluate.{home}"), name)
+    return getattr(import_module(vars(evaluate)["_homes"][name]), name)
 
 
 def _run_measure(name: str, inputs: Inputs, *columns: object, **options: object) -> Any:

@@ -24,8 +24,8 @@ readers = Registry(
         "docx": "allonym.files.docx:DOCX",
         "xlsx": "allonym.files.xlsx:XLSX",
         "pdf": "allonym.files.pdf:PDF",
-        "srt": "allonym.files.subtitles:SRT",
-        "vtt": "allonym.files.subtitles:VTT",
+        "srt": "allonym.files.text:SRT",
+        "vtt": "allonym.files.text:VTT",
     },
 )
 """Formats, see :class:`allonym.files.record.Format`."""
