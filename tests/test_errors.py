@@ -99,3 +99,23 @@ def test_errors_with_arguments_of_their_own_cross_process_borders():
         assert type(back) is type(error)
         assert str(back) == str(error)
         assert back.status == error.status
+
+
+def test_errors_of_other_packages_show_their_type_or_what_the_system_says():
+    def catch(foreign, *kinds, **options):
+        expected = options.get("error", DataError)
+        with pytest.raises(expected) as caught, errors.hide_foreign_errors("not a table", *kinds, **options):
+            raise foreign
+        assert caught.value.__suppress_context__
+        return str(caught.value)
+
+    assert catch(RuntimeError("Ada Brook")) == "not a table (RuntimeError)"
+    assert catch(PermissionError(13, "Ada Brook"), OSError, error=UsageError) == "not a table (Permission denied)"
+    assert catch(OSError("Ada Brook"), OSError) == "not a table (OSError)"
+
+
+def test_errors_of_other_kinds_pass():
+    for error in (RefusedContent("a macro"), MemoryError(), KeyError("x")):
+        with pytest.raises(type(error)) as caught, errors.hide_foreign_errors("not a table", ValueError):
+            raise error
+        assert caught.value is error

@@ -26,6 +26,7 @@ Messages say where, what is required and what was got. They show configuration, 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -174,12 +175,12 @@ class DatabaseError(DataError):
 
 @contextmanager
 def hide_foreign_errors(message: str, *kinds: type[Exception], error: type[AllonymError] = DataError) -> Iterator[None]:
-    """A context, or a decorator, that turns errors of other packages into one that shows only their type.
+    """A context, or a decorator, that turns errors of other packages into one that does not show their messages.
 
-    Their own messages may quote data. Errors of allonym, and of a lack of memory, pass.
+    These may quote data. Errors of allonym, and of a lack of memory, pass.
 
     Args:
-        message: what failed; the type follows in brackets.
+        message: what failed; the error's type follows in brackets, or what the operating system says.
         kinds: the errors; by default all.
         error: class of the new error.
 
@@ -192,4 +193,5 @@ def hide_foreign_errors(message: str, *kinds: type[Exception], error: type[Allon
     except (AllonymError, MemoryError):
         raise
     except hidden as foreign:
-        raise error(f"{message} ({type(foreign).__name__})") from None
+        number = foreign.errno if isinstance(foreign, OSError) else None
+        raise error(f"{message} ({os.strerror(number) if number else type(foreign).__name__})") from None

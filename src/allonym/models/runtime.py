@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from allonym.errors import DataError
+from allonym.errors import DataError, hide_foreign_errors
 from allonym.models.wordpiece import WordPiece
 
 HERE = Path(__file__).parent
@@ -50,10 +50,8 @@ def open_session(path: Path, *, gpu: bool = False) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     names = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
     providers = [name for name in names if name in ort.get_available_providers()]
-    try:
+    with hide_foreign_errors(f"{path}: not a model that onnxruntime can run"):
         return ort.InferenceSession(str(path), options, providers=providers)
-    except Exception as error:  # the exceptions of onnxruntime share no other base
-        raise DataError(f"{path}: not a model that onnxruntime can run ({type(error).__name__})") from None
 
 
 class Embeddings:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from allonym.errors import UsageError
+from allonym.errors import UsageError, hide_foreign_errors
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.html import html
 from allonym.report.markdown import markdown
@@ -65,7 +65,5 @@ def write(page: Page, path: str | Path) -> None:
     if form is None:
         raise UsageError(f"report {path.name}: must end in {', '.join(FORMATS)}, got {path.suffix or 'no ending'}")
     text = render(page, form)
-    try:
+    with hide_foreign_errors(f"cannot write report {path.name}", OSError, error=UsageError):
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-    except OSError as error:
-        raise UsageError(f"cannot write report {path.name}: {error.strerror}") from None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from allonym.detect.turns import add_turns
 from allonym.document import Document, Interval, Span
-from allonym.errors import UsageError
+from allonym.errors import UsageError, hide_foreign_errors
 from allonym.files.output import write_file
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.pipeline import Anonymized, AnyPolicy, detect
@@ -257,10 +257,8 @@ def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> No
     check_page_name(path)
     if not path.parent.is_dir():
         raise UsageError(f"cannot write page {path}: there is no folder {path.parent}")
-    try:
+    with hide_foreign_errors(f"cannot write page {path}", OSError, error=UsageError):
         write_file(path, draw_page(views, title).encode("utf-8"), private=True)
-    except OSError as error:
-        raise UsageError(f"cannot write page {path}: {error.strerror}") from None
 
 
 def check_page_name(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from allonym.errors import UsageError
+from allonym.errors import UsageError, hide_foreign_errors
 from allonym.report.charts import get_point_value
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Facts, Group, Kind, Multiples, Page, Point, Series, Tabs
@@ -78,10 +78,8 @@ class Plot(dict[str, Any]):
         path = Path(path)
         if path.suffix.lower() != ".json":
             raise UsageError(f"plot {path.name}: must end in .json, got {path.suffix or 'no ending'}")
-        try:
+        with hide_foreign_errors(f"cannot write plot {path.name}", OSError, error=UsageError):
             path.write_text(json.dumps(self, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write plot {path.name}: {error.strerror}") from None
 
 
 def vega(result: Result | Plain | Page) -> dict[str, Plot]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from allonym.detect.tagger import join_name_parts
-from allonym.errors import UnknownNameError, UsageError, require_extra
+from allonym.errors import UnknownNameError, UsageError, hide_foreign_errors, require_extra
 from allonym.models.tags import NAME_PARTS
 from allonym.train.labelmap import LabelFinder, find_targets, map_unified_labels, relabel_spans, unify_labels
 from allonym.train.records import Record, list_spans
@@ -168,7 +168,5 @@ def find_encoder_folder(name: str) -> Path:
         raise UsageError(f"--encoder {name}: no such folder, and no name on the hub such as owner/model")
     with require_extra("an encoder from the hub", "train"):
         from huggingface_hub import snapshot_download
-    try:
+    with hide_foreign_errors(f"--encoder {name}: cannot be downloaded from the hub", error=UsageError):
         return Path(snapshot_download(name, allow_patterns=["config.json", "model.safetensors", "vocab.txt"]))
-    except Exception as error:  # the client raises exceptions of its own and of its transport
-        raise UsageError(f"--encoder {name}: cannot be downloaded from the hub ({type(error).__name__})") from None

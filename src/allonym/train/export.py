@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.errors import DataError, require_extra
+from allonym.errors import hide_foreign_errors, require_extra
 from allonym.models.tags import PARTS, list_tag_names
 from allonym.models.windows import LENGTH
 from allonym.train.network import Encoder, Size, Tagger
@@ -206,24 +206,21 @@ def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, A
     Raises:
         DataError: the folder has no such tagger, or its parts do not fit.
     """
-    try:
+    with hide_foreign_errors(f"{folder}: not a tagger that can be trained further"):
         about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
         labels = tuple(about["labels"])
         graph = onnx.load(folder / "tagger.onnx").graph
         table = np.load(folder / "words.npy").astype(np.float32) * np.load(folder / "word_scales.npy")[:, None]
-    except Exception as error:  # damaged files raise exceptions of json, protobuf or numpy
-        raise DataError(f"{folder}: not a tagger that can be trained further ({type(error).__name__})") from None
     weights = {initializer.name: numpy_helper.to_array(initializer) for initializer in graph.initializer}
     heads = [a.i for node in graph.node if node.op_type == "MultiHeadAttention" for a in node.attribute]
-    try:
+    misfit = f"{folder}: tagger.onnx does not fit the rest"
+    with hide_foreign_errors(misfit, KeyError, ValueError, IndexError, RuntimeError):
         layers = 1 + max(int(layer_match[1]) for name in weights if (layer_match := _LAYER.match(name)))
         width = table.shape[1]
         size = Size(len(table), width, layers, heads[0], len(weights["layer0.up.bias"]), weights["positions"].shape[1])
         tagger = Tagger(Encoder(size, dropout), len(list_tag_names(labels)), len(PARTS), dropout)
         renamed = _convert_weights_to_torch(weights, table, layers)
         tagger.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in renamed.items()})
-    except (KeyError, ValueError, IndexError, RuntimeError) as error:
-        raise DataError(f"{folder}: tagger.onnx does not fit the rest ({type(error).__name__})") from None
     return tagger, about
 
 

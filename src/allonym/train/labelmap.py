@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.document import Span
-from allonym.errors import DataError, check_names
+from allonym.errors import DataError, check_names, hide_foreign_errors
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.text.fold import fold
@@ -145,10 +145,8 @@ def read_label_lists(path: Path | str) -> dict[str, list[str]]:
     Raises:
         DataError: the file is not such a table.
     """
-    try:
+    with hide_foreign_errors(f"label map {path}: cannot be read as TOML", OSError, ValueError):
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
     for name, labels in table.items():
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise DataError(f"label map {path}, {name}: a list of labels is required, got {type(labels).__name__}")

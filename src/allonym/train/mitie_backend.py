@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.document import Interval, Span
-from allonym.errors import DataError, UsageError, require_extra
+from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.models.words import split_words
 from allonym.train.records import Record, list_spans, select_outermost_spans
 from allonym.train.score import Predict, Report, score_model
@@ -85,10 +85,8 @@ def fit(
     """
     mitie = import_mitie()
     features = _find_or_build_features(train, out, options, resume=resume)
-    try:
+    with hide_foreign_errors(f"{features}: not a MITIE word feature file"):
         trainer = mitie.ner_trainer(str(features))
-    except Exception as error:  # mitie raises no narrower exception
-        raise DataError(f"{features}: not a MITIE word feature file ({type(error).__name__})") from None
     trainer.num_threads = options.threads or os.cpu_count() or 1
     trainer.beta = options.beta
     labels: set[str] = set()
@@ -123,10 +121,8 @@ def load(path: Path | str) -> Predict:
     """
     mitie = import_mitie()
     file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
-    try:
+    with hide_foreign_errors(f"{file}: not a MITIE named entity model"):
         return _make_predictor(mitie.named_entity_extractor(str(file)))
-    except Exception as error:  # mitie raises no narrower exception
-        raise DataError(f"{file}: not a MITIE named entity model ({type(error).__name__})") from None
 
 
 def _make_predictor(model: Any) -> Predict:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, NotRequired, TypedDict, cast
 
 from allonym.document import Span
-from allonym.errors import DataError, require_extra
+from allonym.errors import DataError, hide_foreign_errors, require_extra
 from allonym.registry import Registry
 
 
@@ -92,10 +92,8 @@ def read_records(path: Path | str, format: str | None = None, columns: Columns =
     """
     where = Path(path)
     reader = cast(Reader, corpus_readers.get(format or detect_corpus_format(where)))
-    try:
+    with hide_foreign_errors(f"{where}: damaged gzip file", EOFError, gzip.BadGzipFile, zlib.error):
         records = list(reader(where, columns))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{where}: damaged gzip file ({type(error).__name__})") from None
     for record in records:
         record["meta"].setdefault("source", get_file_stem(where))
     return records
@@ -302,12 +300,9 @@ def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     with require_extra("reading .spacy files", "spacy"):
         import spacy
         from spacy.tokens import DocBin
-    try:
-        docs = list(DocBin().from_bytes(path.read_bytes()).get_docs(spacy.blank("xx").vocab))
-    except OSError:
-        raise
-    except Exception as error:  # spaCy does not document the exceptions for damaged files
-        raise DataError(f"{path}: not a .spacy file ({type(error).__name__})") from None
+    data = path.read_bytes()
+    with hide_foreign_errors(f"{path}: not a .spacy file"):
+        docs = list(DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab))
     for number, doc in enumerate(docs, 1):
         marks = [(e.start_char, e.end_char, e.label_, e.ent_id_) for e in doc.ents]
         yield make_record(f"{path}, document {number}", f"{get_file_stem(path)}-{number}", doc.text, marks)

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, UnknownNameError, UsageError, check_names, require_extra
+from allonym.errors import UnknownNameError, UsageError, check_names, hide_foreign_errors, require_extra
 
 Value = int | float | str | bool
 Objective = Callable[[Mapping[str, Value]], float]
@@ -94,10 +94,9 @@ def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
         if backend not in tables:
             raise UnknownNameError("backend", backend, tables)
         return parse_space(tables[backend], "spaces.toml")
-    try:
+    kinds = (UnicodeDecodeError, tomllib.TOMLDecodeError)
+    with hide_foreign_errors(f"{path}: cannot be read as TOML", *kinds, error=UsageError):
         return parse_space(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read as TOML ({type(error).__name__})") from None
 
 
 def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ...]:
@@ -155,12 +154,10 @@ def search_parameters(
     optuna = import_optuna()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with hide_foreign_errors(f"{study}: not a usable study"):
         optuna_study = optuna.create_study(
             storage=f"sqlite:///{study.resolve()}", study_name=name, direction="maximize", load_if_exists=True
         )
-    except Exception as error:  # the storage raises exceptions of its own and of the database
-        raise DataError(f"{study}: not a usable study ({type(error).__name__})") from None
     described = [{**asdict(parameter), "choices": list(parameter.choices)} for parameter in space]
     if optuna_study.user_attrs.setdefault("space", described) != described:
         raise UsageError(f"{study}: the study {name!r} has another search space; name another file")

@@ -20,7 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.errors import UsageError, VaultError
+from allonym.errors import UsageError, VaultError, hide_foreign_errors
 from allonym.keys import encode_secret
 from allonym.vault import store
 from allonym.vault.keys import Sealer, pack_texts, unpack_texts
@@ -198,11 +198,11 @@ def write_digests(path: Path, key: bytes, entries: Sequence[Entry], longest: int
     for label, by_kind in entries:
         digests = {kind: b64encode(b"".join(by_kind[kind])).decode() for kind in KINDS if kind in by_kind}
         lines.append({"label": label, **digests})
-    try:
-        with write_private_file(path, overwrite=overwrite) as out:
-            out.writelines(json.dumps(line).encode("ascii") + b"\n" for line in lines)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    with (
+        hide_foreign_errors(f"cannot write {path}", OSError, error=UsageError),
+        write_private_file(path, overwrite=overwrite) as out,
+    ):
+        out.writelines(json.dumps(line).encode("ascii") + b"\n" for line in lines)
     return len(entries)
 
 

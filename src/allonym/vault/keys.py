@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from allonym.errors import UsageError, VaultError, WrongKey, require_extra
+from allonym.errors import UsageError, VaultError, WrongKey, hide_foreign_errors, require_extra
 from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
 
 Secret = bytes | str
@@ -133,10 +133,8 @@ def secret_from_keyring(entry: str) -> Secret:
     with require_extra("a vault's secret in the keyring", "keyring"):
         import keyring
         from keyring.errors import KeyringError
-    try:
+    with hide_foreign_errors("the keyring cannot be read", KeyringError, error=UsageError):
         entry_text = keyring.get_password(service, name)
-    except KeyringError as error:
-        raise UsageError(f"the keyring cannot be read: {type(error).__name__}") from None
     if entry_text is None:
         raise UsageError(f"the keyring has no entry {entry!r}")
     return read_secret(entry_text, f"keyring entry {entry!r}")
