@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from allonym.document import Document, Interval, Span
-from allonym.errors import PlanMismatch
+from allonym.errors import PlanMismatch, hide_foreign_errors
 
 SCHEMA = 1
 
@@ -92,17 +92,14 @@ class Plan:
         Raises:
             PlanMismatch: the data is not a plan, or one of another schema.
         """
-        try:
+        kinds = (KeyError, TypeError, ValueError, AssertionError, AttributeError)
+        with hide_foreign_errors("this is not a plan", *kinds, error=PlanMismatch):
             if data["schema"] != SCHEMA:
                 raise PlanMismatch(f"this plan has schema {data['schema']!r}; {SCHEMA} is required")
             rows, notes = data["edits"], data.get("notes", [])
             assert isinstance(rows, list) and isinstance(notes, list)
             edits = tuple(_read_edit(row) for row in rows)
             return cls(str(data["digest"]), edits, tuple(str(note) for note in notes), str(data.get("result", "")))
-        except PlanMismatch:
-            raise
-        except (KeyError, TypeError, ValueError, AssertionError, AttributeError) as error:
-            raise PlanMismatch(f"this is not a plan: {type(error).__name__} while reading it") from None
 
 
 _EDIT_FIELDS = tuple(field.name for field in fields(Edit))

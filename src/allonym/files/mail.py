@@ -19,7 +19,7 @@ from email.errors import HeaderParseError
 from itertools import islice
 
 from allonym.document import Turn
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files import markup
 from allonym.files.fields import mask_unusual_name
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
@@ -115,12 +115,11 @@ def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_TextBlock]:
     if name in _PLAIN_HEADERS or start == end:
         return
     raw = re.sub(rb"\r?\n(?=[ \t])", b"", data[start:end])
-    try:
+    message = f"the header {mask_unusual_name(match[1].decode('ascii'))} cannot be decoded"
+    with hide_foreign_errors(message, UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
         text = raw.decode("utf-8")
         if "=?" in text:
             text = str(email.header.make_header(email.header.decode_header(text)))
-    except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
-        raise DataError(f"the header {mask_unusual_name(match[1].decode('ascii'))} cannot be decoded") from None
     gap = f"\n{match[1].decode('ascii')}: "
     pieces: tuple[Segment, ...] = (Segment(0, len(text), text, before=gap),)
     if name in ("content-type", "content-disposition"):
@@ -167,10 +166,8 @@ def _read_multipart(data: bytes, start: int, end: int, head: email.message.Messa
 
 
 def _read_text_outside_parts(data: bytes, start: int, end: int) -> Iterator[_TextBlock]:
-    try:
+    with hide_foreign_errors("text between the parts is not UTF-8", UnicodeDecodeError):
         text = data[start:end].decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError("text between the parts is not UTF-8") from None
     yield _TextBlock(start, end, text, (Segment(0, len(text), text),), str.encode)
 
 
@@ -181,24 +178,18 @@ def _read_body(data: bytes, start: int, end: int, head: email.message.Message, k
     if charset in ("us-ascii", "ascii"):
         charset = "utf-8"
     newline = b"\r\n" if b"\r\n" in raw else b"\n"
-    try:
-        if coding not in _DECODERS:
-            raise RefusedContent(f"the transfer encoding {mask_unusual_name(coding)} is not read")
+    if coding not in _DECODERS:
+        raise RefusedContent(f"the transfer encoding {mask_unusual_name(coding)} is not read")
+    message = f"a body of type {mask_unusual_name(kind)} cannot be decoded as {mask_unusual_name(charset)}"
+    with hide_foreign_errors(message, LookupError, UnicodeDecodeError, binascii.Error):
         text = _DECODERS[coding](raw).decode(charset)
-    except (LookupError, UnicodeDecodeError, binascii.Error):
-        raise DataError(
-            f"a body of type {mask_unusual_name(kind)} cannot be decoded as {mask_unusual_name(charset)}"
-        ) from None
     if not text.strip():
         return
 
     def encode_body(new: str) -> bytes:
-        try:
+        message = f"a replacement cannot be written in the body's character set {mask_unusual_name(charset)}"
+        with hide_foreign_errors(message, UnicodeEncodeError):
             out = new.encode(charset)
-        except UnicodeEncodeError:
-            raise DataError(
-                f"a replacement cannot be written in the body's character set {mask_unusual_name(charset)}"
-            ) from None
         if coding == "base64":
             return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
         if coding == "quoted-printable":

@@ -106,10 +106,8 @@ class Package:
 
         if name not in self.trees:
             parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
-            try:
+            with hide_foreign_errors(f"{name} is not valid XML", etree.XMLSyntaxError):
                 root = etree.fromstring(self.entries[name], parser)
-            except etree.XMLSyntaxError:
-                raise DataError(f"{name} is not valid XML") from None
             if cast(Any, root).getroottree().docinfo.doctype:
                 raise RefusedContent(f"{name} has a document type, which office files do not have")
             self.trees[name] = root

@@ -16,7 +16,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from allonym.batch import join_fields
-from allonym.errors import RefusedContent, RestoreError, UsageError, require_extra
+from allonym.errors import RefusedContent, RestoreError, UsageError, hide_foreign_errors, require_extra
 from allonym.pipeline import AnyPolicy, anonymize
 from allonym.plan import Plan
 from allonym.policy import Policy
@@ -208,10 +208,9 @@ def _find_run_id(config: RunnableConfig | None) -> UUID | None:
 def _resolve_scope(scope: Scope, config: RunnableConfig | None) -> str:
     if isinstance(scope, str):
         return scope
-    try:
+    message = "the scope cannot be told from the configuration"
+    with hide_foreign_errors(message, LookupError, TypeError, AttributeError, error=UsageError):
         name = scope(config or {})
-    except (LookupError, TypeError, AttributeError) as error:
-        raise UsageError(f"the scope cannot be told from the configuration: {type(error).__name__}") from None
     if not isinstance(name, str) or not name:
         raise UsageError("the function that tells the scope has to return a text that is not empty")
     return name

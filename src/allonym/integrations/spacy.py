@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.detect.adapters.labels import LabelMap
 from allonym.document import Document, Span
-from allonym.errors import DataError, UsageError, require_extra
+from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.pipeline import AnyPolicy
 from allonym.policy import Policy
 
@@ -56,10 +56,8 @@ def to_spacy(
     listed = sorted(spans)
     if listed and max(span.end for span in listed) > len(text):
         raise UsageError(f"a span ends at {max(s.end for s in listed)}, and the text at {len(text)}")
-    try:
+    with hide_foreign_errors("spaCy takes no text with lone surrogates", UnicodeEncodeError):
         doc = (spacy.blank(loaded.language) if nlp is None else nlp).tokenizer(text)
-    except UnicodeEncodeError:
-        raise DataError("spaCy takes no text with lone surrogates") from None
     return mark_spans(doc, listed, [_name_label(span.label, scheme, loaded) for span in listed])
 
 

@@ -30,6 +30,8 @@ _GROUP = frozenset(("/Type", "/S", "/CS", "/I", "/K"))
 _RESOURCES = frozenset("/ExtGState /ColorSpace /Pattern /Shading /XObject /Font /Properties".split())
 _TRAILER = frozenset(("/Root", "/Size"))
 _LINK = frozenset(("/Type", "/Subtype", "/Rect", "/Border", "/BS", "/C", "/H", "/F", "/QuadPoints", "/A", "/Dest"))
+_PAGE_LABEL = frozenset(("/Type", "/S", "/P", "/St"))
+_LAYER = frozenset(("/Type", "/Name", "/Intent"))
 _BOOKMARK = frozenset("/Title /Parent /Prev /Next /First /Last /Count /C /F /Dest".split())
 _DROPPED = frozenset(
     "/Metadata /PieceInfo /LastModified /StructParent /StructParents /Thumb /AF /Alternates /OPI /ID /B /AA /JS "
@@ -66,23 +68,17 @@ def clean_pdf_and_list_slots(pdf: Any) -> tuple[list[TextSlot], frozenset[tuple[
         slots = [
             *_clean_and_list_bookmarks(pdf, find_destination),
             *_clean_and_list_links(pdf, find_destination),
-            *_clean_and_list_page_labels(root),
-            *_clean_and_list_layers(root),
+            *_clean_and_list_labels_and_layers(root),
         ]
-        _remove_unknown_keys_and_strings(pdf)
+        _keep_only_keys(root, _ROOT)
+        if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
+            del root["/Lang"]
+        _keep_only_keys(pdf.trailer, _TRAILER)
+        _remove_keys_and_empty_strings(root)
     # All strings are empty now; those of slots are set again.
     for slot in slots:
         slot.restore()
     return slots, hidden
-
-
-def _remove_unknown_keys_and_strings(pdf: Any) -> None:
-    root = pdf.Root
-    _keep_only_keys(root, _ROOT)
-    if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
-        del root["/Lang"]
-    _keep_only_keys(pdf.trailer, _TRAILER)
-    _remove_keys_and_empty_strings(root)
 
 
 def find_hidden_layer_keys(pdf: Any) -> frozenset[tuple[int, int]]:
@@ -223,19 +219,14 @@ def _make_string_slot(
     return TextSlot(decode(str(thing[key])), lambda text: put_string(encode(text)), lambda: put_string(before))
 
 
-def _clean_and_list_page_labels(root: Any) -> Iterator[TextSlot]:
-    if "/PageLabels" in root:
-        for _, label in _list_name_tree_pairs(root.PageLabels, "/Nums"):
-            _keep_only_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
-            if "/P" in label:
-                yield _make_string_slot(label, "/P")
-
-
-def _clean_and_list_layers(root: Any) -> Iterator[TextSlot]:
-    for group in (root.get("/OCProperties") or {}).get("/OCGs", []):
-        _keep_only_keys(group, frozenset(("/Type", "/Name", "/Intent")))
-        if "/Name" in group:
-            yield _make_string_slot(group, "/Name")
+def _clean_and_list_labels_and_layers(root: Any) -> Iterator[TextSlot]:
+    labels = (label for _, label in _list_name_tree_pairs(root.get("/PageLabels") or {}, "/Nums"))
+    layers = (root.get("/OCProperties") or {}).get("/OCGs", [])
+    for things, key, kept in ((labels, "/P", _PAGE_LABEL), (layers, "/Name", _LAYER)):
+        for thing in things:
+            _keep_only_keys(thing, kept)
+            if key in thing:
+                yield _make_string_slot(thing, key)
 
 
 def _remove_keys_and_empty_strings(root: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
-from allonym.errors import DataError, hide_foreign_errors
+from allonym.errors import hide_foreign_errors
 
 _OUT = {"accepted": ("del", "moveFrom"), "rejected": ("ins", "moveTo"), "raw": ()}
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -98,11 +98,9 @@ def _read_part_texts(name: str, data: bytes, reading: str, place: str, depth: in
 def _read_xml_texts(data: bytes, reading: str, place: str) -> Iterator[str]:
     from lxml import etree
 
-    try:
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    with hide_foreign_errors(f"the result's part {place} is not valid XML", etree.XMLSyntaxError):
         root = cast(Any, etree.fromstring(data, parser))
-    except etree.XMLSyntaxError:
-        raise DataError(f"the result's part {place} is not valid XML") from None
     paragraphs: dict[Any, list[str]] = {}
     loose: list[str] = []
     for node in (*root.itersiblings(preceding=True), *root.itersiblings()):

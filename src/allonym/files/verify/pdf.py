@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from allonym.errors import DataError, hide_foreign_errors, require_extra
+from allonym.errors import hide_foreign_errors, require_extra
 
 with require_extra("PDF", "pdf"):
     import pikepdf
@@ -33,10 +33,8 @@ def read_pdfium_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: PDFium cannot open the file.
     """
-    try:
+    with hide_foreign_errors("PDFium cannot open the PDF", pypdfium2.PdfiumError):
         file = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError:
-        raise DataError("PDFium cannot open the PDF") from None
     try:
         for number in range(len(file)):
             page = file[number]
