@@ -29,9 +29,8 @@ from allonym.files.runreport import RunReport
 from allonym.files.tasks import BATCH
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
-from allonym.scale.listing import Listing, check_targets, list_files
 from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, choose_slice_size, read_group_result
-from allonym.scale.storage import Disk, is_uri
+from allonym.scale.storage import Disk, Listing, check_targets, is_uri, list_files
 
 _INLINE = 1 << 16
 _END = 10.0  # seconds that killed workers may take to end
