@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 
 from allonym import detect
 from allonym.document import Document, Span
-from allonym.swap.terms import TermOptions, find_noun_phrases, select_terms
+from allonym.swap.terms import find_noun_phrases, select_terms
 
 SHARES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
 NEAREST = 5
@@ -133,7 +133,7 @@ def main() -> None:
     rows = []
     for share in SHARES:
         start = time.perf_counter()
-        terms = select_terms(nouns, [company for company, *_ in calls], bounds, TermOptions(share=share))
+        terms = select_terms(nouns, [company for company, *_ in calls], bounds, share)
         spent = time.perf_counter() - start
         said = []
         for text, some, spans in zip(texts, bounds, terms.spans, strict=True):

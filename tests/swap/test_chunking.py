@@ -8,7 +8,7 @@ from tests.rows import check_each_row
 
 from allonym.document import Interval
 from allonym.errors import UsageError
-from allonym.swap.chunking import compute_neighbour_distances, join_cut_tiles, split_chunks, split_sentences
+from allonym.swap.chunking import join_cut_tiles, split_chunks, split_sentences
 
 texts = st.text(alphabet=st.sampled_from("aBc. ?!\n,12'”…Mr。\t"), max_size=300)
 
@@ -98,7 +98,6 @@ def test_borders_stand_above_the_percentile() -> None:
     text = "".join(f"Sentence number {i} is here. " for i in range(8))
     angles = np.array([0.0, 0.1, 0.2, 1.6, 1.7, 1.8, 1.9, 2.0])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    assert np.argmax(compute_neighbour_distances(vectors)) == 2
     made = split_chunks(text, split_sentences(text), vectors, breakpoint=99, min_chars=1, max_chars=10_000)
     assert [text[a:b].count("Sentence") for a, b in made] == [3, 5]
 

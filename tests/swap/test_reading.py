@@ -19,6 +19,7 @@ from allonym.policy import Policy
 from allonym.swap.corpus import Corpus
 from allonym.swap.documents import get_metadata, list_text_fields, read_corpus_documents
 from allonym.swap.reading import load, rewrite
+from allonym.swap.settings import Settings
 from allonym.swap.writing import write
 
 POLICY = Policy.load("swap").with_(detectors=("rules", "lexicon"))
@@ -63,7 +64,9 @@ def body(corpus: Corpus, number: int) -> str:
 
 
 def loaded(source: Path, **options: Any) -> Corpus:
-    return load(source, **{"policy": POLICY, "fields": ["text"], "settings": "p1", **options})
+    sizes = {f"read.{name}": options.pop(name) for name in ("min_size", "max_size", "threshold") if name in options}
+    settings = Settings.load("p1").with_(sizes)
+    return load(source, **{"policy": POLICY, "fields": ["text"], "settings": settings, **options})
 
 
 def text_of(corpus: Corpus, number: int) -> str:
@@ -72,7 +75,7 @@ def text_of(corpus: Corpus, number: int) -> str:
 
 def test_chunks_tile_the_sections(calls: Path) -> None:
     for section in ("all", "presentation", ("quarter", "costs"), lambda d: [(5, 60), (80, 120)]):
-        corpus = loaded(calls, section=section, min_chars=20, max_chars=100)
+        corpus = loaded(calls, section=section, min_size=20, max_size=100)
         for i, document in enumerate(corpus.documents):
             own = [c for c in corpus.chunks if c.document == i]
             assert [document.text[c.start : c.end] for c in own]
@@ -162,11 +165,11 @@ def test_fields_that_only_later_records_have_are_not_released(tmp_path: Path) ->
         {"text": "Orlo stood.", "company": "Orlo", "meta": {"company": "Orlo", "Ticker Symbol": "ORLO"}},
     ]
     source = write_lines(tmp_path / "a.jsonl", rows)
-    corpus = loaded(source, min_chars=1)
+    corpus = loaded(source, min_size=1)
     with pytest.raises(DataError, match="1 documents have their company in a field that is no text"):
         rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
     rows[0]["company"] = "Brenlor"
-    corpus = loaded(write_lines(source, rows), min_chars=1)
+    corpus = loaded(write_lines(source, rows), min_size=1)
     rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
     told = (tmp_path / "b.jsonl").read_text()
     assert not [name for name in ("Quill", "QLMR", "Bo Lindt", "Orlo", "ORLO") if name in told]
@@ -184,7 +187,7 @@ def test_a_field_that_is_not_read_and_names_the_value_is_told(tmp_path: Path) ->
 def test_columns_are_found_as_they_are_spelt(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_text("text,Company,Ticker Symbol\nBrenlor rose.,Brenlor,\nQuillmar fell.,Quillmar,QLMR\n")
-    corpus = loaded(source, min_chars=1)
+    corpus = loaded(source, min_size=1)
     assert corpus.settings["fields"] == ["text", "Company", "Ticker Symbol"]
     rewrite(corpus, source, tmp_path / "b.csv", plans(corpus), policy=POLICY)
     assert "Quillmar" not in (tmp_path / "b.csv").read_text()
@@ -198,7 +201,7 @@ def test_rows_of_metadata_that_contradict_each_other(tmp_path: Path) -> None:
         (folder / f"{name}.txt").write_text("We grew.")
     table = tmp_path / "meta.csv"
     table.write_text("file,company\na.txt,Brenlor\na.txt,Brenlor\nb.txt,Quillmar\n")
-    assert loaded(folder, metadata=table, fields=None, min_chars=1).classes == ("Brenlor", "Quillmar")
+    assert loaded(folder, metadata=table, fields=None, min_size=1).classes == ("Brenlor", "Quillmar")
     table.write_text("file,company\na.txt,Brenlor\na.txt,Quillmar\nb.txt,Quillmar\n")
     with pytest.raises(DataError, match="two rows describe document 1 differently"):
         loaded(folder, metadata=table, fields=None)
@@ -233,7 +236,7 @@ def test_nested_metadata_and_other_keys(tmp_path: Path) -> None:
         {"text": "Seen at Mount Quill in June.", "meta": {"hospital": "Mount Quill"}},
     ]
     source = write_lines(tmp_path / "notes.jsonl", rows)
-    corpus = loaded(source, protect="hospital", min_chars=5)
+    corpus = loaded(source, protect="hospital", min_size=5)
     assert corpus.classes == ("Saint Orlo", "Mount Quill")
     assert corpus.settings["fields"] == ["text", "meta.hospital"]
     assert text_of(corpus, 0) == "Seen at [Hospital] in May. [Hospital] is near."
@@ -245,7 +248,7 @@ def test_nested_metadata_and_other_keys(tmp_path: Path) -> None:
 
 def test_fields_with_blanks_in_their_names(tmp_path: Path) -> None:
     rows = [{"text": f"{name} rose.", "meta": {"Ticker Symbol": name}} for name in ("BRNL", "QLMR")]
-    corpus = loaded(write_lines(tmp_path / "a.jsonl", rows), protect="Ticker Symbol", min_chars=1)
+    corpus = loaded(write_lines(tmp_path / "a.jsonl", rows), protect="Ticker Symbol", min_size=1)
     assert corpus.settings["fields"] == ["text", "meta.Ticker Symbol"]
     assert [c.text for c in corpus.chunks] == ["[Company Name] rose."] * 2
     assert apply_parts(corpus.documents[0], plans(corpus)[0]) == ("[Company Name] rose.", "[Company Name]")
@@ -254,7 +257,7 @@ def test_fields_with_blanks_in_their_names(tmp_path: Path) -> None:
 def test_numbers_may_be_protected(tmp_path: Path) -> None:
     rows = [{"text": f"In {year} we grew.", "year": year} for year in (1913, 1927)]
     source = write_lines(tmp_path / "a.jsonl", rows)
-    corpus = loaded(source, protect="year", min_chars=1)
+    corpus = loaded(source, protect="year", min_size=1)
     assert [c.text for c in corpus.chunks] == ["In [Year] we grew."] * 2
     assert any("2 of 2 documents have their year in a field that is no text" in w for w in corpus.warnings)
     with pytest.raises(DataError, match="2 documents have their year in a field that is no text"):
@@ -269,7 +272,7 @@ def test_tables_with_short_texts(tmp_path: Path) -> None:
         table.writerow(["Company Name", "comment", "stars"])
         table.writerow(["Brenlor", "Brenlor is fine.", "4"])
         table.writerow(["Quillmar", "I like Quillmar.", "5"])
-    corpus = loaded(source, protect="company_name", fields=["comment"], min_chars=1)
+    corpus = loaded(source, protect="company_name", fields=["comment"], min_size=1)
     assert [c.text for c in corpus.chunks] == ["[Company Name] is fine.", "I like [Company Name]."]
     rewrite(corpus, source, tmp_path / "out.csv", plans(corpus), policy=POLICY)
     assert (tmp_path / "out.csv").read_text().splitlines() == [
@@ -286,7 +289,7 @@ def test_folders_with_a_table_of_metadata(tmp_path: Path) -> None:
     (folder / "deep" / "two.md").write_text("Quillmar fell. FQX is its ticker.")
     table = tmp_path / "meta.csv"
     table.write_text("file,company,ticker\none.txt,Brenlor,\ndeep/two.md,Quillmar,FQX\n")
-    corpus = loaded(folder, metadata=table, fields=None, min_chars=1)
+    corpus = loaded(folder, metadata=table, fields=None, min_size=1)
     assert sorted(corpus.classes) == ["Brenlor", "Quillmar"]
     assert {"".join(c.text for c in corpus.chunks if c.document == i) for i in (0, 1)} == {
         "At [Company Name] we grew. It was a good year.",
@@ -327,7 +330,7 @@ def test_aliases_of_a_class(calls: Path) -> None:
         ([{"text": " ", "company": "A"}, {"text": "", "company": "B"}], {}, DataError, "no text"),
         ([{"text": "a", "company": "A"}] * 2, {"rest": "keep"}, UnknownNameError, "drop"),
         ([{"text": "a", "company": "A"}] * 2, {"section": "presentations"}, UnknownNameError, "presentation"),
-        ([{"text": "a", "company": "A"}] * 2, {"breakpoint": 200}, UsageError, "percentile"),
+        ([{"text": "a", "company": "A"}] * 2, {"threshold": 200}, UsageError, "read.threshold"),
         ([{"text": "a", "company": "A"}] * 2, {"categories": {"Firm": "swap"}}, UnknownNameError, "category"),
     ],
 )
@@ -371,7 +374,7 @@ class Alternate:
 
 
 def test_an_embedder_may_be_given(calls: Path) -> None:
-    corpus = loaded(calls, embedder=Alternate(), min_chars=1, max_chars=5000)
+    corpus = loaded(calls, embedder=Alternate(), min_size=1, max_size=5000)
     assert [c.document for c in corpus.chunks] == [0, 0, 1, 1]
     assert corpus.chunks[0].text.endswith("leads [Company Name]. ")
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.document import Document, Span
-from allonym.errors import UsageError
-from allonym.swap.terms import TermOptions, Word, compute_z_value, find_noun_phrases, remove_plural_ending, select_terms
+from allonym.swap import terms
+from allonym.swap.terms import Word, compute_z_value, find_noun_phrases, remove_plural_ending, select_terms
 
 PLAIN = (
     "Revenue grew in the quarter and our margin was better than last year.",
@@ -50,16 +50,16 @@ def calls(extra=None):
     return documents, bounds
 
 
-def find_terms(documents, classes, bounds, taken, options=None, **more):
+def find_terms(documents, classes, bounds, taken, share=0.05, **more):
     """The two steps of a corpus."""
     some = [find_noun_phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
-    return select_terms(some, classes, bounds, options or TermOptions())
+    return select_terms(some, classes, bounds, share)
 
 
-def found(options=None, extra=None, taken=None, **more):
+def found(share=0.05, extra=None, taken=None, **more):
     documents, bounds = calls(extra)
     taken = taken or [()] * len(documents)
-    out = find_terms(documents, list(TOLD), bounds, taken, options, **more)
+    out = find_terms(documents, list(TOLD), bounds, taken, share, **more)
     return documents, bounds, out
 
 
@@ -68,7 +68,7 @@ def surfaces(documents, out):
 
 
 def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
-    documents, _, out = found(TermOptions(share=0.5))
+    documents, _, out = found(0.5)
     for (word, *_), said in zip(TOLD.values(), surfaces(documents, out), strict=True):
         words = {remove_plural_ending(w) for phrase in said for w in phrase.split()}
         assert word in words
@@ -76,7 +76,7 @@ def test_what_one_company_speaks_of_is_found_and_what_all_speak_of_is_not():
 
 
 def test_every_mention_is_found_in_singular_and_plural():
-    documents, _, out = found(TermOptions(share=0.5))
+    documents, _, out = found(0.5)
     [said] = [s for d, s in zip(documents, surfaces(documents, out), strict=True) if d.id == "Brindle"]
     assert sum("home" in remove_plural_ending(phrase) or "homes" in phrase for phrase in said) == documents[
         1
@@ -85,29 +85,27 @@ def test_every_mention_is_found_in_singular_and_plural():
 
 def test_names_that_nobody_else_uses_are_found_however_rare():
     extra = {("Harrow", 0): "Growth in iX and Blockchain was strong. ", ("Tolvex", 5): "We also use AI in the plant. "}
-    documents, _, out = found(TermOptions(share=0.5), extra)
+    documents, _, out = found(0.5, extra)
     said = surfaces(documents, out)
     assert {"iX", "Blockchain"} <= set(said[0])
     assert "AI" in said[3]
-    documents, _, out = found(TermOptions(share=0.5, names=False), extra)
-    assert not {"iX", "Blockchain", "AI"} & {s for some in surfaces(documents, out) for s in some}
 
 
 def test_a_name_that_all_use_is_no_term():
     extra = {(name, 3): "We use AI as well. " for name in TOLD}
-    documents, _, out = found(TermOptions(share=0.5), extra)
+    documents, _, out = found(0.5, extra)
     assert "AI" not in {s for some in surfaces(documents, out) for s in some}
 
 
 def test_a_quarter_is_no_term():
     extra = {("Harrow", i): "It shipped in Q3. " for i in range(12)}
-    documents, _, out = found(TermOptions(share=0.5), extra)
+    documents, _, out = found(0.5, extra)
     assert not any("Q3" in phrase for phrase in surfaces(documents, out)[0])
 
 
 def test_a_transcribers_remark_is_no_term():
     extra = {("Harrow", i): "We sold <inaudible> and [laughter] there. " for i in range(12)}
-    documents, _, out = found(TermOptions(share=0.5), extra)
+    documents, _, out = found(0.5, extra)
     assert not {"inaudible", "laughter"} & set(surfaces(documents, out)[0])
 
 
@@ -120,7 +118,7 @@ def test_capitals_mark_no_names_where_all_is_written_in_them():
 def test_no_term_touches_what_was_found():
     documents, _ = calls()
     taken = [[Span(m, m + 6, "PRODUCT") for m in _places(documents[0].text, "potash")], (), (), ()]
-    _, _, out = found(TermOptions(share=0.5), taken=taken)
+    _, _, out = found(0.5, taken=taken)
     assert out.spans[0] and not any(s.overlaps(t) for s in out.spans[0] for t in taken[0])
 
 
@@ -134,7 +132,7 @@ def _places(text, word):
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.02, 0.05, 0.1])
 def test_the_share_of_words_is_kept(share):
-    documents, _, out = found(TermOptions(share=share))
+    documents, _, out = found(share)
     words = sum(len(d.text.replace(".", " ").split()) for d in documents)
     in_terms = sum(len(s.split()) for some in surfaces(documents, out) for s in some)
     assert out.share <= share
@@ -144,15 +142,16 @@ def test_the_share_of_words_is_kept(share):
 
 
 def test_the_most_telling_words_come_first():
-    _, _, small = found(TermOptions(share=0.02))
-    _, _, large = found(TermOptions(share=0.5))
+    _, _, small = found(0.02)
+    _, _, large = found(0.5)
     assert 0 < len(small.scores) < len(large.scores)
     rest = [z for item, z in large.scores.items() if item not in small.scores]
     assert min(small.scores.values()) >= max(rest)
 
 
-def test_a_chunk_has_at_most_so_many_terms():
-    _, bounds, out = found(TermOptions(share=0.5, per_chunk=1))
+def test_a_chunk_has_at_most_so_many_terms(monkeypatch):
+    monkeypatch.setattr(terms, "PER_CHUNK", 1)
+    _, bounds, out = found(0.5)
     documents, _ = calls()
     for document, cut, spans in zip(documents, bounds, out.spans, strict=True):
         for a, b in cut:
@@ -160,16 +159,17 @@ def test_a_chunk_has_at_most_so_many_terms():
             assert len(inside) <= 1
 
 
-def test_terms_have_at_most_so_many_words():
+def test_terms_have_at_most_so_many_words(monkeypatch):
     extra = {("Harrow", i): "The deep shaft ore crusher works. " for i in range(12)}
-    documents, _, out = found(TermOptions(share=0.5, length=2), extra)
-    assert max(len(s.split()) for s in surfaces(documents, out)[0]) == 2
-    documents, _, out = found(TermOptions(share=0.5), extra)
+    documents, _, out = found(0.5, extra)
     assert "shaft ore crusher" in " ".join(surfaces(documents, out)[0])
+    monkeypatch.setattr(terms, "LENGTH", 2)
+    documents, _, out = found(0.5, extra)
+    assert max(len(s.split()) for s in surfaces(documents, out)[0]) == 2
 
 
 def test_spans_are_sorted_disjoint_terms_inside_chunks():
-    _, bounds, out = found(TermOptions(share=0.5))
+    _, bounds, out = found(0.5)
     for cut, spans in zip(bounds, out.spans, strict=True):
         assert all(a.end <= b.start for a, b in pairwise(spans))
         assert all(s.label == "TERM" and any(a <= s.start and s.end <= b for a, b in cut) for s in spans)
@@ -180,7 +180,7 @@ def test_a_border_through_a_phrase_leaves_it_out():
     some = [find_noun_phrases(d) for d in documents]
     word = some[0].runs[-1][0]
     torn = [[*bounds[0][:-1], (bounds[0][-1][0], word.start + 1), (word.start + 1, bounds[0][-1][1])], *bounds[1:]]
-    out = select_terms(some, list(TOLD), torn, TermOptions(share=0.5))
+    out = select_terms(some, list(TOLD), torn, 0.5)
     assert not any(s.start <= word.start < s.end for s in out.spans[0])
 
 
@@ -192,7 +192,7 @@ def test_other_languages_are_read_by_their_words_alone_with_a_warning():
     ]
     documents = [Document(str(i), text * 6) for i, text in enumerate(texts)]
     bounds = [[(k * len(t), (k + 1) * len(t)) for k in range(6)] for t in texts]
-    out = find_terms(documents, "abc", bounds, [()] * 3, TermOptions(share=0.5), language="de")
+    out = find_terms(documents, "abc", bounds, [()] * 3, 0.5, language="de")
     said = [set(s) for s in surfaces(documents, out)]
     assert said == [{"Kali"}, {"Sofa", "Sofas"}, {"Impfstoff"}]
     assert any("English only" in warning for warning in out.warnings)
@@ -216,12 +216,6 @@ def test_a_repr_shows_counts_only():
     assert "potash" not in repr(find_noun_phrases(calls()[0][0]))
 
 
-@pytest.mark.parametrize("wrong", [{"share": 1.5}, {"share": -1}, {"per_chunk": 0}, {"classes": 2}, {"length": 0}])
-def test_wrong_options_are_told(wrong):
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        TermOptions(**wrong)
-
-
 def test_z_values():
     assert compute_z_value(5, 20, 5, 20) == 0
     assert (
@@ -241,8 +235,8 @@ def test_any_words_keep_the_promises(words, share):
     text = " ".join(words)
     documents = [Document("a", text), Document("b", text[::-1]), Document("c", "x y z")]
     bounds = [[(0, len(d.text) // 2), (len(d.text) // 2, len(d.text))] for d in documents]
-    out = find_terms(documents, "abc", bounds, [()] * 3, TermOptions(share=share), language="xx")
-    assert out == find_terms(documents, "abc", bounds, [()] * 3, TermOptions(share=share), language="xx")
+    out = find_terms(documents, "abc", bounds, [()] * 3, share, language="xx")
+    assert out == find_terms(documents, "abc", bounds, [()] * 3, share, language="xx")
     assert out.share <= share
     for spans in out.spans:
         assert all(a.end <= b.start for a, b in pairwise(spans))

@@ -94,20 +94,6 @@ def join_cut_tiles(tiles: Sequence[Interval], spans: Iterable[Interval]) -> tupl
     return tuple(out)
 
 
-def compute_neighbour_distances(vectors: Any) -> Any:
-    """Return the cosine distances of neighbouring rows: float64 ``(n - 1,)``, 0 to 2, of unit rows ``(n, d)``."""
-    rows = np.asarray(vectors, np.float64)
-    return 1.0 - np.einsum("ij,ij->i", rows[:-1], rows[1:])
-
-
-def check_chunk_sizes(breakpoint: float, min_chars: int, max_chars: int) -> None:
-    """Raise :class:`UsageError` if the percentile or the sizes are out of range."""
-    if not 0 <= breakpoint <= 100:
-        raise UsageError(f"breakpoint must be a percentile from 0 to 100, got {breakpoint}")
-    if not 1 <= min_chars <= max_chars:
-        raise UsageError(f"chunks need 1 <= min_chars <= max_chars, got {min_chars} and {max_chars}")
-
-
 def split_chunks(
     text: str,
     tiles: Sequence[Interval],
@@ -133,12 +119,16 @@ def split_chunks(
     Raises:
         UsageError: a percentile or a size that is out of range.
     """
-    check_chunk_sizes(breakpoint, min_chars, max_chars)
+    if not 0 <= breakpoint <= 100:
+        raise UsageError(f"breakpoint must be a percentile from 0 to 100, got {breakpoint}")
+    if not 1 <= min_chars <= max_chars:
+        raise UsageError(f"chunks need 1 <= min_chars <= max_chars, got {min_chars} and {max_chars}")
     if len(tiles) != len(vectors):
         raise UsageError(f"{len(tiles)} sentences need as many vectors, got {len(vectors)}")
     if not tiles:
         return ()
-    gaps = compute_neighbour_distances(vectors)
+    rows = np.asarray(vectors, np.float64)
+    gaps = 1.0 - np.einsum("ij,ij->i", rows[:-1], rows[1:])  # cosine distances, 0 to 2
     limit = np.percentile(gaps, breakpoint) if len(gaps) else 0.0
     borders = [0, *(int(i) + 1 for i in np.flatnonzero(gaps > limit)), len(tiles)]
     pieces = _join_short_pieces(tiles, gaps, borders, min_chars, max_chars)

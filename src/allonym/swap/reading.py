@@ -31,7 +31,7 @@ from allonym.swap.categories import (
     parse_categories,
     remove_common_entities,
 )
-from allonym.swap.chunking import check_chunk_sizes, join_cut_tiles, split_chunks, split_sentences
+from allonym.swap.chunking import join_cut_tiles, split_chunks, split_sentences
 from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
 from allonym.swap.documents import (
     is_named_in_unread_text,
@@ -50,7 +50,7 @@ from allonym.swap.protected import (
 from allonym.swap.rows import Spread
 from allonym.swap.sections import Sectioner, check_section, everything, get_sectioner
 from allonym.swap.settings import Settings
-from allonym.swap.terms import Phrases, TermOptions, find_noun_phrases, select_terms
+from allonym.swap.terms import Phrases, find_noun_phrases, select_terms
 
 REST = ("drop", "anonymize")
 TERM = "TERM"
@@ -124,12 +124,8 @@ def load(
     section: str | tuple[str, str] | Sectioner | None = None,
     rest: str = "drop",
     categories: Mapping[str, str] | Iterable[str] | None = None,
-    terms: TermOptions | None = None,
     metadata: str | Path | None = None,
     aliases: Mapping[str, Sequence[str]] | None = None,
-    breakpoint: float | None = None,
-    min_chars: int | None = None,
-    max_chars: int | None = None,
     embedder: Any = None,
     workers: int = 1,
     key: bytes | str | None = None,
@@ -153,12 +149,9 @@ def load(
         rest: the treatment of running text outside the section: it is left out (``drop``), or all findings in it are
             replaced as the policy says (``anonymize``). Short fields are always anonymised, never dropped.
         categories: category to state, see :data:`allonym.swap.categories.CATEGORIES`.
-        terms: limits of terms, if ``Term`` is among the categories; by default as many as ``read.terms`` says.
         metadata: a table (CSV, JSON Lines, ...) with a column ``id`` or ``file`` that names the documents, whose other
             columns are further metadata.
         aliases: further names of a protected value: tickers, former names, brands.
-        breakpoint: percentile of the distances between neighbouring sentences above which a chunk ends (P1: 75).
-        min_chars, max_chars: code points of a chunk.
         embedder: computes the sentences' vectors; by default the encoder that ships with allonym.
         workers: processes; any number gives the same corpus.
         key: secret of keyed operators that the policy uses for direct identifiers.
@@ -175,12 +168,7 @@ def load(
     if rest not in REST:
         raise UnknownNameError("value", rest, REST, "rest")
     find_section = get_sectioner(read.section if section is None else section)
-    sizes = (
-        read.threshold if breakpoint is None else breakpoint,
-        read.min_size if min_chars is None else min_chars,
-        read.max_size if max_chars is None else max_chars,
-    )
-    check_chunk_sizes(*sizes)
+    sizes = (read.threshold, read.min_size, read.max_size)
     base = Policy.load(policy or read.policy or "swap")
     loaded, label = add_protected_rule(_extend_policy_labels(base, states), protect)
     all_fields = list_text_fields(source, protect, fields, format, loaded.metadata)
@@ -208,7 +196,7 @@ def load(
         advance("read", len(pairs), len(items))
     if not job.encode:
         pairs = [(item, _add_chunk_borders(item.document.text, r, embedder.encode, job.sizes)) for item, r in pairs]
-    entities, term_warnings = _link_corpus(pairs, job, terms or TermOptions(share=read.terms))
+    entities, term_warnings = _link_corpus(pairs, job, read.terms)
     chunks, plans = _make_chunks_and_base_plans(pairs, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
     warnings = [*_list_warnings(pairs, job, missing), *term_warnings]
@@ -319,9 +307,7 @@ def _add_chunk_borders(
 # The corpus
 
 
-def _link_corpus(
-    pairs: _Read, job: _Job, limits: TermOptions
-) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
+def _link_corpus(pairs: _Read, job: _Job, term_share: float) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
     """Return the entities of each document, terms among them, and warnings."""
     taxonomy, documents = job.policy.taxonomy, [item.document for item, _ in pairs]
     linked = [link(item.document, result.spans, taxonomy).entities for item, result in pairs]
@@ -329,7 +315,8 @@ def _link_corpus(
     phrases = [result.phrases for _, result in pairs if result.phrases is not None]
     if len(phrases) < len(pairs):
         return entities, ()
-    terms = select_terms(phrases, [item.class_ for item, _ in pairs], [result.bounds for _, result in pairs], limits)
+    classes, bounds = [item.class_ for item, _ in pairs], [result.bounds for _, result in pairs]
+    terms = select_terms(phrases, classes, bounds, term_share)
     out = []
     for document, linked_entities, spans in zip(documents, entities, terms.spans, strict=True):
         covered = Reach((s.start, s.end) for e in linked_entities for s in e.spans)

@@ -51,7 +51,7 @@ class Read(Table):
     threshold: float = declare_setting(
         75.0, "percentile of the distance between sentences above which a chunk ends", low=0, high=100
     )
-    min_size: int = declare_setting(120, "least characters of a chunk", low=0)
+    min_size: int = declare_setting(120, "least characters of a chunk", low=1)
     max_size: int = declare_setting(1200, "most characters of a chunk", low=1)
     policy: str = declare_setting(
         "", "policy that finds direct identifiers and entities; empty: the one that comes with swapping"

@@ -18,13 +18,18 @@ from itertools import chain
 from typing import NamedTuple
 
 from allonym.document import Document, Interval, Reach, Span
-from allonym.errors import UsageError
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, TaggerModel, load_tagger
 from allonym.text.words import compile_word_pattern
 
 LABEL = "TERM"
 SOURCE = "terms"
+LEAST_Z, LEAST_CHUNKS = 2.0, 2
+"""Least z value of a word's log odds, and chunks of its value that must hold a word, unless it is a name."""
+PER_CHUNK, LENGTH = 8, 4
+"""Most terms in a chunk, and most words in a term."""
+WIDEST = 0.75
+"""Most protected values, as a share of them, whose documents may use a word."""
 _NOUNS = frozenset({"NOUN", "PROPN"})
 _WORD = compile_word_pattern("'’&-")
 _SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$")
@@ -35,37 +40,6 @@ _NEAR = 0.98  # share of the budget that is near enough to all of it
 _NONE = 1 << 62
 _FEW = 0.1  # share of the protected values whose documents may use a rare name
 _NOUN_CAPITALS = 0.2  # share of words with a capital inside sentences from which on it marks nouns, as in German
-
-
-@dataclass(frozen=True, slots=True)
-class TermOptions:
-    """The limits of terms.
-
-    Attributes:
-        least: least z value of a word's log odds.
-        share: most words of the chunks that may be terms, as a share; the most identifying ones come first.
-        per_chunk: most terms in a chunk.
-        classes: most protected values, as a share of them, whose documents may use a word.
-        least_chunks: chunks of its value that must hold a word, unless it is a name.
-        length: most words in a term.
-        names: whether names count, and come first, that the documents of one protected value use, or of a tenth of
-            them: a capital inside a sentence, acronyms, mixed case.
-    """
-
-    least: float = 2.0
-    share: float = 0.05
-    per_chunk: int = 8
-    classes: float = 0.75
-    least_chunks: int = 2
-    length: int = 4
-    names: bool = True
-
-    def __post_init__(self) -> None:
-        shares: dict[str, tuple[float, float]] = dict.fromkeys(("share", "classes"), (0, 1))
-        counts = dict.fromkeys(("per_chunk", "least_chunks", "length"), (1, math.inf))
-        for name, (low, high) in (shares | counts).items():
-            if not low <= (value := getattr(self, name)) <= high:
-                raise UsageError(f"terms: {name} must be from {low} to {high}, got {value}")
 
 
 class Word(NamedTuple):
@@ -209,7 +183,7 @@ def _is_proper_name(text: str, start: int, surface: str, is_tagged_proper: bool)
 
 
 def select_terms(
-    phrases: Sequence[Phrases], classes: Sequence[str], bounds: Sequence[Sequence[Interval]], options: TermOptions
+    phrases: Sequence[Phrases], classes: Sequence[str], bounds: Sequence[Sequence[Interval]], share: float
 ) -> Terms:
     """Select the phrases of a corpus that give its protected values away.
 
@@ -217,7 +191,8 @@ def select_terms(
         phrases: per document, its noun phrases.
         classes: each document's protected value.
         bounds: per document, (start, end) of its chunks, sorted and disjoint.
-        options: limits of terms.
+        share: most words of the chunks that may be terms, as a share; the most identifying ones come first, names that
+            the documents of one protected value use, or of a tenth of them, before all others.
 
     Returns:
         Sorted disjoint spans per document, all inside chunks. Deterministic; ties are decided by the words.
@@ -233,14 +208,14 @@ def select_terms(
     if len(set(classes)) < 2 or not total:
         return Terms(tuple(() for _ in phrases), 0.0, {}, tuple(warnings))
     counts = _Counts(chunks, classes, bounds)
-    scores = counts.score_words(options)
+    scores = counts.score_words()
     ranked = sorted(scores, key=lambda item: (item not in counts.rare, -scores[item], item))
     rank = {item: i for i, item in enumerate(ranked)}
     documents = [[_select_ranked_runs(runs, c, rank) for runs in some] for some, c in zip(chunks, classes, strict=True)]
-    count, used = _choose_term_word_count(documents, len(ranked), int(options.share * total), options)
+    count, used = _choose_term_word_count(documents, len(ranked), int(share * total))
     spans = []
     for document in documents:
-        mentions = chain.from_iterable(_select_term_mentions(runs, count, options) for runs in document)
+        mentions = chain.from_iterable(_select_term_mentions(runs, count) for runs in document)
         spans.append(tuple(sorted(Span(m[0].start, m[-1].end, LABEL, 1.0, SOURCE) for m in mentions)))
     return Terms(tuple(spans), used / total, {item: scores[item] for item in ranked[:count]}, tuple(warnings))
 
@@ -281,23 +256,23 @@ class _Counts:
             self.total[word] += count
             self.users[word] += 1
 
-    def score_words(self, options: TermOptions) -> dict[tuple[str, str], float]:
+    def score_words(self) -> dict[tuple[str, str], float]:
         """Return every (protected value, stem) that may be a term, with its z value; rare names get the least one."""
         out: dict[tuple[str, str], float] = {}
         chunks = sum(self.size.values())
-        most = max(1.0, options.classes * len(self.size))
+        most = max(1.0, WIDEST * len(self.size))
         few = max(1.0, _FEW * len(self.size))
         for item, count in self.holders.items():
             class_, word = item
-            if options.names and self.users[word] <= few and 2 * self.names[item] > self.mentions[item]:
+            if self.users[word] <= few and 2 * self.names[item] > self.mentions[item]:
                 self.rare.add(item)
             if self.users[word] > most:
                 continue
             size = self.size[class_]
             score = compute_z_value(count - 1, size, self.total[word] - count, chunks - size)
             if item in self.rare:
-                out[item] = max(score, options.least)
-            elif count >= options.least_chunks and score >= options.least:
+                out[item] = max(score, LEAST_Z)
+            elif count >= LEAST_CHUNKS and score >= LEAST_Z:
                 out[item] = score
         return out
 
@@ -322,9 +297,7 @@ def _select_ranked_runs(runs: Runs, class_: str, rank: Mapping[tuple[str, str], 
     return [(run, ranks) for run, ranks in ranked if min(ranks) < _NONE]
 
 
-def _choose_term_word_count(
-    documents: Sequence[Sequence[Ranked]], most: int, budget: int, options: TermOptions
-) -> tuple[int, int]:
+def _choose_term_word_count(documents: Sequence[Sequence[Ranked]], most: int, budget: int) -> tuple[int, int]:
     """Return how many of the ranked words may be terms, and the number of words in these terms.
 
     The budget limits the latter; the number of words is nearly the most within it.
@@ -333,7 +306,7 @@ def _choose_term_word_count(
     while low < high and used < _NEAR * budget:
         middle = (low + high + 1) // 2
         chunks = chain.from_iterable(documents)
-        words = sum(len(mention) for runs in chunks for mention in _select_term_mentions(runs, middle, options))
+        words = sum(len(mention) for runs in chunks for mention in _select_term_mentions(runs, middle))
         if words <= budget:
             low, used = middle, words
         else:
@@ -341,29 +314,27 @@ def _choose_term_word_count(
     return low, used
 
 
-def _select_term_mentions(runs: Ranked, count: int, options: TermOptions) -> list[tuple[Word, ...]]:
+def _select_term_mentions(runs: Ranked, count: int) -> list[tuple[Word, ...]]:
     """Return the mentions of a chunk's terms; of too many terms, those of the words that rank first."""
     terms: dict[tuple[str, ...], tuple[int, list[tuple[Word, ...]]]] = {}
     for run, ranks in runs:
         if min(ranks) >= count:
             continue
-        for start, end in _find_term_stretches(run, ranks, count, options.length):
+        for start, end in _find_term_stretches(run, ranks, count):
             key = tuple([word.stem for word in run[start:end]])
             terms.setdefault(key, (min(ranks[start:end]), []))[1].append(run[start:end])
     best: Iterable[tuple[str, ...]] = terms
-    if len(terms) > options.per_chunk:
-        best = sorted(terms, key=lambda key: (terms[key][0], key))[: options.per_chunk]
+    if len(terms) > PER_CHUNK:
+        best = sorted(terms, key=lambda key: (terms[key][0], key))[:PER_CHUNK]
     return [mention for key in best for mention in terms[key][1]]
 
 
-def _find_term_stretches(
-    run: Sequence[Word], ranks: Sequence[int], count: int, length: int
-) -> Iterable[tuple[int, int]]:
+def _find_term_stretches(run: Sequence[Word], ranks: Sequence[int], count: int) -> Iterable[tuple[int, int]]:
     """Yield stretches of ranked words that end in a noun; an adjective counts only beside a noun that does."""
     start = 0
     while start < len(run):
         end = start
-        while end < len(run) and end - start < length and ranks[end] < count:
+        while end < len(run) and end - start < LENGTH and ranks[end] < count:
             end += 1
         last = end
         while last > start and not run[last - 1].noun:
