@@ -154,11 +154,11 @@ def test_what_was_not_measured_is_left_out():
     ("rule", "said"),
     [
         ({}, "a rule is required"),
-        ({"offset": 1.0}, "an offset needs a slope"),
-        ({"risk_cap": 0.5, "offset": 1.0}, "an offset needs a slope"),
-        ({"slope": -1.0}, "slope must be 0 or above"),
-        ({"risk_cap": math.nan}, "risk_cap must be a finite number"),
-        ({"slope": math.inf}, "slope must be a finite number"),
+        ({"offset": 1.0}, "an offset requires a slope"),
+        ({"risk_cap": 0.5, "offset": 1.0}, "an offset requires a slope"),
+        ({"slope": -1.0}, "slope must be 0 or more"),
+        ({"risk_cap": math.nan}, "risk_cap must be finite"),
+        ({"slope": math.inf}, "slope must be 0 or more"),
     ],
 )
 def test_wrong_rules(points, rule, said):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.swap.settings import FALLBACKS, Settings, describe_settings, presets
+from allonym.settings import find_setting
+from allonym.swap.settings import FALLBACKS, STRATEGIES, Exchange, Settings, describe_settings, presets
+from allonym.swap.validity import Rules
 
 
 def test_presets_load_and_are_named_as_their_files():
@@ -62,19 +65,25 @@ def test_a_file_extends_a_preset_or_another_file(tmp_path):
         ("mixtur = 3", UnknownNameError, "did you mean: mixture"),
         ("[mixture]\nclsters = 3", UnknownNameError, "mixture: unknown key 'clsters'; did you mean: clusters"),
         ('[mixture]\nfamily = "pkb"', UnknownNameError, "did you mean: pkbd"),
-        ("[mixture]\nclusters = 1.5", UsageError, "mixture.clusters must be an integer, got float"),
-        ("[mixture]\nclusters = true", UsageError, "must be an integer, got bool"),
+        ("[mixture]\nclusters = 1.5", UsageError, "mixture.clusters must be an integer, got 1.5"),
+        ("[mixture]\nclusters = true", UsageError, "must be an integer, got True"),
         ("[read]\nthreshold = 101", UsageError, "read.threshold must be from 0 to 100, got 101.0"),
         ("[read]\nmin_size = 9\nmax_size = 8", UsageError, "min_size must be at most read.max_size"),
-        ("[search]\npopulation = 1e6", UsageError, "search.population must be a list, got float"),
+        ("[search]\npopulation = 1e6", UsageError, "search.population must be a list, got 1000000.0"),
         ("[search]\npopulation = [nan]", UsageError, "search.population must be 1 or more"),
         ('[search]\npopulation = ["x"]', UsageError, "search.population must be a number, got str"),
         ('[categories]\nOrganization = "swop"', UnknownNameError, "did you mean: swap"),
         ('[fallback]\nOrganization = "pseudonyms"', UnknownNameError, "did you mean: pseudonym"),
-        ("read = 1", UsageError, "read must be a table, got int"),
+        ("read = 1", UsageError, "read must be a table, got 1"),
         ("name = 1", UsageError, "name must be a string"),
         ("schema = 2", UsageError, "schema 2 is not known; 1 is required"),
         ("= 1", UsageError, "not valid TOML"),
+        (
+            '[exchange]\nstrategy = "papr"',
+            UnknownNameError,
+            "exchange.strategy: unknown value 'papr'; did you mean: paper",
+        ),
+        ("exchange = 1", UsageError, "exchange must be a table, got 1"),
         ('extends = "defualt"', UnknownNameError, "did you mean: default"),
     ],
 )
@@ -84,6 +93,26 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error, said):
     with pytest.raises(error, match=r".") as caught:
         Settings.load(path)
     assert said in str(caught.value)
+
+
+def test_a_strategy_sets_the_exchange_and_a_value_beside_it_wins(tmp_path):
+    assert Settings.load("p1").exchange == replace(Exchange(strategy="paper", **STRATEGIES["paper"]), swaps=30)
+    assert Settings.load().exchange == Exchange(strategy="entities", **STRATEGIES["entities"])
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "p1"\n[exchange]\nstrategy = "chunks"\nrounds = 2\n', encoding="utf-8")
+    made = Settings.load(path)
+    assert made.exchange == Exchange(strategy="chunks", fit=0.0, rounds=2)
+    assert Settings.load("p1").with_({"exchange.rounds": 2, "exchange.strategy": "chunks"}).exchange == made.exchange
+    assert set(STRATEGIES) == set(find_setting(Settings, "exchange.strategy").one_of) - {"none"}
+
+
+def test_strategies_are_the_three_ways_to_exchange():
+    rules = {name: Rules(**values, categories=("Person",)) for name, values in STRATEGIES.items()}
+    assert {n: (r.draws_uniform_pairs, r.matches_slots) for n, r in rules.items()} == {
+        "paper": (True, False),
+        "chunks": (False, False),
+        "entities": (False, True),
+    }
 
 
 def test_a_missing_file_and_a_misspelt_preset(tmp_path):
@@ -128,5 +157,5 @@ def test_every_setting_is_described():
     values = Settings().to_dict()
     for name, default, _ in rows:
         table, key = name.split(".")
-        shown = values[table][key]
+        shown = {"strategy": "none", **values[table]}[key]
         assert (tuple(shown) if isinstance(shown, list) else shown) == default

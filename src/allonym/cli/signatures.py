@@ -141,7 +141,7 @@ def _get_value(setting: Setting, value: Any) -> Any:
 def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -> Declaration:
     """Declare the option, or the argument, of a setting whose value the command gets as ``name``."""
     spellings, _, placeholder = setting.option.rpartition(" ") if " " in setting.option else ("", "", setting.option)
-    if setting.option.startswith("-") and not spellings:
+    if placeholder.startswith("-"):
         spellings, placeholder = setting.option, ""
     is_required, is_repeated = setting.default is REQUIRED, setting.shape != "one" and not placeholder.endswith(",...")
     details: dict[str, Any] = {"type": _make_type(setting, is_repeated), "required": is_required and not is_override}
@@ -214,6 +214,12 @@ def complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str
     return complete_presets_and_files(presets(), incomplete)
 
 
+def _complete_swap_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from allonym.swap.settings import presets
+
+    return complete_presets_and_files(presets(), incomplete)
+
+
 def complete_presets_and_files(presets: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """Complete the name of a preset, or of a file."""
     names = [CompletionItem(name) for name in presets if name.startswith(incomplete)]
@@ -238,5 +244,6 @@ _COMPLETIONS: Mapping[str, Callable[..., Any]] = {
     "policy": complete_presets,
     "label": complete_labels,
     "operating point": _complete_operating_points,
+    "swap preset": _complete_swap_presets,
 }
 """The noun of a setting, to the completion of its option."""

@@ -9,137 +9,132 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from allonym.cli import options
-from allonym.cli.options import COUNT, FILE, NEW_FILE, PATH, POSITIVE, TextFields, flag, option
+from allonym.cli.options import (
+    KEY_FILE,
+    ORIGINALS,
+    OVERWRITE,
+    QUIET,
+    RESUME,
+    RUNNER,
+    SEED,
+    WORKERS,
+    TextFields,
+    declare_policy,
+    take_options,
+    take_overrides,
+)
 from allonym.cli.outputs import check_not_inputs, check_report_suffix, open_stages_folder, render_page
 from allonym.cli.terminal import print_note, print_table, show_stage_bars
 from allonym.errors import UsageError
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
+from allonym.swap.frontier import Rule
+from allonym.swap.settings import Settings
 
 if TYPE_CHECKING:
     from allonym.swap import Release, Releases, Run
     from allonym.swap.run import Result
 
 
-def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from allonym.swap.settings import presets
+class Outputs(SettingGroup):
+    """What a swap writes."""
 
-    return options.complete_presets_and_files(presets(), incomplete)
+    output: Path | None = declare_setting(
+        None, "file or folder for the release, in the format of CORPUS", option="-o, --output OUT"
+    )
+    report: Path | None = declare_setting(
+        None,
+        "write a report with plots, tables and texts side by side, as one HTML page",
+        noun="new file",
+        option="FILE",
+    )
+    no_texts: bool = declare_setting(False, "with --report and --json: leave out the texts of chunks")
+    json: Path | None = declare_setting(None, "write every number, as JSON", noun="new file", option="FILE")
+    plan: Path | None = declare_setting(
+        None, "write the plan of each document, as JSON lines", noun="new file", option="FILE"
+    )
+    originals: bool = ORIGINALS
+    dry_run: bool = declare_setting(False, "write nothing; show the releases and the one that would be chosen")
+    resume: bool = RESUME
+    overwrite: bool = OVERWRITE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        paths = [path for path in (self.output, *self.list_files_beside()) if path is not None]
+        if self.dry_run and (paths or self.resume):
+            raise click.UsageError(
+                "--dry-run writes nothing and cannot be combined with -o, --report, --json, --plan or --resume"
+            )
+        if not self.dry_run and not paths:
+            raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
+        if self.no_texts and self.report is None and self.json is None:
+            raise click.UsageError("--no-texts requires --report or --json")
+        if self.originals and self.plan is None:
+            raise click.UsageError("--originals requires --plan")
+
+    def list_files_beside(self) -> list[Path]:
+        """Return the files that are written beside the release."""
+        return [path for path in (self.report, self.json, self.plan) if path is not None]
 
 
-def _parse_entity_states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
+def _parse_entity_states(text: str) -> dict[str, str]:
     """Parse ``Organization=swap,Date=fixed``; a name without a state is swapped."""
-    out = {}
-    for part in (value or "").split(","):
-        if part.strip():
-            name, equals, state = part.partition("=")
-            out[name.strip()] = state.strip() if equals else "swap"
-    return out
+    from allonym.swap.categories import parse_categories
 
-
-def _parse_population_sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
-    try:
-        return tuple(float(v) for v in (value or "").split(",") if v.strip())
-    except ValueError:
-        raise click.BadParameter("numbers such as 1e6,1e12 are required", ctx=ctx, param=param) from None
-
-
-_SETTINGS = {
-    "section": "read.section",
-    "swap_size": "search.size",
-    "full": "search.full",
-    "clusters": "mixture.clusters",
-    "family": "mixture.family",
-    "embedder": "embed.name",
-    "population": "search.population",
-    "draws": "search.draws",
-    "intruder": "check.intruders",
-}
-"""Options that set a key of the settings; the other choices are the rule that chooses a release."""
+    pairs = (part.partition("=") for part in text.split(",") if part.strip())
+    states = {name.strip(): state.strip() if equals else "swap" for name, equals, state in pairs}
+    return parse_categories(states) if states else {}
 
 
 @click.command(short_help="Exchange entities between the documents of a corpus.")
-@click.argument("source", metavar="CORPUS")
-@option("-o, --output OUT", "File or folder for the release, in the format of CORPUS.")
-@option("--protect KEY", "Metadata field to protect, such as company, author or hospital.", required=True)
-@option("--report FILE", "Write a report with plots, tables and texts side by side, as one HTML page.", type=NEW_FILE)
-@flag("--no-texts", "With --report and --json: leave out the texts of chunks.")
-@option("--json FILE", "Write every number, as JSON.", name="as_json", type=NEW_FILE)
-@option("--plan FILE", "Write the plan of each document, as JSON lines.", type=NEW_FILE)
-@flag("--originals", "With --plan: include the originals, so that `allonym restore` can undo the edits.")
-@option(
-    "-s, --settings, --preset NAME|FILE",
-    "Settings: default, p1 (the paper's protocol), earnings, or a TOML file.",
-    name="settings",
-    default="default",
-    shell_complete=_complete_presets,
+@take_options
+@take_overrides(
+    Settings,
+    *("exchange.strategy", "read.section", "search.size", "mixture.clusters", "mixture.family", "embed.name"),
+    *("search.population", "search.draws", "check.intruders"),
 )
-@option(
-    "-p, --policy NAME|FILE",
-    "Policy for detection, for direct identifiers, and for entities that cannot be exchanged.",
-    default="swap",
-)
-@options.text_options
-@option("--metadata FILE", "Table with a row per document: a column id or file, and the column KEY.", type=FILE)
-@option("--section NAME", "Section of the documents to use: all, or presentation (of earnings calls).")
-@option("--rest", "Treatment of text outside the section.", type=click.Choice(["drop", "anonymize"]), default="drop")
-@option(
-    "--categories NAME=STATE,...",
-    "States of categories: swap, fixed, change or free, e.g. Person=fixed.",
-    callback=_parse_entity_states,
-)
-@option("--swap-size N", "Exchange all subsets of N categories together.", type=POSITIVE)
-@option("--clusters K", "Number of mixture components; 0: chosen by BIC.", type=COUNT)
-@option("--family", "Distribution of the components.", type=click.Choice(["pkbd", "spcauchy", "auto"]))
-@option("--embedder NAME", "Source of embeddings: encoder, lsa, sentence-transformers or openai.")
-@option("--population N,...", "Population sizes for the risk, e.g. 1e6,1e12.", callback=_parse_population_sizes)
-@option("--draws M", "Random sequences of exchanges per set of categories.", type=POSITIVE)
-@option("--risk-cap R", "Choose the most useful release with at most this risk.", type=float)
-@option("--utility-floor U", "Choose the least risky release with at least this utility.", type=float)
-@option("--slope A", "Choose the release where a line risk = A * utility + b touches the frontier.", type=float)
-@option("--offset B", "With --slope: fix b of the line, and choose the release nearest to it.", type=float)
-@option("--check/--no-check", "Let intruders guess KEY before and after the exchange.", default=True)
-@option("--intruder NAME", "Intruder for --check: entities, words or llm. Repeatable.", multiple=True)
-@option("--background PATH", "Further texts with KEY for the intruders to learn from.", type=PATH)
-@option("--label KEY", "Metadata field to predict, such as sector, as a measure of utility.")
-@flag("--grid", "Show how the chosen release depends on thresholds, clusters, family and weights.")
-@option("--seed", "Seed of the exchanges.", type=COUNT, default=0)
-@options.key_option
-@options.workers_option
-@options.runner_option("The output is the same.")
-@flag("--dry-run", "Write nothing; show the releases and the one that would be chosen.")
-@flag("--resume", "Continue an interrupted run of the same command.")
-@flag("--overwrite", "Replace existing outputs.")
-@flag("--quiet, -q", "Show no progress, notes or summary.")
 def swap(
-    source: str,
-    output: str | None,
-    protect: str,
-    settings: str,
-    policy: str,
+    source: str = declare_setting(REQUIRED, "corpus", option="<CORPUS>"),
+    *,
+    protect: str = declare_setting(
+        REQUIRED, "metadata field to protect, such as company, author or hospital", option="KEY"
+    ),
+    outputs: Outputs,
+    settings: str = declare_setting(
+        "default",
+        "settings: default, p1 (the paper's protocol), earnings, or a TOML file",
+        noun="swap preset",
+        option="-s, --settings, --preset NAME|FILE",
+    ),
+    policy: str = declare_policy(
+        "swap", "policy for detection, for direct identifiers, and for entities that cannot be exchanged"
+    ),
     texts: TextFields,
-    metadata: Path | None,
-    rest: str,
-    categories: dict[str, str],
-    check: bool,
-    background: Path | None,
-    label: str | None,
-    grid: bool,
-    seed: int,
-    key_file: Path | None,
-    plan: Path | None,
-    originals: bool,
-    as_json: Path | None,
-    report: Path | None,
-    no_texts: bool,
-    workers: int,
-    runner: str,
-    dry_run: bool,
-    resume: bool,
-    overwrite: bool,
-    quiet: bool,
-    **choices: Any,
+    metadata: Path | None = declare_setting(
+        None, "table with a row per document: a column id or file, and the column KEY", noun="file", option="FILE"
+    ),
+    rest: str = declare_setting("drop", "treatment of text outside the section", one_of=("drop", "anonymize")),
+    categories: str = declare_setting(
+        "", "states of categories: swap, fixed, change or free, e.g. Person=fixed", option="NAME=STATE,..."
+    ),
+    rule: Rule,
+    check: bool = declare_setting(True, "let intruders guess KEY before and after the exchange"),
+    background: Path | None = declare_setting(
+        None, "further texts with KEY for the intruders to learn from", noun="path", option="PATH"
+    ),
+    label: str | None = declare_setting(
+        None, "metadata field to predict, such as sector, as a measure of utility", option="KEY"
+    ),
+    grid: bool = declare_setting(
+        False, "show how the chosen release depends on thresholds, clusters, family and weights"
+    ),
+    seed: int = SEED,
+    key_file: Path | None = KEY_FILE,
+    workers: int = WORKERS,
+    runner: str = RUNNER,
+    quiet: bool = QUIET,
+    overrides: dict[str, Any],
 ) -> None:
     """Exchange named entities between the documents of CORPUS, so that KEY cannot be inferred from a text.
 
@@ -154,82 +149,59 @@ def swap(
       allonym swap calls/ --protect company --preset p1 --clusters 20 --dry-run
       allonym swap calls.jsonl -o safe.jsonl --protect company --categories Person=fixed --utility-floor 0.9
     """
-    outputs = [path for path in (report, as_json, plan) if path is not None]
-    if dry_run and (output is not None or outputs or resume):
-        raise click.UsageError(
-            "--dry-run writes nothing and cannot be combined with -o, --report, --json, --plan or --resume"
-        )
-    if not dry_run and output is None and not outputs:
-        raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
-    if no_texts and report is None and as_json is None:
-        raise click.UsageError("--no-texts requires --report or --json")
-    if originals and plan is None:
-        raise click.UsageError("--originals requires --plan")
-    if choices["offset"] is not None and choices["slope"] is None:
-        raise click.UsageError("--offset requires --slope")
     if source == "-":
         raise click.UsageError("CORPUS must be a file or a folder, not standard input")
-    if (choices["intruder"] or background) and not check:
+    if ("check.intruders" in overrides or background) and not check:
         raise click.UsageError("--intruder and --background require --check")
     from allonym.report import swap_page
     from allonym.swap import Run
-    from allonym.swap.categories import parse_categories
     from allonym.swap.run import STAGES
-    from allonym.swap.settings import Settings
 
-    if not check:
-        choices["intruder"] = ()
-    elif not choices["intruder"]:
-        del choices["intruder"]
-    choices["full"] = None if choices["swap_size"] is None else False
-    choices["population"] = choices["population"] or None
-    named = {name: value for name, value in choices.items() if value is not None}
-    changes: dict[str, object] = {path: named[name] for name, path in _SETTINGS.items() if name in named}
-    if categories:
-        changes |= {f"categories.{name}": state for name, state in parse_categories(categories).items()}
+    changes = {**overrides, **{f"categories.{n}": state for n, state in _parse_entity_states(categories).items()}}
+    changes |= {} if check else {"check.intruders": ()}
+    changes |= {"search.full": False} if "search.size" in overrides else {}
     run = Run(
         source=source,
         protect=protect,
         settings=Settings.load(settings).with_(changes),
         policy=policy,
         reading={"fields": texts.field or None, "format": texts.format, "metadata": metadata, "rest": rest},
-        rule={name: value for name, value in named.items() if name not in _SETTINGS},
+        rule=vars(rule),
         key=options.read_key(key_file),
         seed=seed,
         workers=workers,
     )
-    _check_before_work(run, report)
-    if dry_run:
+    _check_before_work(run, outputs.report)
+    if outputs.dry_run:
         run = _attach_workers(run, runner)
         with show_stage_bars(STAGES, enabled=not quiet) as advance:
             releases = run.search(None, advance)
         _print_releases(releases, *run.best(releases))
         print_note("nothing was written", label="dry run:")
         return
-    target = None if output is None else Path(output)
     inputs = [path for path in (metadata, background, key_file) if path is not None]
     inputs += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
-    _check_outputs(source, target, outputs, texts.format, inputs, overwrite=overwrite)
+    target, beside, overwrite = outputs.output, outputs.list_files_beside(), outputs.overwrite
+    _check_outputs(source, target, beside, texts.format, inputs, overwrite=overwrite)
     note = "the exchanges are kept in {}; --resume continues from there, also with another rule"
-    with open_stages_folder(target or outputs[0], "swap", note, resume=resume, overwrite=overwrite) as state:
+    with open_stages_folder(target or beside[0], "swap", note, resume=outputs.resume, overwrite=overwrite) as state:
         run = _attach_workers(run, runner)
         with show_stage_bars(STAGES, enabled=not quiet) as advance:
             releases = run.search(state, advance, label=label)
-            more: dict[str, Any] = {"background": background, "label": label, "grid": grid, "texts": not no_texts}
-            result = run.whole(releases, state=state, advance=advance, **more)
-        beside = {}
-        if as_json is not None:
-            beside[as_json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-        if report is not None:
-            beside[report] = render_page(swap_page(result.values), report)
-        files: dict[str, Any] = {"plans": plan, "originals": originals, "beside": beside, "overwrite": overwrite}
-        run.write(result.releases, result.made, target, **files)
+            more: dict[str, Any] = {"background": background, "label": label, "grid": grid}
+            result = run.whole(releases, texts=not outputs.no_texts, state=state, advance=advance, **more)
+        contents = {}
+        if outputs.json is not None:
+            contents[outputs.json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        if outputs.report is not None:
+            contents[outputs.report] = render_page(swap_page(result.values), outputs.report)
+        how: dict[str, Any] = {"plans": outputs.plan, "originals": outputs.originals, "overwrite": overwrite}
+        run.write(result.releases, result.made, target, beside=contents, **how)
     if not quiet:
-        _print_result(result, [path for path in (target, *outputs) if path is not None])
-        if with_texts := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
-            print_note(
-                f"original texts are in {' and '.join(with_texts)}: protect them as the corpus, or use --no-texts"
-            )
+        _print_result(result, [path for path in (target, *beside) if path is not None])
+        if contents and not outputs.no_texts:
+            with_texts = " and ".join(map(str, contents))
+            print_note(f"original texts are in {with_texts}: protect them as the corpus, or use --no-texts")
 
 
 def _attach_workers(run: Run, runner: str) -> Run:

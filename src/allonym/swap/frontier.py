@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 
 from allonym.errors import DataError, UsageError
+from allonym.settings import SettingGroup, declare_setting
 
 __all__ = ["Rule", "best", "explain", "find_frontier"]
 
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(SettingGroup):
     """A choice on the frontier. Limits may be combined with each other and with a slope.
 
     - ``risk_cap``: the highest utility among releases of at most this risk (2.6);
@@ -28,30 +27,35 @@ class Rule:
       the least risk - slope x utility;
     - ``slope`` and ``offset``: the release nearest to that line.
 
-    Attributes:
-        risk_cap, utility_floor: limits, both inclusive.
-        slope: how much risk one unit of utility is worth, 0 or above.
-        offset: the line's risk at utility 0.
+    Both limits are inclusive. The slope is how much risk one unit of utility is worth, the offset the line's risk at
+    utility 0.
 
     Raises:
-        UsageError: no rule, a number that is not finite, a slope below 0, or an offset without a slope.
+        UsageError: a number that is not finite, a slope below 0, or an offset without a slope.
     """
 
-    risk_cap: float | None = None
-    utility_floor: float | None = None
-    slope: float | None = None
-    offset: float | None = None
+    risk_cap: float | None = declare_setting(None, "choose the most useful release with at most this risk", option="R")
+    utility_floor: float | None = declare_setting(
+        None,
+        "choose the least risky release with at least this utility; with --risk-cap it is a limit only",
+        option="U",
+    )
+    slope: float | None = declare_setting(
+        None, "choose the release where a line risk = A * utility + b touches the frontier", low=0, option="A"
+    )
+    offset: float | None = declare_setting(
+        None, "with --slope: fix b of the line, and choose the release nearest to it", option="B"
+    )
 
     def __post_init__(self) -> None:
-        for name in (f.name for f in fields(self)):
-            if (value := getattr(self, name)) is not None and not math.isfinite(value):
-                raise UsageError(f"best: {name} must be a finite number, got {value}")
+        super().__post_init__()
         if self.slope is None and self.offset is not None:
-            raise UsageError("best: an offset needs a slope")
-        if self.risk_cap is None and self.utility_floor is None and self.slope is None:
-            raise UsageError("best: a rule is required: risk_cap, utility_floor or slope")
-        if self.slope is not None and self.slope < 0:
-            raise UsageError(f"best: slope must be 0 or above, got {self.slope:g}")
+            raise UsageError("an offset requires a slope")
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the rule says anything."""
+        return (self.risk_cap, self.utility_floor, self.slope) != (None, None, None)
 
     @property
     def limits_in_words(self) -> str:
@@ -162,6 +166,8 @@ def _select_usable_points(points: Sequence[Point]) -> dict[int, Point]:
 
 def _rank_allowed_frontier(points: Sequence[Point], rule: Rule) -> list[int]:
     """Return the frontier within the limits, the rule's choice first."""
+    if not rule.is_given:
+        raise UsageError("best: a rule is required: risk_cap, utility_floor or slope")
     usable = _select_usable_points(points)
     if not usable:
         raise DataError("best: there is no release to choose from")

@@ -113,30 +113,20 @@ class Releases:
         """Return the frontier for another population size of the search."""
         return tuple(self.releases[i] for i in plane.find_frontier(self.points(population)))
 
-    def best(
-        self,
-        *,
-        risk_cap: float | None = None,
-        utility_floor: float | None = None,
-        slope: float | None = None,
-        offset: float | None = None,
-    ) -> Release:
-        """Return the release to choose.
+    def best(self, **rule: float | None) -> Release:
+        """Return the release that a rule chooses: see :class:`allonym.swap.frontier.Rule`.
 
-        With ``risk_cap`` the one of highest utility whose risk is at most that (2.6); with ``utility_floor`` the one of
-        lowest risk whose utility is at least that; with ``slope`` the one that the line R = slope U + b touches, with
-        ``offset`` too the one nearest to that line (2.8). Without any, ``settings.search.choose`` decides among
-        those whose changed chunks keep a mean cosine of ``settings.search.min_cosine``: the release that moves
-        the most entities, or the one of lowest risk. R does not compare tables well: the more categories
-        are counted together, the more every chunk is unique, and a table of singletons says little of the population.
+        Without a rule, ``settings.search.choose`` decides among those whose changed chunks keep a mean cosine of
+        ``settings.search.min_cosine``: the release that moves the most entities, or the one of lowest risk. R does not
+        compare tables well: the more categories are counted together, the more every chunk is unique, and a table of
+        singletons says little of the population.
 
         Raises:
             DataError: no release meets the constraints.
             UsageError: constraints that do not go together.
         """
         points = self.points()
-        rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
-        if all(value is None for value in rule.values()):
+        if not plane.Rule(**rule).is_given:
             return self._choose_default_release(points)
         return self.releases[plane.best(points, **rule)]
 
@@ -151,9 +141,8 @@ class Releases:
 
     def why(self, release: Release | int, **rule: float | None) -> str:
         """Return why :meth:`best` chose a release by this rule; without one, the text of :meth:`explain`."""
-        rule = {name: value for name, value in rule.items() if value is not None}
         chosen = self.release(release)
-        if not rule:
+        if not plane.Rule(**rule).is_given:
             return self.explain(chosen)
         several = self.settings.search.draws > 1  # else there is no spread
         spreads = [(_get_half_width(r.utility), self._get_risk_sd(r)) for r in self.releases]

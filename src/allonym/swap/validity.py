@@ -18,10 +18,11 @@ import numpy as np
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.labels import TAXONOMY
+from allonym.settings import declare_setting
 from allonym.swap.categories import get_category_label
 from allonym.swap.corpus import Corpus
 from allonym.swap.entity_fit import EntityFit
-from allonym.swap.settings import Exchange, declare_setting
+from allonym.swap.settings import Exchange
 from allonym.text.names import is_within_one_edit, normalize_organization, normalize_surface
 from allonym.text.words import find_words
 
