@@ -191,10 +191,10 @@ def swap(
             more: dict[str, Any] = {"background": background, "label": label, "grid": grid}
             result = run.whole(releases, texts=not outputs.no_texts, state=state, advance=advance, **more)
         contents = {}
-        if outputs.json is not None:
-            contents[outputs.json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         if outputs.report is not None:
             contents[outputs.report] = render_page(swap_page(result.values), outputs.report)
+        if outputs.json is not None:
+            contents[outputs.json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         how: dict[str, Any] = {"plans": outputs.plan, "originals": outputs.originals, "overwrite": overwrite}
         run.write(result.releases, result.made, target, beside=contents, **how)
     if not quiet:
