@@ -172,7 +172,7 @@ class BarChart(Part):
     bars: str
     reference: str = ""
     reference_name: str = ""
-    description: str = ""
+    description: Template = ""
     note: str = ""
     guides: tuple[tuple[str, float], ...] = ()
 
@@ -184,7 +184,8 @@ class BarChart(Part):
             bars = tuple(page.Bar(f.name, row.get_estimate(f.source), f.digits or 0) for f in fields)
             groups.append(page.Group(str(row.get("name") or ""), bars, row.find_number(self.reference)))
         title = result.fill_template(self.title)
-        return page.Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
+        texts_beside = self.reference_name, result.fill_template(self.description), self.note
+        return page.Bars(title, self.axis, tuple(groups), *texts_beside, self.guides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,12 @@ _TABLE_NOTE = (
     "{lost:,} answers were right before the exchange and are wrong afterwards; {won:,} the other way round. "
     "{share:share} of {total:,} are right both times."
 )
-_TESTS = {
-    "statistic": ("Chi squared", "number"),
-    "exact": ("p, exact", "p"),
-    "asymptotic": ("p, asymptotic", "p"),
-    "continuity": ("p, with continuity correction", "p"),
-}
+_TESTS = (
+    ("Chi squared", "{statistic:number}"),
+    ("p, exact", "{exact:p}"),
+    ("p, asymptotic", "{asymptotic:p}"),
+    ("p, with continuity correction", "{continuity:p}"),
+)
 _TERMS = """
     Term   | 0
     Weight | 1 | number.3 | How much it spoke for the right class, summed
@@ -103,8 +103,7 @@ def _draw_outcome_matrix(attack: Values) -> page.Matrix:
 
 
 def _draw_mcnemar_tests(attack: Values) -> page.Settings:
-    tests = ((label, f"{{{key}:{kind}}}") for key, (label, kind) in _TESTS.items() if attack.has_estimate(key))
-    facts = [(label, attack.fill_template(template)) for label, template in tests]
+    facts = [(label, attack.fill_template(template)) for label, template in _TESTS]
     if (runs := attack.get_estimate("before").n) > 1:
         facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
     return page.Settings((("McNemar's test", tuple(facts)),))
@@ -151,8 +150,7 @@ def _list_outcomes_with_texts(result: Values) -> list[Values]:
 def _draw_passage_reader(result: Values) -> Iterator[page.Block]:
     outcomes = _list_outcomes_with_texts(result)
     shown = _select_outcomes_to_show(outcomes, result["passages"])
-    marks = [mark for outcome in shown for mark in outcome.get("marks") or ()]
-    categories = sorted({str(mark[2]) for mark in marks if len(mark) > 3 and mark[3] == "swap"})
+    categories = sorted({mark[2] for outcome in shown for mark in outcome["marks"] if mark[3] == "swap"})
     slots = {category: slot for slot, category in enumerate(categories)}
     note = f"{len(shown):,} of {len(outcomes):,} changed chunks are shown: those still recognised first, then evenly."
     passages = tuple(_draw_passage(outcome, slots) for outcome in shown)
@@ -163,8 +161,8 @@ def _draw_passage_reader(result: Values) -> Iterator[page.Block]:
 def _select_outcomes_to_show(outcomes: list[Values], most: int) -> list[Values]:
     if len(outcomes) <= most:
         return outcomes
-    guesses = (tuple((outcome.get("guessed") or {}).values()) for outcome in outcomes)
-    recognised = [i for i, pairs in enumerate(guesses) if any(tuple(pair)[1] for pair in pairs)][:most]
+    guesses = (outcome["guessed"].values() for outcome in outcomes)
+    recognised = [i for i, pairs in enumerate(guesses) if any(right_after for _, right_after in pairs)][:most]
     rest = [i for i in range(len(outcomes)) if i not in set(recognised)]
     missing = most - len(recognised)
     spread = [rest[k * len(rest) // missing] for k in range(missing)]
@@ -172,52 +170,44 @@ def _select_outcomes_to_show(outcomes: list[Values], most: int) -> list[Values]:
 
 
 def _draw_passage(outcome: Values, slots: Mapping[str, int]) -> page.Passage:
-    document, chunk, cluster = (int(outcome.get(name) or 0) for name in ("document", "chunk", "cluster"))
-    partners = [int(partner) for partner in outcome.get("partners") or ()]
-    guesses: list[tuple[str, Sequence[bool]]] = sorted((outcome.get("guessed") or {}).items())
-    marks = outcome.get("marks") or ()
+    document, cluster, partners, marks = (outcome[name] for name in ("document", "cluster", "partners", "marks"))
+    guesses: list[tuple[str, Sequence[bool]]] = sorted(outcome["guessed"].items())
     facts: list[tuple[str, page.Cell]] = []
     if partners:
         facts.append((f"Entities from chunk{'s' * (len(partners) > 1)}", ", ".join(map(str, partners))))
-    orders: dict[str, float] = {}
-    for name, label, order, digits in (("cosine", "Cosine", "cosine", 3), ("distance", "D, nats", "D", 2)):
-        value = outcome.get(name)
-        if isinstance(value, (int, float)):
-            facts.append((label, format_number(float(value), "number", digits)))
-            orders[order] = float(value)
+    for name, label, digits in (("cosine", "Cosine", 3), ("distance", "D, nats", 2)):
+        facts.append((label, format_number(outcome[name], "number", digits)))
     facts.append(("Replaced", len(marks)))
     traits = {"Document": str(document + 1), "Cluster": str(cluster + 1)}
     traits |= {f"Intruder {name}": _describe_guess(*pair) for name, pair in guesses}
-    traits["Replaced by"] = _describe_replacement_kinds({str(mark[3]) for mark in marks if len(mark) > 3})
+    traits["Replaced by"] = _describe_replacement_kinds({mark[3] for mark in marks})
     tags = [page.Tag(f"document {document + 1}"), page.Tag(f"cluster {cluster + 1}")]
     tags += [page.Tag(f"{name}: {_describe_guess(*pair)}", _colour_guess(*pair)) for name, pair in guesses]
     return page.Passage(
-        f"Chunk {chunk}",
-        str(outcome.get("before", "")),
-        str(outcome.get("after", "")),
-        tuple(_draw_marks(outcome.get("marks_before") or (), slots, partners, after=False)),
+        f"Chunk {outcome['chunk']}",
+        outcome["before"],
+        outcome["after"],
+        tuple(_draw_marks(outcome["marks_before"], slots, partners, after=False)),
         tuple(_draw_marks(marks, slots, partners, after=True)),
         tuple(tags),
         tuple(facts),
         traits,
-        orders,
+        {"cosine": outcome["cosine"], "D": outcome["distance"]},
     )
 
 
 def _draw_marks(
     marks: Sequence[Sequence[Any]], slots: Mapping[str, int], partners: list[int], *, after: bool
 ) -> Iterator[page.Mark]:
-    for start, end, category, *more in marks:
-        kind = str(more[0]) if more else "swap"
+    for start, end, category, kind in marks:
         if kind != "swap":
             label = f"{category}\n{'put in' if after else 'fate'}: {kind}"
-            yield page.Mark(int(start), int(end), label, _OTHER_SLOT, "other")
+            yield page.Mark(start, end, label, _OTHER_SLOT, "other")
             continue
         label = f"{category}\n{'put in: exchanged' if after else 'fate: moves to another chunk'}"
-        source = more[1:] or partners
-        if after and source:
-            label += f"\nfrom chunk{'s' * (len(source) > 1)}: {', '.join(map(str, source))}"
-        yield page.Mark(int(start), int(end), label, slots.get(str(category), _OTHER_SLOT), "swap")
+        if after and partners:
+            label += f"\nfrom chunk{'s' * (len(partners) > 1)}: {', '.join(map(str, partners))}"
+        yield page.Mark(start, end, label, slots.get(category, _OTHER_SLOT), "swap")
 
 
 def _describe_guess(right_before: bool, right_after: bool) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allonym.report.page import Axis, Bar, Bars, Block, Facts, Figure, Figures, Group, Settings, Text, Tone
-from allonym.report.sections import Paragraph, SectionSpec, ValueTable
+from allonym.report.page import Axis, Block, Facts, Figure, Figures, Settings, Text, Tone
+from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.values import Search, map_by_population, name_categories, read_categories
-from allonym.report.values import Plain, Values, flatten_settings, format_cell, format_number, format_power
+from allonym.report.values import NAN, Plain, Values, format_cell, format_number, format_power
 
 _ATTACK = "The intruder “{intruder}” guessed {before:share.0} of these chunks right before and {after:share.0} after."
 
@@ -27,13 +27,10 @@ def draw_summary(result: Search) -> Iterator[Block]:
 
 
 def _describe_corpus(result: Search) -> Iterator[str]:
-    corpus = result.get_part("corpus")
-    if corpus.get("protect") and corpus.get("documents"):
-        classes = corpus.get("classes")
-        classes = len(classes) if isinstance(classes, (list, tuple)) else classes
-        values = f"{classes:,} values of " if isinstance(classes, int) else ""
-        chunks = f" ({corpus['chunks']:,} chunks)" if corpus.get("chunks") else ""
-        yield f"Protected: {values}{corpus['protect']} in {corpus['documents']:,} documents{chunks}."
+    if corpus := result.get_part("corpus"):
+        yield corpus.fill_template(
+            "Protected: {classes:,} values of {protect} in {documents:,} documents ({chunks:,} chunks)."
+        )
 
 
 def _describe_chosen(result: Search) -> Iterator[str]:
@@ -56,9 +53,7 @@ def _describe_chosen(result: Search) -> Iterator[str]:
 def _make_attack_key_figure(attack: Values) -> Figure:
     before, after = attack.get_estimate("before"), attack.get_estimate("after")
     tone: Tone = "good" if after.high < before.low else "warn"
-    note = "accuracy on changed chunks, before and after"
-    if isinstance(chance := attack.get("chance"), (int, float)):
-        note += f"; blind guess {format_number(float(chance), 'share', 0)}"
+    note = attack.fill_template("accuracy on changed chunks, before and after; blind guess {chance:share.0}")
     return Figure(f"Intruder: {attack.get('intruder')}", after.value, note, "number", 2, tone, before.value)
 
 
@@ -66,8 +61,8 @@ def _make_key_figures(result: Search) -> Iterator[Figure]:
     release, risk, chunks = result.chosen_release, result.chosen_risk, result.get_value("corpus.chunks")
     if release:
         notes = [f"{format_cell(release.get_estimate('changed'), 'count').line} of {chunks:,}"] if chunks else []
-        if isinstance(holding := result.get_value("released.holding"), int):
-            notes.append(f"{holding:,} hold an exchanged category")
+        if released := result.get_part("released"):
+            notes.append(released.fill_template("{holding:,} hold an exchanged category"))
         yield Figure("Chunks changed", release.get_estimate("share"), "; ".join(notes), "share", 1)
     if result.has_estimate("corpus.changed_words"):
         words = result.get_estimate("corpus.changed_words")
@@ -89,38 +84,33 @@ _ENTITIES = """
     Exchanged          | moved | count
     Share              | share | share.1
 """
-_TASK = (
-    ("before", "Learnt and judged on originals", 7),
-    ("learnt", "Learnt from the release, judged on originals", 0),
-    ("applied", "Learnt from originals, judged on the release", 2),
-    ("after", "After", 0),
-)
+_RELEASED = """
+    Chunks changed          | released.changed  | count    | {changed_of}
+    Risk R                  | risk_shown        | number   | {size} | risk_shown
+    Population uniques left | remaining_shown   | number   | {size} | remaining_shown
+    Utility U               | exact.utility     | number.4 | {remarks}
+    D, nats                 | exact.distance    | number.2 | change of the log density, all chunks
+    Mean cosine             | exact.cosine      | number.4 | of changed chunks
+"""
+_TASK = """
+    Learnt and judged on originals               | before  | .7
+    Learnt from the release, judged on originals | learnt  | .0
+    Learnt from originals, judged on the release | applied | .2
+"""
 
 
-def _draw_release_figures(result: Search) -> Iterator[Block]:
-    if figures := tuple(_make_release_figures(result.get_part("released"), result.shown_size)):
-        yield Figures(figures)
-
-
-def _make_release_figures(released: Values, size: float | None) -> Iterator[Figure]:
-    changed, holding = released.get("changed"), released.get("holding")
-    if isinstance(changed, int):
-        notes = [f"of {holding:,} that hold an exchanged category"] if isinstance(holding, int) else []
-        if isinstance(exchanged := released.get("exchanged"), int):
-            notes.append(f"{exchanged:,} by exchange alone")
-        yield Figure("Chunks changed", changed, "; ".join(notes), "count")
-    for name, label in (("risk", "Risk R"), ("remaining", "Population uniques left")):
-        values = map_by_population(released.get(name))
-        if size is not None and size in values:
-            yield Figure(label, values[size], f"N\u00a0=\u00a0{format_power(size)}")
-    flags = ", ".join(str(flag) for flag in released.get("flags") or ())
-    for name, label, note, digits in (
-        ("utility", "Utility U", flags, 4),
-        ("distance", "D, nats", "change of the log density, all chunks", 2),
-        ("cosine", "Mean cosine", "of changed chunks", 4),
-    ):
-        if released.has_estimate(name):
-            yield Figure(label, released.get_estimate(name), note, "number", digits)
+def _select_shown_size(result: Search) -> Plain:
+    """Return the values of the written draw at the population size of the choice."""
+    released, size = result.get_part("released"), result.shown_size or NAN
+    return {
+        "size": f"N\u00a0=\u00a0{format_power(size)}",
+        "changed_of": released.fill_template(
+            "of {holding:,} that hold an exchanged category; {exchanged:,} by exchange alone"
+        ),
+        "remarks": ", ".join(released.get("flags") or ()),
+        "exact": {name: released.get_estimate(name) for name in ("utility", "distance", "cosine")},
+        **{f"{name}_shown": map_by_population(released.get(name)).get(size) for name in ("risk", "remaining")},
+    }
 
 
 def _list_entity_counts(result: Search) -> list[Plain]:
@@ -140,30 +130,8 @@ def _draw_unexchanged_counts(result: Search) -> Iterator[Block]:
 
 
 def _make_count_facts(values: Values) -> Facts:
-    order = sorted(values.items(), key=lambda item: (-item[1] if isinstance(item[1], int) else 0, str(item[0])))
-    return tuple(
-        (str(name), format_cell(value, "count").text if isinstance(value, (int, float)) else str(value))
-        for name, value in order
-    )
-
-
-def _draw_task_utility(result: Search) -> Iterator[Block]:
-    task = result.get_part("task")
-    bars = tuple(Bar(label, task.get_estimate(name), slot) for name, label, slot in _TASK if task.has_estimate(name))
-    if not bars:
-        if task:
-            yield Settings((("Task utility", flatten_settings(task)),))
-        return
-    name = str(task.get("label") or task.get("labels") or "task")
-    chance = task.find_number("chance")
-    chunks = f" {task['chunks']:,} chunks" if isinstance(task.get("chunks"), int) else ""
-    yield Bars(
-        f"Task utility: predicting {name}",
-        Axis("Accuracy", "share", 0, 1),
-        (Group(name, bars, chance),),
-        "the most frequent class for all" if chance is not None else "",
-        f"A linear classifier on the chunks' vectors;{chunks} it was not trained on.",
-    )
+    order = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    return tuple((name, format_cell(count, "count").text) for name, count in order)
 
 
 written_section = SectionSpec(
@@ -174,9 +142,19 @@ written_section = SectionSpec(
         Paragraph(
             "The draw that was written, fall-backs included; every figure above is a mean over draws.", when="released"
         ),
-        _draw_release_figures,
+        KeyFigures(_RELEASED, when="released"),
         ValueTable("Entities by category", _list_entity_counts, _ENTITIES, when="released.entities"),
         _draw_unexchanged_counts,
-        _draw_task_utility,
+        BarChart(
+            "Task utility: predicting {task.label}",
+            Axis("Accuracy", "share", 0, 1),
+            lambda result: [{**result["task"], "name": result["task"]["label"]}],
+            _TASK,
+            "chance",
+            "the most frequent class for all",
+            "A linear classifier on the chunks' vectors; {task.chunks:,} chunks it was not trained on.",
+            when="task",
+        ),
     ),
+    _select_shown_size,
 )
