@@ -158,9 +158,6 @@ def test_promises(name: str, seed: int, documents: int, chunks: int, most: int) 
     held = {i for i, c in enumerate(corpus.chunks) if any(v.category in rules.categories for v in c.values)}
     assert sequence.holders == len(held)
     assert sum(sequence.left.values()) == len(held) - len(sequence.changed())
-    assert {c: n for c, (_, n) in sequence.slots.items()} == {
-        c: sum(category(corpus, s) == c for s in placed) for c in rules.categories
-    }
 
 
 @given(seed=st.integers(0, 10**6))

@@ -50,7 +50,10 @@ class Task:
 
 def draw_task_steps(frame: Frame, task: Task) -> list[list[Step]]:
     """Return the steps of each round."""
-    return _ClusterExchange(frame, task).draw_steps_by_round()
+    if len(task.chunks) < 2:
+        return []
+    run = _ClusterExchange(frame, task)
+    return run.trade_by_slots() if frame.rules.matches_slots else run.trade_by_chunks()
 
 
 class Standing:
@@ -155,15 +158,9 @@ class _ClusterExchange(Standing):
         self.traded = set(task.traded)
         self.bucket, self.rounds = list(task.chunks), task.rounds
 
-    def draw_steps_by_round(self) -> list[list[Step]]:
-        """Return the steps by round."""
-        if len(self.bucket) < 2:
-            return []
-        return self._trade_by_slots() if self.rules.matches_slots else self._trade_by_chunks()
-
     # Chunk by chunk
 
-    def _trade_by_chunks(self) -> list[list[Step]]:
+    def trade_by_chunks(self) -> list[list[Step]]:
         """Let each chunk in turn trade with partners. If several rounds go on until all entities are gone, the first
         takes only names that fit the grammar."""
         rules, bucket = self.rules, self.bucket
@@ -227,7 +224,7 @@ class _ClusterExchange(Standing):
 
     # Slot by slot
 
-    def _trade_by_slots(self) -> list[list[Step]]:
+    def trade_by_slots(self) -> list[list[Step]]:
         """Pair slots of a category, the best pairs first; the rest again in the next round.
 
         All that a chunk trades in a round is one step, its own or that of the partner whose turn came before.

@@ -56,7 +56,6 @@ class Sequence:
         exhausted: whether nothing more could be swapped; false if a limit of the rules ended it.
         holders: chunks that hold an entity of these categories.
         left: of these, how many no swap changes, by reason (:data:`REASONS`).
-        slots: entities in chunks that were open to exchange, and how many of them moved, by category.
     """
 
     categories: tuple[str, ...]
@@ -65,7 +64,6 @@ class Sequence:
     exhausted: bool
     holders: int = 0
     left: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    slots: Mapping[str, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     def map_slots_to_donors(self, r: int | None = None) -> dict[Slot, Slot]:
         """Return slot to donor slot after the first ``r`` swaps; after all by default."""
@@ -126,8 +124,12 @@ def exchange(
         steps = run.draw_and_record_tasks([Task((0, b), m, rules.rounds) for b, m in enumerate(run.buckets)], spread)
     if rules.beyond and not run.is_cut:
         wide = group_tradable_chunks(frame.ground, np.zeros(n, np.int64), rules, groups, None)
-        remaining = [[i for i in m if i in run.bucket_of and run.has_movable_entity(i)] for m in wide]
-        steps += run.draw_and_record_tasks([run.make_task_from_state((1, b), m) for b, m in enumerate(remaining)], None)
+        tasks = []
+        for b, members in enumerate(wide):
+            chunks = [i for i in members if i in run.bucket_of and run.has_movable_entity(i)]
+            state = {i: run.free[i] for i in chunks}, {i: run.received.get(i, []) for i in chunks}
+            tasks.append(Task((1, b), chunks, 1, *state, frozenset(run.traded)))
+        steps += run.draw_and_record_tasks(tasks, None)
     if rules.cycles and not run.is_cut:
         run.add_rotations(steps)
     return run.make_sequence(steps, labels, allowed)
@@ -146,11 +148,6 @@ class _Run(Standing):
         self.holders = sum(map(bool, self.free.values()))
 
     # Cluster by cluster
-
-    def make_task_from_state(self, number: tuple[int, ...], chunks: list[int]) -> Task:
-        """Return one more pass through these chunks, in their present state."""
-        free = {i: self.free[i] for i in chunks}
-        return Task(number, chunks, 1, free, {i: self.received.get(i, []) for i in chunks}, frozenset(self.traded))
 
     def draw_and_record_tasks(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """Draw and note the steps of all tasks, mixed round by round. The largest tasks go to the workers first."""
@@ -311,8 +308,6 @@ class _Run(Standing):
             categories = [c for c in rules.categories if slots[c][i]]
             if categories and i not in changed:
                 reasons[find_reason(i, categories)] += 1
-        moved = Counter(ground.corpus.value_at(slot).category for swap in swaps for slot, _ in swap.moves)
-        total = {c: sum(len(slots[c][i]) for i in self.bucket_of) for c in rules.categories}
         return Sequence(
             rules.categories,
             tuple(swaps),
@@ -320,5 +315,4 @@ class _Run(Standing):
             not self.is_cut and len(swaps) == len(steps),
             self.holders,
             MappingProxyType({reason: reasons[reason] for reason in REASONS if reason in reasons}),
-            MappingProxyType({c: (total[c], moved[c]) for c in rules.categories}),
         )

@@ -6,14 +6,14 @@ Population sizes change the risk only, so each mixture serves all of them, as ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from allonym.errors import AllonymError
 from allonym.files.state import State
-from allonym.serial import to_plain
+from allonym.serial import Serialisable
 from allonym.swap.corpus import Advance, Corpus, ignore_progress
 from allonym.swap.frontier import find_frontier
 from allonym.swap.results import Release
@@ -32,8 +32,14 @@ class PlacedRelease(NamedTuple):
     risk: float
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Share(NamedTuple):
+    """The share of the frontier's releases that a set of categories has."""
+
+    categories: tuple[str, ...]
+    share: float
+
+
+class Setting(Serialisable):
     """One point of the grid, and the choice there.
 
     Attributes:
@@ -41,7 +47,7 @@ class Setting:
         chunks: how many the threshold makes; left: components that remain.
         converged: whether the mixture converged to a regular maximum; else ``reason`` says what happened.
         categories: those of the release with the lowest risk on the frontier; empty if there is no release.
-        shares: set of categories to its share of the frontier's releases.
+        shares: the share of the frontier's releases that each set of categories has.
         releases: all releases with utility and risk.
     """
 
@@ -55,13 +61,8 @@ class Setting:
     converged: bool
     reason: str = ""
     categories: tuple[str, ...] = ()
-    shares: dict[tuple[str, ...], float] = field(default_factory=dict)
+    shares: tuple[Share, ...] = ()
     releases: tuple[PlacedRelease, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        shares = [{"categories": list(c), "share": s} for c, s in self.shares.items()]
-        return {n: to_plain(shares if n == "shares" else getattr(self, n)) for n in self.__slots__}
 
 
 def grid(
@@ -135,6 +136,6 @@ def _add_chosen_release(point: Setting, releases: Sequence[Release], population:
         point,
         population=population,
         categories=placed[lowest].categories,
-        shares={c: names.count(c) / len(names) for c in dict.fromkeys(names)},
+        shares=tuple(Share(c, names.count(c) / len(names)) for c in dict.fromkeys(names)),
         releases=tuple(placed),
     )

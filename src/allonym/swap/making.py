@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
@@ -193,7 +193,10 @@ def _collect_measures(
         utility = replace(utility, value=utility.kept, flags=(*utility.flags, f"as for all releases: {STAND_IN}"))
     candidate = releases.candidates[categories]
     uniques = texts.keys() & candidate.uniques
-    m = sum(_has_lost_entity(corpus, i, texts[i], drawn.placed, categories) for i in uniques)
+    slots = {i: [(s, v) for s, v in corpus.slots_of(i) if v.category in categories] for i in uniques}
+    m = sum(  # those that lost an entity: it was exchanged, or a fall-back removed it
+        any(s in drawn.placed or not is_any_form_in_text(v.forms, texts[i]) for s, v in slots[i]) for i in uniques
+    )
     risks = candidate.risks
     return {
         "utility": utility.value,
@@ -213,12 +216,6 @@ def _collect_measures(
         "fallen": dict(drawn.written.fallen),
         "left": dict(drawn.sequence.left),
     }
-
-
-def _has_lost_entity(corpus: Corpus, chunk: int, text: str, placed: Placed, categories: Sequence[str]) -> bool:
-    """Whether an entity of these categories left the chunk: it was exchanged, or a fall-back removed it."""
-    slots = [(slot, value) for slot, value in corpus.slots_of(chunk) if value.category in categories]
-    return any(slot in placed or not is_any_form_in_text(value.forms, text) for slot, value in slots)
 
 
 def estimate_changed_word_share(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:

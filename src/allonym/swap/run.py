@@ -157,7 +157,10 @@ class Run:
         corpus = releases.make(best, policy=self.policy, key=self.key, spread=self.spread)
         checks = None
         if self.settings.check.intruders:
-            outside = [] if background is None else _list_background(self.load(source=background))
+            outside: list[tuple[Item, str]] = []
+            if background is not None:
+                other = self.load(source=background)
+                outside = [(make_intruder_item(other, i), other.class_of(i)) for i in range(len(other.chunks))]
             checks = releases.check(
                 best,
                 made=corpus,
@@ -229,11 +232,6 @@ class Run:
             for part_ in parts:
                 part_.close(remove=True)
             raise
-
-
-def _list_background(corpus: Corpus) -> list[tuple[Item, str]]:
-    """Return the chunks of another corpus, as intruders see them, with the protected value of each."""
-    return [(make_intruder_item(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
 
 
 def _rename_progress_stages(advance: Advance | None) -> Advance | None:

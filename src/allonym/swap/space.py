@@ -276,14 +276,6 @@ def embed_corpus(
     return Embedded(embedder, raw, residual(raw), residual)
 
 
-def _list_chunk_groups(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
-    """Return per chunk the group in which its donors must be; None where the settings ask for none."""
-    if not settings.embed.covariates or settings.embed.use != "donors":
-        return None
-    keys = [list_donor_groups(corpus, key) for key in settings.embed.covariates]
-    return tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
-
-
 def fit_mixtures(
     vectors: Any,
     settings: Mixture,
@@ -309,7 +301,10 @@ def fit_mixtures(
 
 def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, settings: Settings) -> Space:
     """Return the space in which exchanges are drawn and measured."""
-    vectors, least = embedded.vectors, settings.exchange.min_concentration
+    vectors, least, groups = embedded.vectors, settings.exchange.min_concentration, None
+    if settings.embed.covariates and settings.embed.use == "donors":
+        keys = [list_donor_groups(corpus, key) for key in settings.embed.covariates]
+        groups = tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
     labels = np.asarray(mixture.predict(vectors))
     before = np.asarray(mixture.component_log_density(vectors, labels), np.float64)
     return Space(
@@ -323,6 +318,6 @@ def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, se
         total=float(before.sum()),
         settings=settings,
         ground=Ground.of(corpus),
-        groups=_list_chunk_groups(corpus, settings),
+        groups=groups,
         allowed=None if least <= 0 else frozenset(int(k) for k in np.flatnonzero(mixture.cosines_ >= least)),
     )

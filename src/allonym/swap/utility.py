@@ -40,7 +40,6 @@ class Utility:
         value: U of (2.19), or exp(D / (n d)) where the ratio would mislead; see ``flags``. Above 1 if the swapped
             chunks fit their clusters better than before.
         distance: D of (2.17), nats.
-        per_chunk: D per swapped chunk, nats; 0 if none is swapped.
         changed: swapped chunks.
         kept: exp(D / (n d)), defined for every l: the likelihood that stays, as a mean over chunks and dimensions.
         misleading: whether ``value`` is ``kept`` because the ratio would mislead.
@@ -49,7 +48,6 @@ class Utility:
 
     value: float
     distance: float
-    per_chunk: float
     changed: int
     kept: float = 1.0
     misleading: bool = False
@@ -62,7 +60,7 @@ def compute_distance_utility(distance: float, n: int, d: int) -> float:
 
 
 def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d: int) -> Utility:
-    """Return U, D and D per swapped chunk.
+    """Return U and D.
 
     U = 1 + D / l holds only where l, the log-likelihood of all chunks given their clusters, is above 0 and above
     |D|. Elsewhere its sign or size means nothing, and U = exp(D / (n d)) stands in for it, which is monotone in D and
@@ -89,7 +87,7 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
     if not (math.isfinite(distance) and math.isfinite(total)):
         raise DataError("utility: a log density is not finite; a component of the mixture may have collapsed")
     if not changed:
-        return Utility(1.0, 0.0, 0.0, 0)
+        return Utility(1.0, 0.0, 0)
     flags = []
     if total <= 0:
         flags.append(f"the clusters fit no better than the uniform distribution: {STAND_IN}")
@@ -100,7 +98,7 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
     if distance > 0:
         flags.append("utility above 1")
     value = kept_share if misleading else 1 + distance / total
-    return Utility(value, distance, distance / changed, changed, kept_share, misleading, tuple(flags))
+    return Utility(value, distance, changed, kept_share, misleading, tuple(flags))
 
 
 # Tasks
@@ -164,7 +162,8 @@ def list_metadata_values(corpus: Corpus, key: str) -> list[str]:
         DataError: as :func:`task_utility`.
     """
     used = {chunk.document for chunk in corpus.chunks}
-    values = [_to_string_or_empty(d.meta.get(key)) if i in used else "" for i, d in enumerate(corpus.documents)]
+    found = (d.meta.get(key) if i in used else None for i, d in enumerate(corpus.documents))
+    values = ["" if value is None or isinstance(value, (list, tuple, dict)) else str(value) for value in found]
     counts = Counter(v for v in values if v)
     if not counts:
         raise DataError(f"task: no document has the metadata key {key!r}")
@@ -173,7 +172,3 @@ def list_metadata_values(corpus: Corpus, key: str) -> list[str]:
     if max(counts.values()) < 2:
         raise DataError(f"task: every value of {key!r} is of one document only; nothing can be learnt for others")
     return values
-
-
-def _to_string_or_empty(value: object) -> str:
-    return "" if value is None or isinstance(value, (list, tuple, dict)) else str(value)
