@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from allonym.document import Document, Entity, Interval, Span
-from allonym.files.state import FORMAT
 from allonym.plan import Plan
 
 STATES = ("swap", "fixed", "change", "free")
@@ -129,6 +128,8 @@ class Corpus:
 
 def digest_corpus(corpus: Corpus) -> str:
     """Return a digest of everything that a search reads from a corpus."""
+    from allonym.files.state import FORMAT  # all of allonym.files, which settings alone do not need
+
     digest = blake2b(digest_size=16)
 
     def add(*parts: object) -> None:
