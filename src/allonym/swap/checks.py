@@ -132,7 +132,7 @@ def check_runs(
         options: intruder to its options, such as ``{"llm": {"settings": policy.llm}}``.
         most: intruder to the number of runs that it judges at most, if it is expensive.
         folds, seed: see :func:`allonym.intruder.study`.
-        progress: called with the intruder, the number of steps that are done, and of all.
+        progress: called with ``check`` and the intruder, the number of steps that are done, and of all.
 
     Raises:
         DataError: all documents have the same protected value, so that there is nothing to guess.
@@ -158,7 +158,7 @@ def check_runs(
     studies = []
     for intruder in opened:
         n = most.get(intruder.name, len(runs))
-        report = None if progress is None else partial(progress, intruder.name)
+        report = None if progress is None else partial(progress, f"check {intruder.name}")
         studies.append(study(intruder, items, labels, after[:n], partners=partners[:n], progress=report, **common))
     return Checks(tuple(map(_summarise_study, studies)), tuple(studies))
 

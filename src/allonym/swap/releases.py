@@ -263,7 +263,7 @@ class Releases:
         for number in range(settings.runs):
             runs.append(ready[number] if number in ready else next(drawn))
             if progress is not None:
-                progress("draws", number + 1, settings.runs)
+                progress("drawn", number + 1, settings.runs)
         of_intruders, most = dict(options or {}), {}
         if (model := checks.LANGUAGE_MODEL) in settings.intruders:
             defaults = checks.collect_llm_options(corpus, settings, secret)

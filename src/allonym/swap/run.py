@@ -168,7 +168,7 @@ class Run:
                 key=self.key,
                 background=outside,
                 options=self.intruder_options(),
-                progress=_rename_progress_stages(advance),
+                progress=advance,
                 spread=self.spread,
             )
         task = task_utility(releases.corpus, label, releases.space.raw, corpus.vectors) if label else None
@@ -232,10 +232,3 @@ class Run:
             for part_ in parts:
                 part_.close(remove=True)
             raise
-
-
-def _rename_progress_stages(advance: Advance | None) -> Advance | None:
-    """Return a report of progress whose stages have the intruders' names."""
-    if advance is None:
-        return None
-    return lambda stage, count, total: advance("drawn" if stage == "draws" else f"check {stage}", count, total)
