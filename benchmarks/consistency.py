@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import allonym
 from allonym import registry
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan

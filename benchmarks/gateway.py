@@ -165,7 +165,7 @@ async def added(way: Any, ways: Sequence[str], requests: Sequence[dict[str, Any]
 def measure_held_back(prompts: Sequence[str]) -> tuple[int, int]:
     """How many characters a restored stream is behind at most, and the longest placeholder."""
     from allonym.pipeline import anonymize
-    from allonym.restore import Restorer
+    from allonym.restoration import Restorer
 
     most = longest = 0
     for prompt in prompts:

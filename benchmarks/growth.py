@@ -18,8 +18,8 @@ import sys
 import time
 from itertools import pairwise
 
-from allonym.detect.candidates import find_candidates
-from allonym.detect.turns import add_turns
+from allonym.detection.candidates import find_candidates
+from allonym.detection.turns import add_turns
 from allonym.document import Document
 from allonym.link import link
 from allonym.models.tagger import load_tagger

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import allonym
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.link import link
 from allonym.plan import apply
 from allonym.policy import Policy, Rule

@@ -40,9 +40,9 @@ from typing import Any
 
 import allonym
 from allonym.document import Document
-from allonym.evaluate.detection import detection
-from allonym.evaluate.downstream import Score, downstream
-from allonym.evaluate.syntheticity import Syntheticity, syntheticity
+from allonym.evaluate.detection_scores import detection
+from allonym.evaluate.downstream_use import Score, downstream
+from allonym.evaluate.synthetic_text import Syntheticity, syntheticity
 from allonym.kb import KnowledgeBase
 from allonym.policy import Policy
 

@@ -15,7 +15,7 @@ import json
 import time
 from random import Random
 
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.vault.records import Known
 
 PROSE = """The committee met again in the morning and went through what had been sent in over the past weeks . Most of

@@ -52,13 +52,13 @@ from benchmarks.rewriting.pieces import Piece, Rewrite, join_pieces, split_piece
 
 import allonym
 from allonym import registry
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.plan import Plan, apply_edits
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.restore import restore
+from allonym.restoration import restore
 
 KEY = b"benchmark of the round trip"
 WORDS, MENTIONS, LONGEST = 35, 5, 120

@@ -48,7 +48,7 @@ from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import exchange
 from allonym.swap.making import estimate_changed_word_share
-from allonym.swap.search import list_candidates_and_rejections
+from allonym.swap.release_search import list_candidates_and_rejections
 from allonym.swap.selection import choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
 from allonym.swap.space import (

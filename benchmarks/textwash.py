@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import allonym
-from allonym.evaluate.harden import Hardening, harden, rank_subjects, train_text_judges
-from allonym.evaluate.surface import removed
+from allonym.evaluate.hardening import Hardening, harden, rank_subjects, train_text_judges
+from allonym.evaluate.surface_measures import removed
 from allonym.intruder.linkage import Linkage
 from allonym.models.encoder import encode
 

@@ -23,7 +23,7 @@ import click
 
 import allonym
 from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, scale, stats, swap
-from allonym.detect.rules import builtin_rules
+from allonym.detection.rules import builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
 from allonym.labels import SCHEMES, TAXONOMY
@@ -94,7 +94,7 @@ def rules() -> str:
         "`rules:<name>`. `score` applies without a context word, `with context` if one of the rule's context words is "
         "near. Findings below the threshold of their label are ignored.\n"
     ]
-    folder = files("allonym").joinpath("detect", "tables")
+    folder = files("allonym").joinpath("detection", "tables")
     by_name = {rule.name: rule for rule in builtin_rules()}
     for path in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
         names = [row["name"] for row in tomllib.loads(path.read_text(encoding="utf-8")).get("rule", [])]

@@ -59,7 +59,7 @@ def closure(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[st
         (("evaluate",), "allonym.report"),
         (("swap",), "allonym.swap"),
         ((), "allonym.report.display"),
-        ((), "allonym.report.vega"),
+        ((), "allonym.report.vega_plots"),
         ((), "allonym.integrations.presidio"),
         ((), "allonym.integrations.spacy"),
         (("hf-datasets",), "allonym.integrations.datasets"),

@@ -14,10 +14,10 @@ from benchmarks.house import VAGUE, is_bare
 SRC = Path(__file__).resolve().parent.parent / "src" / "allonym"
 PUBLIC_FUNCTIONS = frozenset(
     """
-    detect.adapters.presidio:wrapped evaluate.harden:Hardening.generalised evaluate.harden:Hardening.suppressed
+    detection.adapters.presidio:wrapped evaluate.hardening:Hardening.generalised evaluate.hardening:Hardening.suppressed
     evaluate.intruder:Reidentification.found evaluate.red_team:RedTeam.achieved
-    evaluate.residual:ResidualRisk.rejected evaluate.residual:ResidualRisk.unconfirmed evaluate.surface:removed
-    kb.base:KnowledgeBase.related llm.client:unlocked policy:Policy.changed restore.bring:Restorer.shared
+    evaluate.residual:ResidualRisk.rejected evaluate.residual:ResidualRisk.unconfirmed evaluate.surface_measures:removed
+    kb.base:KnowledgeBase.related llm.client:unlocked policy:Policy.changed restoration.bring:Restorer.shared
     stats.partition:Partition.fitted swap.checks:Checks.guessed swap.corpus:Corpus.swapped
     swap.exchange:Sequence.changed swap.risk:Risk.clipped vault.digests:Digests.edited
     vault.digests:Digests.named vault.vault:Vault.known vault.vault:Vault.locked
@@ -26,22 +26,23 @@ PUBLIC_FUNCTIONS = frozenset(
 
 PUBLIC_FIELDS = frozenset(
     """
-    evaluate.information:Contrast.found evaluate.detection:Scores.found evaluate.document_risk:DocumentRisk.found
-    evaluate.document_risk:Review.left evaluate.generations:GenerationLeaks.found
+    evaluate.information:Contrast.found evaluate.detection_scores:Scores.found
+    evaluate.document_risks:DocumentRisk.found
+    evaluate.document_risks:Review.left evaluate.generated_originals:GenerationLeaks.found
     evaluate.intruder:SubjectTerms.found evaluate.measures:Inputs.done evaluate.outputs:OutputLeaks.found
     evaluate.people:PeopleStudy.kept evaluate.scoring:Scoring.own
     files.pdf.scans:Word.left files.record:Tally.left
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept
-    llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restore.bring:Restored.found
+    llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restoration.bring:Restored.found
     server.reviews.queue:UserReading.done server.wire.jobs:Progress.done server.wire.jobs:Progress.of
     server.wire.reviews:Added.known server.wire.reviews:ByLabel.one server.wire.reviews:DocumentLine.done
     server.wire.reviews:DocumentOut.done server.wire.reviews:ReadingIn.done server.wire.reviews:ReadingOut.done
     server.wire.reviews:Saved.done server.wire.studies:Answers.done server.wire.studies:Invited.of
     server.wire.studies:Received.done server.wire.studies:Received.of server.wire.studies:StudyResults.kept
     server.wire.studies:Task.done server.wire.texts:Restored.found swap.exchange:Sequence.left
-    swap.grid:Setting.left swap.results:Attack.told swap.run:Result.made swap.selection:Fit.left
+    swap.hyperparameters:Setting.left swap.results:Attack.told swap.run:Result.made swap.selection:Fit.left
     swap.utility:Utility.kept swap.validity:Ground.known train.corpus:Source.whole train.search:Parameter.whole
     train.seq2seq:Measure.kept vault.records:Merged.known
     vault.records:Purged.known vault.records:ScopeInfo.known

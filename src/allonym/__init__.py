@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from allonym.plan import Plan as Plan
     from allonym.policy import Policy as Policy
     from allonym.report.display import display as display
-    from allonym.restore import Restored as Restored
-    from allonym.restore import restore as restore
-    from allonym.restore import restore_stream as restore_stream
+    from allonym.restoration import Restored as Restored
+    from allonym.restoration import restore as restore
+    from allonym.restoration import restore_stream as restore_stream
     from allonym.vault import Vault as Vault
 
 __version__ = "0.1.0"

@@ -18,7 +18,7 @@ Extra = tuple[str, str, tuple[str, ...]]
 
 
 class _Package(ModuleType):
-    """A package with lazy names. A submodule of the same name as a function never takes the function's place."""
+    """A package with lazy names."""
 
     _homes: Mapping[str, str]
     _extra: Extra | None
@@ -34,10 +34,6 @@ class _Package(ModuleType):
             raise
         setattr(self, name, value)
         return value
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in self._homes and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         return list(self.__dict__["__all__"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator, national
-from allonym.detect.rules import builtin_rules
+from allonym.detection.rules import builtin_rules
 
 NAMES = sorted({rule.validator for rule in builtin_rules() if rule.validator})
 OWN = sorted(

@@ -259,7 +259,7 @@ def test_the_papers_protocol(swap, tmp_path):
 
 
 def test_an_interrupted_run_goes_on(outputs, swap, tmp_path, monkeypatch):
-    searching = importlib.import_module("allonym.swap.search")
+    searching = importlib.import_module("allonym.swap.release_search")
     real, calls = searching.draw_sequence, []
 
     def stopping(*args):

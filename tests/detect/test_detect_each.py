@@ -1,4 +1,4 @@
-from allonym.detect import detect_each
+from allonym.detection import detect_each
 from allonym.document import Document, Span
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detect import disguise
-from allonym.detect.disguise import View, find_disguised_regions, fold_lookalikes, undo_disguise
+from allonym.detection import disguise
+from allonym.detection.disguise import View, find_disguised_regions, fold_lookalikes, undo_disguise
 from allonym.policy import Policy
 
 CASES = [

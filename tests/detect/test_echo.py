@@ -1,7 +1,7 @@
 import pytest
 
 import allonym
-from allonym.detect.mentions import find_name_repetitions
+from allonym.detection.mentions import find_name_repetitions
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 

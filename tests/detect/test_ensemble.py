@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym import registry
-from allonym.detect.ensemble import Ensemble, build_detector
+from allonym.detection.ensemble import Ensemble, build_detector
 from allonym.document import Document, Span, merge_intervals
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.detect.disguise import fold_lookalikes
-from allonym.detect.lexicon import build_detector, fold_keeping_length, split_by_exclusions
+from allonym.detection.disguise import fold_lookalikes
+from allonym.detection.lexicon import build_detector, fold_keeping_length, split_by_exclusions
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy, TermList

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.mentions import find_repeated_names
+from allonym.detection.mentions import find_repeated_names
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detect.rules import Ruleset, builtin_rules
+from allonym.detection.rules import Ruleset, builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve

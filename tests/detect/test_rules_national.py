@@ -13,7 +13,7 @@ import re2
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detect.rules import Ruleset, build_words_pattern, builtin_rules
+from allonym.detection.rules import Ruleset, build_words_pattern, builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.detect.spoken import build_detector
+from allonym.detection.spoken import build_detector
 from allonym.document import Document
 from allonym.policy import Policy
 

@@ -6,9 +6,9 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allonym.detect import TAGGER, mentions
-from allonym.detect.ensemble import pair_overlaps
-from allonym.detect.selection import MONTHS_AS_NAMES, _drop_superseded_findings
+from allonym.detection import TAGGER, mentions
+from allonym.detection.ensemble import pair_overlaps
+from allonym.detection.selection import MONTHS_AS_NAMES, _drop_superseded_findings
 from allonym.document import Reach, Span, clip_intervals, merge_intervals, subtract_intervals
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detect import Detector, detect_each
-from allonym.detect.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
+from allonym.detection import Detector, detect_each
+from allonym.detection.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
 from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger

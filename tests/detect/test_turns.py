@@ -1,7 +1,7 @@
 import pytest
 
 import allonym
-from allonym.detect.turns import add_turns, find_turns
+from allonym.detection.turns import add_turns, find_turns
 from allonym.document import Document
 
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.downstream import CALLS, downstream
+from allonym.evaluate.downstream_use import CALLS, downstream
 from allonym.evaluate.summarising import (
     Summariser,
     average_reference_length,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from allonym.cli import app
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.harden import harden, rank_subjects, train_text_judges
+from allonym.evaluate.hardening import harden, rank_subjects, train_text_judges
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 from allonym.report import render

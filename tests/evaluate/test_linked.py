@@ -12,17 +12,17 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from allonym.document import Span
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.document_risk import document_risk
+from allonym.evaluate.document_risks import document_risk
 from allonym.evaluate.intruder import reidentification
-from allonym.evaluate.leftovers import TRAITS, leftovers
-from allonym.intruder.study import assign_folds
+from allonym.evaluate.leftover_traits import TRAITS, leftovers
+from allonym.intruder.before_after import assign_folds
 from allonym.report.evaluate.intruders import linkage_section
 from allonym.report.evaluate.risk import document_risk_section
-from allonym.report.html import html
-from allonym.report.markdown import markdown
+from allonym.report.html_page import html
+from allonym.report.markdown_page import markdown
 from allonym.report.page import Page
 
-module = import_module("allonym.evaluate.document_risk")  # the package has a function of this name
+module = import_module("allonym.evaluate.document_risks")  # the package has a function of this name
 
 PEOPLE = {
     "Orla": ("grand", "goats windy hill carves spoons birch wood cheese".split()),

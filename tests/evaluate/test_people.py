@@ -20,7 +20,7 @@ from allonym.evaluate.people import (
 from allonym.evaluate.sheets import Subject, deal_hands, fictitious_people, read_subjects
 from allonym.intruder.persons import Answer
 from allonym.report.evaluate.intruders import people_section
-from allonym.report.html import html
+from allonym.report.html_page import html
 from allonym.report.page import Page
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.perplexity import KneserNey, measure_perplexities, perplexity
+from allonym.evaluate.unusual_wording import KneserNey, measure_perplexities, perplexity
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=12)
 
@@ -81,7 +81,7 @@ warnings.simplefilter("ignore")
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 import torch
-from allonym.evaluate.perplexity import measure_perplexities
+from allonym.evaluate.unusual_wording import measure_perplexities
 folder = sys.argv[1]
 words = ["<s>", "<unk>", "the", "cat", "sat"]
 tok = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<unk>"))

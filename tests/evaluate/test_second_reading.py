@@ -10,7 +10,7 @@ from allonym import registry
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Marked, SecondReading, residual_risk, second_reading
-from allonym.evaluate.second_reading import CAPITALS, reading_policy
+from allonym.evaluate.rereading import CAPITALS, reading_policy
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, TermList
 

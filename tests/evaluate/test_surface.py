@@ -10,7 +10,7 @@ from tests.rows import check_each_row
 
 from allonym.errors import DataError
 from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
-from allonym.evaluate.surface import list_words, word_ranks
+from allonym.evaluate.surface_measures import list_words, word_ranks
 from allonym.pipeline import anonymize
 from allonym.text.placeholders import remove_placeholders
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.syntheticity import ALWAYS, syntheticity
+from allonym.evaluate.synthetic_text import ALWAYS, syntheticity
 from allonym.report.evaluate.utility import syntheticity_section
 
 NAMES = tuple(
@@ -121,7 +121,7 @@ def test_section_says_why_there_is_no_value() -> None:
 def test_same_under_every_hash_seed() -> None:
     code = (
         "import json\nfrom tests.evaluate.test_syntheticity import corpus\n"
-        "from allonym.evaluate.syntheticity import syntheticity\n"
+        "from allonym.evaluate.synthetic_text import syntheticity\n"
         "print(json.dumps(syntheticity(*corpus(30, 8, ('Ab Cd', 'Ef'))).to_dict(texts=True)))"
     )
     runs = {

@@ -7,7 +7,7 @@ import pytest
 from allonym.errors import DataError, UsageError, VaultError
 from allonym.files import anonymize_path
 from allonym.pipeline import anonymize
-from allonym.restore import restore
+from allonym.restoration import restore
 from allonym.vault import Vault
 
 SECRET = b"a secret of the tests, long enough"

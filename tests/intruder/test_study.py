@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.intruder import TOLD, Item, Ranking, Target, intruders, open_intruder, study
-from allonym.intruder.study import assign_folds
+from allonym.intruder.before_after import assign_folds
 from allonym.stats import Estimate
 
 

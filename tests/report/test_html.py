@@ -10,7 +10,7 @@ from tests.report.browser import BROWSER, Browser
 
 from allonym import report
 from allonym.errors import MissingExtra, UsageError
-from allonym.report.html import html, list_filters, list_sort_keys, read_resource, split_passage
+from allonym.report.html_page import html, list_filters, list_sort_keys, read_resource, split_passage
 from allonym.report.page import (
     Axis,
     Bar,
@@ -47,7 +47,7 @@ from allonym.report.page import (
 )
 from allonym.stats import Estimate, mean
 
-module = importlib.import_module("allonym.report.html")
+module = importlib.import_module("allonym.report.html_page")
 EVIL = '</script><script>alert("x")</script><img src=x onerror=alert(1)>\'"&amp;{{ 7*7 }}'
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 

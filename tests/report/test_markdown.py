@@ -3,7 +3,7 @@ import re
 
 from tests.report.test_html import EVIL, everything
 
-from allonym.report.markdown import PASSAGES, ROWS, markdown
+from allonym.report.markdown_page import PASSAGES, ROWS, markdown
 from allonym.report.page import Column, Page, Passage, Reader, Row, Section, Table
 
 

@@ -13,7 +13,7 @@ from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.evaluate import Mark, Marked, detection, residual_risk
 from allonym.report.page import Axis, Bar, Bars, Chart, Group, Guide, Multiples, Page, Point, Section, Series, Tabs
-from allonym.report.vega import MIME, NAMES, Plot, vega
+from allonym.report.vega_plots import MIME, NAMES, Plot, vega
 from allonym.stats import Estimate
 from allonym.train.records import make_record
 

@@ -11,7 +11,7 @@ from allonym.plan import Edit, Plan, apply, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.operators import encrypt_text
-from allonym.restore import Found, Restored, Restorer, restore
+from allonym.restoration import Found, Restored, Restorer, restore
 from allonym.vault import Vault
 from allonym.vault.records import Known
 

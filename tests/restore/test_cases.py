@@ -1,6 +1,6 @@
 """The table of rewritings: what is known, a text, what comes back and by which rules."""
 
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.vault.records import Known
 
 

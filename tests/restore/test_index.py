@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.restore.index import Index
+from allonym.restoration.index import Index
 from allonym.vault import Known
 
 

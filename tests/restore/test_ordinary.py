@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.rows import check_each_row
 
 from allonym.plan import Edit, Plan, digest
-from allonym.restore import Restorer, restore, restore_stream
-from allonym.restore.words import is_ordinary
+from allonym.restoration import Restorer, restore, restore_stream
+from allonym.restoration.words import is_ordinary
 from allonym.vault import Vault
 from allonym.vault.records import Known
 

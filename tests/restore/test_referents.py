@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.vault.records import Known
 
 

@@ -10,7 +10,7 @@ from tests.rows import check_each_row
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, digest
 from allonym.replace.operators import encrypt_text
-from allonym.restore import Restorer, restore, restore_stream
+from allonym.restoration import Restorer, restore, restore_stream
 from allonym.vault.records import Known
 
 KEY = b"a key only for the tests, 32 byte"

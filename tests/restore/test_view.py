@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.restore.view import UNFINISHED, View, escape_like
+from allonym.restoration.view import UNFINISHED, View, escape_like
 
 
 @check_each_row(

@@ -298,7 +298,7 @@ def test_a_few_texts_are_evaluated_at_once(annotator):
     told = done.json()
     assert set(told["measures"]) == {"syntheticity"} and told["texts"] == 3
     assert told["skipped"][0]["measure"] == "downstream" and "(labels)" in told["skipped"][0]["reason"]
-    from allonym.evaluate.syntheticity import syntheticity
+    from allonym.evaluate.synthetic_text import syntheticity
     from allonym.serial import to_plain
 
     assert told["measures"]["syntheticity"] == to_plain(syntheticity(before, after, seed=0).to_dict(texts=False))

@@ -29,7 +29,7 @@ from allonym.swap.space import Point, _draw_weighted_chunks, list_prefix_lengths
 from allonym.swap.writing import make_swapped_text
 
 HERE = Path(__file__).resolve().parent
-searching = importlib.import_module("allonym.swap.search")  # the module; the name is the function's
+searching = importlib.import_module("allonym.swap.release_search")  # the module; the name is the function's
 LSA = {"embed.name": "lsa", "mixture.restarts": 2}
 PAPER = Settings.load("p1").with_({**LSA, "mixture.clusters": 6})
 OURS = Settings.load().with_({**LSA, "mixture.clusters": 6, "search.draws": 2, "search.points": 8})

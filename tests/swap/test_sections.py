@@ -3,7 +3,7 @@
 import pytest
 
 from allonym.batch import join_fields
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import sections as module

@@ -13,9 +13,9 @@ from tests.rows import check_each_row
 from allonym import Policy, registry
 from allonym.document import Document, Span
 from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
-from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.rewording import list_words_and_placeholders
-from allonym.evaluate.surface import list_words
+from allonym.evaluate.surface_measures import list_words
+from allonym.evaluate.unusual_wording import perplexity
 from allonym.intruder.features import FeatureReader
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link

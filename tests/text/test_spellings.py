@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.rows import check_each_row
 
-from allonym.detect.disguise import fold_lookalikes as fold_characters
-from allonym.detect.lexicon import build_detector, split_by_exclusions
+from allonym.detection.disguise import fold_lookalikes as fold_characters
+from allonym.detection.lexicon import build_detector, split_by_exclusions
 from allonym.document import Document, Span
 from allonym.evaluate.leaks import count_leaks
 from allonym.evaluate.matching import Mention
@@ -18,7 +18,7 @@ from allonym.link import link
 from allonym.policy import Policy, TermList
 from allonym.replace import make_plan
 from allonym.replace.covering import find_repeats
-from allonym.restore.index import Index
+from allonym.restoration.index import Index
 from allonym.swap.writing import is_any_form_in_text
 from allonym.text.fold import fold, fold_spellings
 from allonym.text.names import normalize_surface

@@ -14,7 +14,7 @@ for needed in ("onnx", "safetensors"):
 
 from tests.models.make_tiny import TINY  # noqa: E402
 
-from allonym.detect.tagger import extract_spans  # noqa: E402
+from allonym.detection.tagger import extract_spans  # noqa: E402
 from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import reviews  # noqa: E402

@@ -18,7 +18,7 @@ from allonym.errors import DataError
 
 if TYPE_CHECKING:
     from allonym.document import Document
-    from allonym.evaluate.harden import Hardening
+    from allonym.evaluate.hardening import Hardening
     from allonym.evaluate.reading import Pairs
     from allonym.plan import Plan
 
@@ -78,7 +78,7 @@ def harden(
     outputs = [path for path in (target, plan) if path is not None]
     _check_output_files(source, outputs, output.overwrite)
     output.check_writable(*source.paths, *outputs)
-    from allonym.evaluate.harden import harden as measure
+    from allonym.evaluate.hardening import harden as measure
 
     pairs = source.read_pairs()
     subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None

@@ -57,8 +57,8 @@ def restore(
       my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
     from allonym.files.restoring import check_plain_text_name, list_files_to_restore, read_single_plan, restore_files
-    from allonym.restore import restore as restore_text
-    from allonym.restore import restore_stream
+    from allonym.restoration import restore as restore_text
+    from allonym.restoration import restore_stream
 
     keys: dict[str, Any] = {"key": options.read_key(key_file), "scope": vault.scope}
     if plan is None and vault.where is None and keys["key"] is None:

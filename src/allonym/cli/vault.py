@@ -82,7 +82,7 @@ def info(where: str = VAULT, *, secret: SecretChoice, json: bool = JSON) -> None
       allonym vault info letters.vault
       allonym vault info letters.vault --secret-file letters.key --json
     """
-    from allonym.restore import Restorer
+    from allonym.restoration import Restorer
     from allonym.vault import Vault
 
     with Vault.open(where, secret.read_secret()) as opened:

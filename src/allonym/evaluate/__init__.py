@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from allonym.evaluate.classification import utility_loss as utility_loss
     from allonym.evaluate.construct import Construct as Construct
     from allonym.evaluate.construct import construct_loss as construct_loss
-    from allonym.evaluate.detection import Detection as Detection
-    from allonym.evaluate.detection import detection as detection
-    from allonym.evaluate.document_risk import DocumentRisk as DocumentRisk
-    from allonym.evaluate.document_risk import document_risk as document_risk
-    from allonym.evaluate.downstream import Downstream as Downstream
-    from allonym.evaluate.downstream import downstream as downstream
+    from allonym.evaluate.detection_scores import Detection as Detection
+    from allonym.evaluate.detection_scores import detection as detection
+    from allonym.evaluate.document_risks import DocumentRisk as DocumentRisk
+    from allonym.evaluate.document_risks import document_risk as document_risk
+    from allonym.evaluate.downstream_use import Downstream as Downstream
+    from allonym.evaluate.downstream_use import downstream as downstream
     from allonym.evaluate.findings import found_between as found_between
     from allonym.evaluate.findings import found_by as found_by
     from allonym.evaluate.findings import found_in_plans as found_in_plans
     from allonym.evaluate.findings import read_findings as read_findings
     from allonym.evaluate.finetuned import Training as Training
-    from allonym.evaluate.generations import GenerationLeaks as GenerationLeaks
-    from allonym.evaluate.generations import generations as generations
+    from allonym.evaluate.generated_originals import GenerationLeaks as GenerationLeaks
+    from allonym.evaluate.generated_originals import generations as generations
     from allonym.evaluate.guessing import AttributeGuesses as AttributeGuesses
     from allonym.evaluate.guessing import PersonGuesses as PersonGuesses
     from allonym.evaluate.guessing import attribute_guesses as attribute_guesses
     from allonym.evaluate.guessing import person_guesses as person_guesses
-    from allonym.evaluate.harden import Hardened as Hardened
-    from allonym.evaluate.harden import Hardening as Hardening
-    from allonym.evaluate.harden import Level as Level
-    from allonym.evaluate.harden import harden as harden
+    from allonym.evaluate.hardening import Hardened as Hardened
+    from allonym.evaluate.hardening import Hardening as Hardening
+    from allonym.evaluate.hardening import Level as Level
+    from allonym.evaluate.hardening import harden as harden
     from allonym.evaluate.information import Contrast as Contrast
     from allonym.evaluate.information import Information as Information
     from allonym.evaluate.information import contrasts as contrasts
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from allonym.evaluate.intruder import Reidentification as Reidentification
     from allonym.evaluate.intruder import reidentification as reidentification
     from allonym.evaluate.leaks import unigram_bits as unigram_bits
-    from allonym.evaluate.leftovers import leftovers as leftovers
+    from allonym.evaluate.leftover_traits import leftovers as leftovers
     from allonym.evaluate.marking import Mark as Mark
     from allonym.evaluate.marking import Marked as Marked
     from allonym.evaluate.marking import read_annotated as read_annotated
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.people import PeopleStudy as PeopleStudy
     from allonym.evaluate.people import Truth as Truth
     from allonym.evaluate.people import people_study as people_study
-    from allonym.evaluate.perplexity import perplexity as perplexity
     from allonym.evaluate.reading import Pairs as Pairs
     from allonym.evaluate.reading import read_pairs as read_pairs
     from allonym.evaluate.red_team import RedTeam as RedTeam
@@ -66,26 +65,27 @@ if TYPE_CHECKING:
     from allonym.evaluate.red_team import red_team_sample as red_team_sample
     from allonym.evaluate.red_team import red_team_summary as red_team_summary
     from allonym.evaluate.red_team import write_forms as write_forms
+    from allonym.evaluate.rereading import SecondReading as SecondReading
+    from allonym.evaluate.rereading import second_reading as second_reading
     from allonym.evaluate.residual import ResidualRisk as ResidualRisk
     from allonym.evaluate.residual import residual_risk as residual_risk
     from allonym.evaluate.scoring import Scoring as Scoring
     from allonym.evaluate.scoring import score_conversation as score_conversation
-    from allonym.evaluate.second_reading import SecondReading as SecondReading
-    from allonym.evaluate.second_reading import second_reading as second_reading
     from allonym.evaluate.sheets import Subject as Subject
     from allonym.evaluate.sheets import fictitious_people as fictitious_people
     from allonym.evaluate.study import Comparison as Comparison
     from allonym.evaluate.study import Evaluation as Evaluation
     from allonym.evaluate.study import compare as compare
     from allonym.evaluate.study import evaluate as evaluate
-    from allonym.evaluate.surface import Similarity as Similarity
-    from allonym.evaluate.surface import Surface as Surface
-    from allonym.evaluate.surface import ranks_of as ranks_of
-    from allonym.evaluate.surface import removed as removed
-    from allonym.evaluate.surface import similarity as similarity
-    from allonym.evaluate.surface import surface as surface
-    from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
-    from allonym.evaluate.syntheticity import syntheticity as syntheticity
+    from allonym.evaluate.surface_measures import Similarity as Similarity
+    from allonym.evaluate.surface_measures import Surface as Surface
+    from allonym.evaluate.surface_measures import ranks_of as ranks_of
+    from allonym.evaluate.surface_measures import removed as removed
+    from allonym.evaluate.surface_measures import similarity as similarity
+    from allonym.evaluate.surface_measures import surface as surface
+    from allonym.evaluate.synthetic_text import Syntheticity as Syntheticity
+    from allonym.evaluate.synthetic_text import syntheticity as syntheticity
+    from allonym.evaluate.unusual_wording import perplexity as perplexity
 
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
 """The packages of the extra ``evaluate``, as they are imported."""

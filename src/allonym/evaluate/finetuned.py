@@ -237,7 +237,7 @@ def _open_tokenizer_and_network(folder: Path, prefix: str, **settings: Any) -> t
     Raises:
         DataError: it does not hold such a network.
     """
-    from allonym.detect.adapters.offline import block_model_hubs
+    from allonym.detection.adapters.offline import block_model_hubs
 
     kind, what, example = _KINDS[prefix]
     hub = _import_torch_and_transformers(what)[1]

@@ -10,8 +10,7 @@ from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
 from allonym.evaluate.finetuned import Training
 from allonym.evaluate.pairs import check_lengths
-from allonym.evaluate.perplexity import measure_perplexities
-from allonym.evaluate.surface import (
+from allonym.evaluate.surface_measures import (
     Change,
     Similarity,
     Surface,
@@ -22,6 +21,7 @@ from allonym.evaluate.surface import (
     surface,
     word_ranks,
 )
+from allonym.evaluate.unusual_wording import measure_perplexities
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE
@@ -90,7 +90,7 @@ def information_loss(
         measures: those of :data:`MEASURES` that are wanted.
         model, training, repeats: see :func:`~allonym.evaluate.classification.utility_loss`.
         tagger, scale, independent: of the construct loss.
-        ranks: see :func:`~allonym.evaluate.surface.ranks_of`.
+        ranks: see :func:`~allonym.evaluate.surface_measures.ranks_of`.
         language_model: folder of a causal language model for the perplexity; None: n-grams of the originals.
         threads: of the embedded models.
         seed: of splits and folds.

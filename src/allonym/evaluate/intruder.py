@@ -16,9 +16,9 @@ import numpy as np
 
 from allonym.errors import UsageError
 from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
+from allonym.intruder.before_after import assign_folds, list_top_term_shares
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
-from allonym.intruder.study import assign_folds, list_top_term_shares
 from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none

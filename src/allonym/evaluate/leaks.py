@@ -27,7 +27,7 @@ import numpy as np
 from allonym.document import Interval, Reach, clip_intervals, merge_intervals, subtract_intervals
 from allonym.errors import DataError
 from allonym.evaluate.matching import Finding, Mention, group_referents, has_uncovered_characters
-from allonym.evaluate.surface import open_word_frequencies
+from allonym.evaluate.surface_measures import open_word_frequencies
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws

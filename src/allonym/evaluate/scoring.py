@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, make_missed_tag, parse_missed_tag

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from allonym.batch import Failure, Key, format_lead_in, run_records
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError
 from allonym.export.shapes import Shape

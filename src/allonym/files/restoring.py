@@ -13,7 +13,7 @@ from allonym.files.formats import format_of
 from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
 from allonym.files.output import write_file
 from allonym.plan import Plan, read_plan_rows
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.serial import Serialisable
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def restore_files(
         DataError: a file is not UTF-8, or the vault cannot be read.
         PlanMismatch: the plan is invalid, or has no originals.
     """
-    from allonym.restore import restore
+    from allonym.restoration import restore
 
     if plan is not None and len(files) != 1:
         raise UsageError(f"a plan is of one text; got {len(files)} files")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from allonym.detect.turns import find_turns
+from allonym.detection.turns import find_turns
 from allonym.document import Document, Turn, splice_text
 from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk

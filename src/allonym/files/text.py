@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.document import Document
 from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk

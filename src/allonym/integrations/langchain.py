@@ -20,7 +20,7 @@ from allonym.errors import RefusedContent, RestoreError, UsageError, hide_foreig
 from allonym.pipeline import AnyPolicy, anonymize
 from allonym.plan import Plan
 from allonym.policy import Policy
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 
 with require_extra("the runnables for LangChain", "langchain"):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, message_chunk_to_message

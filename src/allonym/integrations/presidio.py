@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from allonym.detect.adapters.labels import LabelMap
+from allonym.detection.adapters.labels import LabelMap
 from allonym.document import Span
 from allonym.errors import DataError, require_extra
 from allonym.pipeline import Anonymized, AnyPolicy

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from allonym.detect.adapters.labels import LabelMap
+from allonym.detection.adapters.labels import LabelMap
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.pipeline import AnyPolicy

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import cast
 
 from allonym.errors import UsageError
+from allonym.intruder.before_after import Judged, Study, study
 from allonym.intruder.protocol import TOLD, Intruder, Item, Judge, Ranking, Target
-from allonym.intruder.study import Judged, Study, study
 from allonym.registry import Registry
 
 __all__ = [

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from allonym.errors import UsageError, hide_foreign_errors
 from allonym.report.evaluate.page import compare_page, evaluation_page
-from allonym.report.html import html
-from allonym.report.markdown import markdown
+from allonym.report.html_page import html
+from allonym.report.markdown_page import markdown
 from allonym.report.page import Block, Page
 from allonym.report.swap import swap_page
-from allonym.report.vega import Plot, vega
+from allonym.report.vega_plots import Plot, vega
 
 __all__ = [
     "Block",

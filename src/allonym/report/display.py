@@ -15,7 +15,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from allonym.detect.turns import add_turns
+from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval, Span
 from allonym.errors import UsageError, hide_foreign_errors
 from allonym.files.output import write_file
@@ -23,7 +23,7 @@ from allonym.labels import TAXONOMY, Taxonomy
 from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy
-from allonym.report.html import read_resource, write_content_security_policy
+from allonym.report.html_page import read_resource, write_content_security_policy
 from allonym.resolve import resolve
 
 _STYLE = "templates/display.css"

@@ -19,7 +19,7 @@ from allonym.plan import Anonymized, Plan
 from allonym.policy import Policy
 from allonym.replace import Book, subject_of
 from allonym.resolve import resolve
-from allonym.restore import restore
+from allonym.restoration import restore
 from allonym.server.access import Caller
 from allonym.server.policies import load_policy
 from allonym.server.problems import HALF_SURROGATE

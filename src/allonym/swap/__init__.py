@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from allonym.swap.corpus import Value as Value
     from allonym.swap.embedding import Embedder as Embedder
     from allonym.swap.embedding import open_embedder as open_embedder
-    from allonym.swap.grid import grid as grid
+    from allonym.swap.hyperparameters import grid as grid
     from allonym.swap.making import Made as Made
     from allonym.swap.making import make as make
     from allonym.swap.mixture import SphericalMixture as SphericalMixture
     from allonym.swap.reading import load as load
+    from allonym.swap.release_search import search as search
     from allonym.swap.releases import Releases as Releases
     from allonym.swap.results import Attack as Attack
     from allonym.swap.results import Cluster as Cluster
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from allonym.swap.results import Release as Release
     from allonym.swap.results import TableFit as TableFit
     from allonym.swap.run import Run as Run
-    from allonym.swap.search import search as search
     from allonym.swap.settings import Settings as Settings
     from allonym.swap.settings import presets as presets
     from allonym.swap.table import recoding as recoding

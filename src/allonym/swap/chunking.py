@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detect.words import read_word_list
+from allonym.detection.words import read_word_list
 from allonym.document import Interval, Reach, merge_intervals
 from allonym.errors import UsageError
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.batch import format_lead_in, split_field_name
-from allonym.detect.lexicon import fold_keeping_length
-from allonym.detect.turns import add_turns
+from allonym.detection.lexicon import fold_keeping_length
+from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents

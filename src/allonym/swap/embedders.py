@@ -131,7 +131,7 @@ class SentenceTransformers(_Pretrained):
     def __init__(
         self, model: str | Path = "", device: str = "cpu", batch_size: int = 32, allow_download: bool = False
     ) -> None:
-        from allonym.detect.adapters.offline import block_model_hubs
+        from allonym.detection.adapters.offline import block_model_hubs
 
         if not model:
             raise UsageError("embedder 'sentence-transformers': model is required, a folder or a name")

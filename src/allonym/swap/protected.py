@@ -18,9 +18,9 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from allonym.batch import split_field_name
-from allonym.detect.lexicon import fold_keeping_length, shorten_person_name
-from allonym.detect.scan import compile_pattern, find_matches
-from allonym.detect.words import read_word_list
+from allonym.detection.lexicon import fold_keeping_length, shorten_person_name
+from allonym.detection.scan import compile_pattern, find_matches
+from allonym.detection.words import read_word_list
 from allonym.document import Document, Interval, Reach, Span, subtract_intervals
 from allonym.labels import TAXONOMY, Label, Taxonomy
 from allonym.policy import Policy, Rule

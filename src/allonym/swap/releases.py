@@ -28,7 +28,7 @@ from allonym.swap.space import Space
 from allonym.swap.utility import Task
 
 if TYPE_CHECKING:
-    from allonym.swap.grid import Setting
+    from allonym.swap.hyperparameters import Setting
 
 FORMAT = 1
 """Version of the plain values."""

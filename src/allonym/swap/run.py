@@ -17,14 +17,14 @@ from allonym.intruder import Item
 from allonym.policy import Policy
 from allonym.swap.checks import make_intruder_item
 from allonym.swap.corpus import Advance, Corpus
-from allonym.swap.grid import Setting
-from allonym.swap.grid import grid as search_grid
+from allonym.swap.hyperparameters import Setting
+from allonym.swap.hyperparameters import grid as search_grid
 from allonym.swap.making import Made
 from allonym.swap.reading import load, rewrite
+from allonym.swap.release_search import search
 from allonym.swap.releases import Releases
 from allonym.swap.results import Release
 from allonym.swap.rows import Spread
-from allonym.swap.search import search
 from allonym.swap.settings import Settings
 from allonym.swap.utility import list_metadata_values, task_utility
 

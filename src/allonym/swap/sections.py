@@ -16,7 +16,7 @@ from typing import Any, cast
 import re2
 
 from allonym.batch import MAX_NAMED
-from allonym.detect.scan import compile_pattern, find_matches
+from allonym.detection.scan import compile_pattern, find_matches
 from allonym.document import Document, Interval, Turn, clip_intervals, merge_intervals
 from allonym.errors import DataError, UsageError
 from allonym.registry import Registry

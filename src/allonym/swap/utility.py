@@ -64,7 +64,8 @@ def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d:
 
     U = 1 + D / l holds only where l, the log-likelihood of all chunks given their clusters, is above 0 and above
     |D|. Elsewhere its sign or size means nothing, and U = exp(D / (n d)) stands in for it, which is monotone in D and
-    1 at D = 0; a flag marks it. The two scales do not compare: see :func:`allonym.swap.search.unify_utility_scale`.
+    1 at D = 0; a flag marks it. The two scales do not compare: see
+    :func:`allonym.swap.release_search.unify_utility_scale`.
 
     Args:
         before: log density of each swapped chunk under the component of its cluster, before the swap.

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from allonym.detect.tagger import join_name_parts
+from allonym.detection.tagger import join_name_parts
 from allonym.errors import UnknownNameError, UsageError, hide_foreign_errors, require_extra
 from allonym.models.tags import NAME_PARTS
 from allonym.train.labelmap import LabelFinder, find_targets, map_unified_labels, relabel_spans, unify_labels
@@ -127,7 +127,7 @@ def load(backend: str, folder: Path) -> Predict:
     """Load the model that :func:`train` wrote to ``folder``. The tagger uses its balanced operating point."""
     if backend != "tagger":
         return cast(Predict, _import_module(_MODULES[backend]).load(folder))
-    from allonym.detect.tagger import extract_spans
+    from allonym.detection.tagger import extract_spans
     from allonym.models.tagger import TaggerModel
 
     model = TaggerModel(folder)

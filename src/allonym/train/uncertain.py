@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detect.tagger import read_thresholds
+from allonym.detection.tagger import read_thresholds
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.policy import Policy
 

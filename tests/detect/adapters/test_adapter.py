@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.adapters import Adapter, Found
-from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
+from allonym.detection.adapters import Adapter, Found
+from allonym.detection.adapters.labels import LabelMap
+from allonym.detection.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
 from allonym.document import Document, Span
 from allonym.errors import DataError, MissingExtra, PolicyError
 from allonym.policy import Policy

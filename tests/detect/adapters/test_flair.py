@@ -2,7 +2,7 @@
 
 import pytest
 
-from allonym.detect.adapters import flair as adapter
+from allonym.detection.adapters import flair as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from allonym.detect.adapters import gliner as adapter
+from allonym.detection.adapters import gliner as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 

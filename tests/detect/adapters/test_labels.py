@@ -1,6 +1,6 @@
 import pytest
 
-from allonym.detect.adapters.labels import LabelMap, read_label_tables
+from allonym.detection.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import TAXONOMY
 

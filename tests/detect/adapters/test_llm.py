@@ -7,7 +7,7 @@ from tests.llm.fixtures import asking, server  # noqa: F401
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detect.adapters import llm as adapter
+from allonym.detection.adapters import llm as adapter
 from allonym.document import Document
 from allonym.errors import EndpointError, PolicyError, UsageError
 from allonym.llm import unlocked

@@ -1,7 +1,7 @@
 import pytest
 from tests.train.mitie_features import write_features
 
-from allonym.detect.adapters import mitie as adapter
+from allonym.detection.adapters import mitie as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 

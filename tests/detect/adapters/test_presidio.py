@@ -1,6 +1,6 @@
 import pytest
 
-from allonym.detect.adapters import presidio as adapter
+from allonym.detection.adapters import presidio as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError, UnknownNameError
 

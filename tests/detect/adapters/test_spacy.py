@@ -1,7 +1,7 @@
 import pytest
 
 import allonym
-from allonym.detect.adapters import spacy as adapter
+from allonym.detection.adapters import spacy as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 

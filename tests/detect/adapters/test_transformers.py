@@ -3,7 +3,7 @@
 import pytest
 
 import allonym
-from allonym.detect.adapters import transformers as adapter
+from allonym.detection.adapters import transformers as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 
@@ -156,7 +156,7 @@ def test_the_library_s_own_label_set_of_the_privacy_filter_is_mapped():
         "transformers.models.openai_privacy_filter.configuration_openai_privacy_filter",
         reason="this transformers has no privacy filter",
     )
-    from allonym.detect.adapters.labels import LabelMap
+    from allonym.detection.adapters.labels import LabelMap
     from allonym.policy import Policy
 
     tags = [adapter._parse_tag(tag) for tag in config.OPENAI_PRIVACY_FILTER_NER_LABELS]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.adapters import cut_windows, split_words
+from allonym.detection.adapters import cut_windows, split_words
 
 
 def test_a_short_text_is_one_window_and_a_blank_one_none():

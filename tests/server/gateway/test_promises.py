@@ -13,7 +13,7 @@ from tests.server.gateway.upstream import chunk, events
 
 from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.server.gateway import Settings, reading, shapes
 from allonym.server.gateway.answering import EventParser, format_event, parse_json_object
 from allonym.server.gateway.asking import ENDPOINTS, Preparer

@@ -81,7 +81,7 @@ def detection(
         raise click.UsageError(f"{' and '.join(inputs)} both define the findings; only one is allowed")
     output.check_writable(gold, predicted, plans, anonymised, label_map)
     from allonym.evaluate.classes import read_label_map
-    from allonym.evaluate.detection import detection as measure
+    from allonym.evaluate.detection_scores import detection as measure
     from allonym.evaluate.findings import found_by, read_anonymised_texts, read_findings, read_plan_findings
     from allonym.report.evaluate.detection import LEVELS
     from allonym.train.records import read_records

@@ -80,7 +80,7 @@ def information(
     from allonym.evaluate.construct import open_tagger
     from allonym.evaluate.finetuned import CLASSIFIER, check_model_available
     from allonym.evaluate.information import MEASURES, information_loss
-    from allonym.evaluate.surface import ranks_of
+    from allonym.evaluate.surface_measures import ranks_of
 
     check_model_available(settings["model"], MODELS, (CLASSIFIER,), "--model")
     if not measures or "construct" in measures:
@@ -133,7 +133,7 @@ def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
       allonym evaluate syntheticity mails.jsonl mails_pseudonymised.jsonl
       allonym evaluate syntheticity mails/ pseudonymised/ --report syntheticity.html --with-text
     """
-    from allonym.evaluate.syntheticity import syntheticity as measure
+    from allonym.evaluate.synthetic_text import syntheticity as measure
 
     output.check_writable(*source.paths)
     pairs = source.read_pairs()

@@ -104,7 +104,7 @@ def risk(
       allonym evaluate risk original.jsonl safe.jsonl --subject person --review-above 0.5 --queue review.csv
       allonym evaluate risk original.jsonl safe.jsonl --review-above 0.9
     """
-    from allonym.evaluate.document_risk import document_risk
+    from allonym.evaluate.document_risks import document_risk
 
     if queue is not None and settings["review_above"] is None:
         raise click.UsageError("--queue requires --review-above")

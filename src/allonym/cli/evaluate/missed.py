@@ -175,7 +175,7 @@ def second_reading(
     """
     from allonym.evaluate.marking import list_annotated_lines
     from allonym.evaluate.reading import read_pairs
-    from allonym.evaluate.second_reading import second_reading as read_again
+    from allonym.evaluate.rereading import second_reading as read_again
 
     if original_field and original is None:
         raise click.UsageError("--original-field requires --original")

@@ -74,7 +74,7 @@ def downstream(
         raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
     output.check_writable(*source.paths, outputs)
     from allonym.evaluate.classification import MODELS
-    from allonym.evaluate.downstream import downstream as measure
+    from allonym.evaluate.downstream_use import downstream as measure
     from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model_available
 
     check_model_available(settings["model"], MODELS, (CLASSIFIER, WRITER), "--model")
@@ -102,7 +102,7 @@ def downstream(
 
 def _parse_tasks(tasks: Sequence[str], calls: bool) -> dict[str, str]:
     """Return the kind of task of each field."""
-    from allonym.evaluate.downstream import CALLS, KINDS
+    from allonym.evaluate.downstream_use import CALLS, KINDS
 
     out = dict(CALLS) if calls else {}
     for task in tasks:
@@ -191,7 +191,7 @@ def generations(
       allonym evaluate generations outputs.jsonl --digests calls.digests --baseline before.jsonl --report leaks.html
       allonym evaluate generations outputs.jsonl --vault calls.vault --secret-file calls.key --fail 0
     """
-    from allonym.evaluate.generations import generations as search
+    from allonym.evaluate.generated_originals import generations as search
 
     if (digests is None) == (vault.where is None):
         raise click.UsageError("one of --digests and --vault is required")

@@ -125,7 +125,7 @@ def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[
 
 def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
     """Return the needles that occur in a page, in one pass over all pages; needles are letters and digits."""
-    from allonym.detect.scan import PatternSet, encode_text
+    from allonym.detection.scan import PatternSet, encode_text
 
     listed = sorted(needles)
     words = PatternSet(listed, memory=1 << 29).compile()

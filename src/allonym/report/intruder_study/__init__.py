@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from allonym.report.html import load_template_environment, make_style_and_script_values, read_resource
+from allonym.report.html_page import load_template_environment, make_style_and_script_values, read_resource
 
 if TYPE_CHECKING:
     from jinja2 import Environment

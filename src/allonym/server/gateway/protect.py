@@ -12,7 +12,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from allonym.detect.candidates import find_candidates
+from allonym.detection.candidates import find_candidates
 from allonym.document import Document, Interval, Span, clip_intervals
 from allonym.keys import derive_operator_key
 from allonym.llm import unlocked
@@ -21,7 +21,7 @@ from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
 from allonym.replace.mention import get_traits_by_name, list_policy_grammars
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
 from allonym.text.placeholders import find_placeholders
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from allonym.detect.words import read_word_list
+from allonym.detection.words import read_word_list
 from allonym.server.gateway.pieces import NAME, JsonSource, Passage, Piece, TextSetter, is_json_container
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.settings import Settings

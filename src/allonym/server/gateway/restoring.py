@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from allonym.restore import Restorer
+from allonym.restoration import Restorer
 from allonym.server.gateway.pieces import encode_json_string
 
 _RUN = re.compile(r'[^"\\]+')

@@ -19,8 +19,8 @@ from operator import itemgetter
 
 import re2
 
-from allonym.detect import scan
-from allonym.detect.words import read_word_list
+from allonym.detection import scan
+from allonym.detection.words import read_word_list
 from allonym.errors import RequestError
 from allonym.server.wire.presidio import Pattern, PatternRecognizer
 
@@ -68,7 +68,7 @@ class Match:
 
 @lru_cache(maxsize=2048)
 def compile_pattern(regex: str, flags: int | None, where: str) -> re2._Regexp:
-    """Compile an RE2 pattern for :func:`allonym.detect.scan.encode_text` texts.
+    """Compile an RE2 pattern for :func:`allonym.detection.scan.encode_text` texts.
 
     Args:
         regex: the pattern.

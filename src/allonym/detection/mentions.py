@@ -1,0 +1,185 @@
+"""Further mentions of names that a document has given away once.
+
+:func:`find_repeated_names` follows the tagger's findings: a name found in one place is found everywhere in the
+document. A single word is followed only where the tagger saw a name in most of its mentions; elsewhere it is an
+ordinary word ("Apple" and "an apple"). Where a text has no capitals, as speech recognisers write, parts of people's
+names are followed too.
+
+:func:`find_name_repetitions` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a
+name in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
+case, outside of an address or the like, is an ordinary word and is not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from allonym.detection.lexicon import PARTICLES, TITLES, lower_alphanumerics
+from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
+from allonym.detection.words import read_word_list
+from allonym.document import Interval, Reach, Span, merge_intervals
+from allonym.labels import Taxonomy
+
+REPEAT_SCORE = ECHO_SCORE = 0.6
+_REPEATED_SCORE = 0.6  # that a finding of the tagger needs to be followed
+_ECHOED_SCORE = 0.7  # that a person needs to be followed
+_NAME_SHARE = 0.5  # of a word's mentions that must be names
+_REPEATED_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
+_SHORTEST = 3  # characters of a name that is followed
+_FEW = 2_000_000  # names times characters up to which the names are best counted one by one
+_STOP = read_word_list("no_names")
+_WORD = re.compile(r"[^\W\d_][\w'’\-]+")
+_LEFT = re.compile(r"(?:(?:[^\W\d_][\w'’\-]*|[^\W\d_]\.) ){1,3}\Z")
+_RIGHT = re.compile(r" ([^\W\d_][\w'’\-]+)")
+
+
+def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find mentions of the tagged names (score 0.6 and up) that no span of ``covered`` touches.
+
+    Args:
+        text: the text.
+        tagged: what the tagger found in it.
+        covered: all findings, including ``tagged``.
+        taxonomy: tells which labels are names.
+    """
+    names: dict[str, Counter[str]] = {}
+    has_capitals = _uses_capitals(text)
+    for span in tagged:
+        if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in _REPEATED_LABELS):
+            continue
+        surface = text[span.start : span.end]
+        parts = surface.split() if " " in surface and taxonomy.within(span.label, "PERSON") else []
+        for name in (surface,) if has_capitals else (surface, *parts):
+            if _is_distinctive(name):
+                names.setdefault(name, Counter())[span.label] += 1
+    occurrences = count_substrings(names, text)
+    names = {name: labels for name, labels in names.items() if occurrences[name] > labels.total()}
+    if not names:
+        return []
+    reach = Reach((s.start, s.end) for s in covered)
+    mentions = list(_find_words(list(names), text))
+    free = [mention for mention in mentions if not reach.touches(*mention)]
+    counts = Counter(text[start:end] for start, end in mentions)
+    free_counts = Counter(text[start:end] for start, end in free)
+    repeats = []
+    for start, end in free:
+        name = text[start:end]
+        if " " in name or counts[name] - free_counts[name] >= _NAME_SHARE * counts[name]:
+            label = min(names[name], key=lambda label: (-names[name][label], label))
+            repeats.append(Span(start, end, label, REPEAT_SCORE, "tagger:repeat"))
+    return repeats
+
+
+def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find mentions of the names in the PERSON spans of ``spans`` (score 0.7 and up) that no span covers yet."""
+    seeds = [s for s in spans if s.score >= _ECHOED_SCORE and taxonomy.within(s.label, "PERSON")]
+    stems = _list_names_to_search(text, seeds)
+    if not stems:
+        return []
+    covered = sorted((s.start, s.end) for s in spans)
+    starts = [start for start, _ in covered]
+    mentions: dict[str, list[Interval]] = {}
+    ordinary_words: set[str] = set()
+    forms = sorted({*stems, *(stem.lower() for stem in stems)})
+    for start, end in _find_words(forms, text, "(?:e?s)?", ("", "s", "es")):
+        if not _is_covered(covered, starts, start):
+            word = text[start:end]
+            if word[0].isupper():
+                mentions.setdefault(_reduce_plural(word, stems), []).append((start, end))
+            else:
+                ordinary_words.add(word)
+    echoes = {
+        _extend_mention(text, *mention): None
+        for stem, intervals in mentions.items()
+        if stem.lower() not in ordinary_words
+        for mention in intervals
+    }
+    return [Span(start, end, "PERSON", ECHO_SCORE, "echo:name") for start, end in echoes]
+
+
+def count_substrings(names: Iterable[str], text: str) -> dict[str, int]:
+    """``text.count(name)`` for each name of three characters or more, for any number of names."""
+    names = set(names)
+    if len(names) * len(text) <= _FEW:
+        return {name: text.count(name) for name in names}
+    lengths: dict[str, set[int]] = {}
+    for name in names:
+        lengths.setdefault(name[:_SHORTEST], set()).add(len(name))
+    counts = dict.fromkeys(names, 0)
+    ends = dict.fromkeys(names, 0)
+    for position in [i for i in range(len(text)) if text[i : i + _SHORTEST] in lengths]:
+        for length in lengths[text[position : position + _SHORTEST]]:
+            name = text[position : position + length]
+            if name in names and ends[name] <= position:
+                counts[name] += 1
+                ends[name] = position + length
+    return counts
+
+
+def _find_words(words: Sequence[str], text: str, tail: str = "", endings: Sequence[str] = ("",)) -> Iterator[Interval]:
+    """Where one of the words stands in the text as a whole word, with one of the endings; ``tail`` matches these."""
+    if sum(map(len, words)) > MANY:
+        hits: Iterable[Interval] = find_whole_words(words, text, endings)
+    else:
+        hits = (groups[0] for groups in find_matches(compile_words_pattern(words, tail, whole_words=True), text))
+    for start, end in hits:
+        if not (start and text[start - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
+            yield start, end
+
+
+def _is_distinctive(name: str) -> bool:
+    return len(name) >= _SHORTEST and name.lower() not in _STOP and any(map(str.isalpha, name))
+
+
+def _uses_capitals(text: str) -> bool:
+    return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
+
+
+def _list_names_to_search(text: str, seeds: Sequence[Span]) -> set[str]:
+    """The names in the seeds, and their words that are names, without a possessive ending."""
+    surfaces = [text[seed.start : seed.end] for seed in seeds]
+    names = {word for surface in surfaces for word in _WORD.findall(surface) if len(word) > 2 and _is_likely_name(word)}
+    names |= {surface for surface in surfaces if " " in surface and surface[0].isupper()}
+    stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
+    if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
+        seed_text = " ".join(text[a:b] for a, b in merge_intervals((seed.start, seed.end) for seed in seeds))
+        stems = {stem for stem in stems if text.count(stem) > seed_text.count(stem)}
+    return stems
+
+
+def _reduce_plural(word: str, stems: set[str]) -> str:
+    """The stem of a capitalised word that may end in ``s`` or ``es``."""
+    if word in stems:
+        return word
+    stem = word.removesuffix("s")
+    shorter = stem.removesuffix("e")
+    return shorter if shorter in stems else stem
+
+
+def _is_likely_name(word: str) -> bool:
+    lower = word.lower()
+    stem = lower.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
+    ordinary = lower in _STOP or lower in PARTICLES or stem in _STOP
+    return word[0].isupper() and not ordinary and lower_alphanumerics(word) not in TITLES
+
+
+def _is_covered(covered: Sequence[Interval], starts: Sequence[int], position: int) -> bool:
+    i = bisect_right(starts, position) - 1
+    return i >= 0 and covered[i][1] > position
+
+
+def _extend_mention(text: str, start: int, end: int) -> Interval:
+    """The mention with the given names and initials before it and the family name after it."""
+    before = _LEFT.search(text, max(0, start - 48), start)
+    if before:
+        for word in reversed(before[0].split()):
+            if not _is_likely_name(word) or (word.isupper() and len(word) > 1 and word[-1] != "."):
+                break
+            start -= len(word) + 1
+    right = _RIGHT.match(text, end)
+    if right and _is_likely_name(right[1]) and not right[1].isupper():
+        end = right.end() - (2 if right[1].endswith(("'s", "’s")) else 0)
+    return start, end

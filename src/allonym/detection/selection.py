@@ -1,0 +1,157 @@
+"""Selection: which candidates count as findings, and why others do not. :mod:`allonym.resolve` makes them disjoint.
+
+Thresholds come first. Then a rule beats the tagger where both cover the same text, further mentions of names are
+found, and excluded terms are dropped. Every step is a pass over sorted spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal
+
+from allonym.detection import TAGGER
+from allonym.detection.candidates import find_candidates
+from allonym.detection.lexicon import split_by_exclusions
+from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
+from allonym.document import (
+    Document,
+    Interval,
+    Reach,
+    Span,
+    clip_intervals,
+    merge_intervals,
+    subtract_intervals,
+    trim_blanks,
+)
+from allonym.errors import UnknownNameError
+from allonym.policy import Policy
+
+MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
+"""Months that are given names as well."""
+_LONGEST_MONTH = 9
+_NEVER = 2.0  # a score that no finding reaches
+_LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
+
+Loss = Literal["superseded", "below threshold", "excluded"]
+"""Why a candidate is no finding."""
+
+
+@lru_cache(maxsize=64)
+def compute_needed_scores(policy: Policy) -> dict[str, float]:
+    """Label to the least score that counts; over 1 for labels that the policy does not look for."""
+    names = [label.name for label in policy.taxonomy]
+    return {name: policy.threshold_for(name) if policy.looks_for(name) else _NEVER for name in names}
+
+
+def select_findings(document: Document, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
+    """The candidates that count, and further mentions of the names among them. They may overlap.
+
+    Raises:
+        UnknownNameError: a candidate's label is not in the policy's taxonomy.
+    """
+    text = document.text
+    findings = _drop_superseded_findings(text, _drop_weak_candidates(candidates, compute_needed_scores(policy)), policy)
+    tagged = [span for span in findings if span.source == TAGGER]
+    person_score = compute_needed_scores(policy)["PERSON"]
+    if tagged:
+        findings += find_repeated_names(text, tagged, findings, policy.taxonomy)
+    if person_score <= ECHO_SCORE and findings:
+        findings += find_name_repetitions(text, findings, policy.taxonomy)
+    if tagged and person_score <= 1:
+        findings = _relabel_family_names(text, findings)
+    if policy.exclusions and findings:
+        findings = list(split_by_exclusions(document, findings, policy)[0])
+    return findings
+
+
+def _drop_weak_candidates(candidates: Iterable[Span], scores: dict[str, float]) -> list[Span]:
+    try:
+        # The tagger has applied its own operating points; "not <" so that a score that is no number counts.
+        return [s for s in candidates if not s.score < scores[s.label] or (s.source == TAGGER and scores[s.label] <= 1)]
+    except KeyError as error:
+        unknown = error.args[0]
+    raise UnknownNameError("label", unknown, scores, "a detector's finding")
+
+
+def _drop_superseded_findings(text: str, findings: list[Span], policy: Policy) -> list[Span]:
+    """Drop the tagger's findings that lie inside another detector's of the same family, whose label says more.
+
+    Where another detector's finding of another family lies inside a finding of the tagger, what remains beside it
+    counts only where it holds two letters or digits. Each finding of the tagger is compared with those of the other
+    detectors only, not with other findings of the tagger: these are disjoint.
+    """
+    lineage = policy.taxonomy.lineage
+    others = [span for span in findings if span.source != TAGGER]
+    if not others or len(others) == len(findings):
+        return findings
+    tagged = [span for span in findings if span.source == TAGGER]
+    others = sorted(_drop_months_in_names(text, others, tagged), key=lambda span: (span.start, -span.end))
+    families: dict[str, list[Span]] = {}
+    for span in others:
+        families.setdefault(lineage(span.label)[-1], []).append(span)
+    reaches = {family: Reach((span.start, span.end) for span in spans) for family, spans in families.items()}
+    nowhere = Reach(())
+    covered = merge_intervals((span.start, span.end) for span in others)
+    selected = others
+    for span in tagged:
+        family = reaches.get(lineage(span.label)[-1], nowhere)
+        if family.contains(span.start, span.end):
+            continue
+        clipped = clip_intervals(covered, span.start, span.end)
+        if not clipped or family.touches(span.start, span.end):
+            selected.append(span)
+        else:
+            selected += _list_span_remainders(text, span, clipped)
+    return selected
+
+
+def _list_span_remainders(text: str, span: Span, clipped: Sequence[Interval]) -> Iterable[Span]:
+    """The rests of a span outside the ``clipped`` intervals that hold two letters or digits, without outer space."""
+    for start, end in subtract_intervals((span.start, span.end), clipped):
+        if sum(map(str.isalnum, text[start:end])) > 1:
+            start, end = trim_blanks(text, start, end)
+            yield replace(span, start=start, end=end)
+
+
+def _drop_months_in_names(text: str, others: list[Span], tagged: Iterable[Span]) -> list[Span]:
+    """Drop the dates that are the given name of a person whom the tagger found: "April Stone"."""
+    months = {s for s in others if len(s) <= _LONGEST_MONTH and text[s.start : s.end] in MONTHS_AS_NAMES}
+    if not months:
+        return others
+    people = Reach((span.start, span.end) for span in tagged if span.label.startswith("PERSON"))
+    return [s for s in others if s not in months or not people.contains(s.start, s.end + 1)]
+
+
+def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
+    """Relabel "Millers" as people where the tagger saw an organization and a person of the text is called Miller."""
+    organizations = (s for s in findings if s.source == TAGGER and s.label == "ORGANIZATION" and len(s) > 4)
+    plurals = {s: text[s.start : s.end] for s in organizations if text[s.end - 1] == "s"}
+    if not plurals:
+        return findings
+    people = (text[s.start : s.end].split() for s in findings if s.label.startswith("PERSON"))
+    names = {words[-1] for words in people if words}
+    wrong = {s for s, surface in plurals.items() if surface[:-1] in names or surface.removesuffix("es") in names}
+    return [replace(span, label="PERSON") if span in wrong else span for span in findings]
+
+
+@lru_cache(maxsize=64)
+def _remove_thresholds(policy: Policy) -> Policy:
+    return policy.with_threshold(0.0, _LEAST_PROBABILITY)
+
+
+def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], dict[Span, Loss]]:
+    """The findings, and why each other candidate is none, including candidates below their thresholds."""
+    candidates = find_candidates(document, policy)
+    findings = set(select_findings(document, policy, candidates))
+    superseded = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
+    losses: dict[Span, Loss] = {}
+    for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:
+        if span in superseded:
+            losses[span] = "superseded"
+        elif span.source == TAGGER or span.score < policy.threshold_for(span.label):
+            losses[span] = "below threshold"
+        else:
+            losses[span] = "excluded"
+    return findings, losses

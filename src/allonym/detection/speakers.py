@@ -1,0 +1,267 @@
+"""The detector for names that the form of a text gives away: speaker labels, introductions, address, titles.
+
+In a conversation the label of each turn names its speaker, and these names are then looked for in the turns. In any
+text, "my name is", "may I speak to", "Dear Ms" and the like announce a name (P2's hotwords). The name must be written
+with capitals, so texts without capitals yield nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from allonym.detection import Detector
+from allonym.detection.lexicon import (
+    AMBIGUOUS,
+    PARTICLES,
+    TITLES,
+    Index,
+    Kind,
+    lower_alphanumerics,
+    make_readings,
+    shorten_person_name,
+)
+from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
+from allonym.detection.words import read_word_list
+from allonym.document import Document, Interval, Reach, Span
+from allonym.policy import Policy
+
+_ROLES = read_word_list("roles")
+_STOP = read_word_list("no_names")
+_NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
+
+# Wide but small classes: all letters by their properties make automata a hundred times the size.
+_UPPER = "[A-ZÀ-ÖØ-ÞĀ-ɏΆ-ΫЀ-Я]"
+_LETTER = r"[A-Za-zÀ-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}]"
+_W = rf"{_UPPER}(?:{_LETTER}+|['\-]{_UPPER}{_LETTER}+)(?:['\-]{_LETTER}+)*"
+_PARTICLE = "(?:van|von|de|der|den|del|della|di|da|dos|la|le|el|al|bin|ibn|ter|du)"
+_NAME = rf"((?:{_W}|{_UPPER}\.)(?: (?:{_PARTICLE} ){{0,2}}(?:{_W}|{_UPPER}\.|{_UPPER}\b)){{0,3}})"
+_TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam )"
+
+_STRONG = (
+    r"(?:(?:full|first|last|given|family|patient|customer|client|employee|contact) )?name ?[:=]"
+    r"|(?:my|his|her|your|their|whose) (?:first |last |full |middle |maiden |sur|nick)?name(?:'s| is| was)(?: also)?"
+)
+_TALK = (
+    r"(?:speak|speaking|talk|spoke|talked|chat|meet) (?:to|with)|ask for|connect(?:ed)? (?:you |me )?(?:to|with)"
+    r"|you've reached"
+)
+_OVER = (
+    r"(?:over|floor|call|conference|meeting|microphone)(?: back)? to(?: our \w+,?)?|line (?:of|is)|lines? of"
+    r"|(?:hand|turn|pass|give|send|throw) (?:\w+ ){0,3}back to|questions?(?: \w+){0,2} from(?: the line of)?"
+    r"|hosted by|joined by|introduc(?:e|ing)|signed[,:]|attn:?|attention:"
+)
+_SELF = r"(?:this is|it's|it is|i am|i'm|here is|here's)"
+_HELLO = (
+    "(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day)|thanks|thank you|welcome|sorry|congratulations|bye"
+    "|goodbye)"
+)
+_AGAIN = "(?: (?:again|there|so much|very much))?"
+
+_BEGIN = rf"{_UPPER}[A-Za-zÀ-\x{{1fff}}.'\-]"
+_TITLED = compile_pattern(rf"\b{_TITLE}{_NAME}")
+_AFTER_NAME = (
+    r"(,? (?:calling|speaking|here|from|with|at|again|over at|on behalf|filling|your|the|our|and (?:i|i'm|with me)\b)"
+    r"|[.,!?;]|\s*\n|$)?"
+)
+_ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_CONTINUATIONS = "calling|speaking|here|from|with|again|over at|on behalf|filling".split("|")
+_INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
+_UNCAPPED = compile_pattern(
+    rf"(?i:\b(?:hi|hello|hey|good (?:morning|afternoon|evening)),? (?:this is|it's) )([a-z]{{3,}}) "
+    r"(?:from|calling|speaking|with|here)\b"
+    rf"|(?i:\bthis is )((?:{_UPPER}[a-z]+ )?[a-z]{{3,}}) (?:calling|speaking)\b"
+)
+_OPENS = re.compile(r"(?:^|[.!?:\n>\"]\s*|,\s|\b(?:okay|ok|yes|yeah|well|great|oh|so),?\s)\Z", re.IGNORECASE)
+_FAREWELL = "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|best wishes|thanks|love))"
+_SIGNED = compile_pattern(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
+
+
+_HEAD = r"(?m)^[ \t>]*(?:X ?- ?)?(?:From|To|Cc|CC|Bcc|Reply-To|Sender|Sent by|Attn)[ \t]?:[ \t]*"
+_HEADER = compile_pattern(rf"{_HEAD}([^\n]{{3,1000}})")
+_LISTED = re.compile(r"[^\W\d_][\w.'’\-]*(?:,? [^\W\d_][\w.'’\-]*)+(?![\w@])")
+_SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) )([a-z][a-z\-]{2,})\b")
+
+
+_CUES = (
+    rf"\b{_TITLE}{_BEGIN}",
+    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
+    rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
+    _UNCAPPED.pattern.decode("utf-8"),
+    rf"{_HEAD}{_BEGIN}",
+    _SMALL_TITLE.pattern.decode("utf-8"),
+)
+"""Patterns of the kinds of hotword, in the order of :func:`_find_announced_names`."""
+
+
+def build_detector(policy: Policy) -> Detector:
+    """Build the detector for a policy; it finds nothing where the policy does not look for PERSON."""
+    if not policy.looks_for("PERSON"):
+        return lambda document: ()
+    cues = compile_patterns(_CUES)
+
+    def find_names(document: Document) -> Iterable[Span]:
+        text = document.text
+        data = encode_text(text)
+        present = cues.find_matching_patterns(data)
+        spans = list(_find_announced_names(text, data, present)) if present else []
+        if document.turns:
+            spans += _find_speaker_names(document)
+        return spans
+
+    return find_names
+
+
+def _find_speaker_names(document: Document) -> Iterator[Span]:
+    text = document.text
+    names: dict[str, None] = {}
+    labels: list[Interval] = []
+    names_by_label: dict[str, Interval | None] = {}
+    for turn in document.turns:
+        if turn.speaker is None:
+            continue
+        start, end = turn.speaker
+        label = text[start:end]
+        if label not in names_by_label:
+            names_by_label[label] = _locate_speaker_name(label)
+        place = names_by_label[label]
+        if place is not None:
+            labels.append((start + place[0], start + place[1]))
+            if place[1] - place[0] <= _LONGEST_NAME:
+                names[label[slice(*place)]] = None
+    for start, end in sorted(set(labels)):
+        yield Span(start, end, "PERSON", 0.9, "speakers:label")
+    if names:
+        reach = Reach(labels)
+        for span in _index_name_forms(tuple(sorted(names))).find(make_readings(text)):
+            if not reach.touches(span.start, span.start + 1) and _is_used_as_name(text, span):
+                yield span
+
+
+_LONGEST_NAME = 120  # code points of a speaker label whose name is looked for in what is said
+_CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
+
+
+def _locate_speaker_name(label: str) -> Interval | None:
+    """The interval of the name in a speaker label; None where the label is only a role."""
+    cut = _CUT.search(label)
+    end = len(label[: cut.start()].rstrip()) if cut else 0
+    end = end or len(label)
+    words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
+    if not words or all(_is_role(m[0]) for m in words):
+        return None
+    while len(words) > 1 and lower_alphanumerics(words[0][0]) in TITLES:
+        words.pop(0)
+    return words[0].start(), words[-1].end()
+
+
+def _is_role(word: str) -> bool:
+    bare = word.strip("-'").lower()
+    bare = bare.rstrip("0123456789").rstrip("-") or bare
+    return bare in _ROLES or len(bare) < 2 or bare.isdigit() or all(p in _ROLES for p in bare.split("-"))
+
+
+def _index_name_forms(names: tuple[str, ...]) -> Index:
+    rows: dict[str, tuple[str, Kind]] = {}
+    for name in names:
+        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in shorten_person_name(name))]
+        for form, score, _ in forms:
+            bare = lower_alphanumerics(form)
+            if len(bare) > 2 and not (
+                " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
+            ):
+                rows.setdefault(form, (form, Kind("PERSON", score, "speakers:mention", True)))
+    return Index(tuple(rows.values()))
+
+
+def _is_used_as_name(text: str, span: Span) -> bool:
+    word = text[span.start : span.end]
+    if word.lower() not in AMBIGUOUS:
+        return True
+    before = text[max(0, span.start - 4) : span.start].rstrip(" ")
+    opens = not before or before[-1] in ".!?:\n\"'"
+    return not opens or text[span.end : span.end + 1] in (",", "!", "?", ".")
+
+
+def _find_announced_names(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
+    if 0 in present:
+        for _, name in find_matches(_TITLED, text, data):
+            yield from _make_name_spans(text, name, 0.8, "speakers:title")
+    if 1 in present:
+        for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
+            strong = "name" in text[slice(*cue)].lower()
+            source = "speakers:introduction" if strong else "speakers:hotword"
+            single = strong or _is_name_end(text, name[1])
+            yield from _make_name_spans(text, name, 0.8 if strong else 0.7, source, single=single)
+    if 2 in present:
+        for _, cue, name, after in find_matches(_INTRODUCED, text, data):
+            continuation = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
+            sure = continuation in _CONTINUATIONS
+            single = sure and text[slice(*cue)].lower() != "it is"
+            yield from _make_name_spans(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
+    if 3 in present:
+        for (start, _), _, _, name, _ in find_matches(_GREETED, text, data):
+            if _OPENS.search(text[max(0, start - 8) : start]):
+                yield from _make_name_spans(text, name, 0.7, "speakers:address")
+    if 4 in present:
+        for _, name in find_matches(_SIGNED, text, data):
+            yield from _make_name_spans(text, name, 0.7, "speakers:signature")
+    if 5 in present:
+        for _, greeted, called in find_matches(_UNCAPPED, text, data):
+            start, end = greeted if greeted[0] >= 0 else called
+            if not any(w.lower() in _STOP for w in text[start:end].split()):
+                yield Span(start, end, "PERSON", 0.6, "speakers:introduction")
+    if 6 in present:
+        for _, (start, end) in find_matches(_HEADER, text, data):
+            for listed in _LISTED.finditer(text, start, end):
+                yield from _find_header_names(text, listed.start(), listed.end())
+    if 7 in present:
+        for _, (start, end) in find_matches(_SMALL_TITLE, text, data):
+            if text[start:end] not in _STOP:
+                yield Span(start, end, "PERSON", 0.65, "speakers:title")
+
+
+def _find_header_names(text: str, start: int, end: int) -> Iterator[Span]:
+    """Find the names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
+    inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
+    for part in [text[start:end]] if inverted else text[start:end].split(", "):
+        words = part.split()
+        if len(words) > 1 and all(w[0].isupper() and w.strip(".,").lower() not in _STOP for w in words):
+            yield Span(start, start + len(part), "PERSON", 0.7, "speakers:header")
+        start += len(part) + 2
+
+
+def _is_name_end(text: str, end: int) -> bool:
+    ends = end == len(text) or text.startswith((".", ",", "?", "!", "'", "\n"), end)
+    return ends or text.startswith((" with ", " from ", " about", " pleas"), end)
+
+
+def _make_name_spans(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
+    """The name at ``place`` without words that belong to no name; nothing where no word remains."""
+    start, end = place
+    words = list(re.finditer(r"\S+", text[start:end]))
+    keep = 0
+    announced = source == "speakers:address" or score >= 0.75
+    shouted = text[start:end].isupper()
+    for word in words:
+        bare = word[0].removesuffix("'s")
+        plain = bare.lower()
+        if bare == "I" or (plain in _STOP and not (plain in _NAMES_TOO and (keep or announced))):
+            break
+        if not bare[0].isupper() and bare not in PARTICLES:
+            break
+        if bare.isupper() and len(bare) > 1 and bare[-1] != "." and not shouted:
+            break
+        keep += 1
+    while keep and (words[keep - 1][0] in PARTICLES or (len(words[keep - 1][0]) < 3 and keep == 1)):
+        keep -= 1
+    if not keep or (keep == 1 and not single) or (keep == 1 and words[0][0].endswith(".")):
+        return
+    if keep == 1 and shouted and len(words) == 1 and score < 0.75:
+        return
+    last = words[keep - 1]
+    stop = start + last.end() - (2 if last[0].endswith("'s") else 0)
+    yield Span(start, stop, "PERSON", score, source)

@@ -1,0 +1,302 @@
+"""The embedded tagger as a detector: names and soft identifiers in free text.
+
+A word belongs to an entity where the probability that it belongs to none is below one minus the operating point of its
+label. Scores are calibrated probabilities. The name parts of one person are one ``PERSON``, or several findings where
+the policy's table for the tagger says ``name_parts = true``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allonym.detection import TAGGER
+from allonym.detection.lexicon import TITLES, lower_alphanumerics
+from allonym.detection.words import read_word_list
+from allonym.document import Document, Span
+from allonym.errors import UsageError
+from allonym.labels import TAXONOMY
+from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
+from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
+from allonym.policy import Policy
+from allonym.text.words import find_words
+
+_SHORTENED = 4
+"""Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
+_GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
+_BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
+_HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
+_WRAPPED = 50  # characters that a line has at least which was wrapped
+_SHORT = frozenset(
+    "inc corp co ltd llc plc bros jr sr st mt ft dr dept univ assn intl ave blvd rd jan feb mar apr jun jul aug sep "
+    "sept oct nov dec".split()
+)
+_STATES = read_word_list("us_states")
+_ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|my|your|the)\b")
+_FUNCTION = read_word_list("function_words")
+_CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
+_THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
+_WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
+_LENGTH = re.compile(
+    r"(?i)(?:(?:about|around|nearly|almost|over|more than|less than|the|for|past|last|next|some|at least|up to)\s+)*"
+    r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
+    r"|several|many|few|a few|couple of|a couple of|half an?|\d+(?:[.,]\d+)?)(?:\s*(?:-|to|or)\s*\w+)?[\s-]+"
+    r"(?:second|minute|hour|day|week|month|quarter|year|decade)s?\Z"
+)
+
+
+def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
+    """Build the tagger with the operating points of a policy.
+
+    Raises:
+        DataError: the model of ``[detect.tagger] model`` cannot be read.
+        UsageError: the policy is for a language that the embedded model does not know.
+    """
+    settings = policy.settings("tagger")
+    folder = Path(settings["model"]) if settings["model"] else ENGLISH
+    if folder == ENGLISH and policy.language != "en":
+        raise UsageError(
+            f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
+            "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"
+        )
+    if folder == ENGLISH and not any(_find_enabled_label(policy, label) for label in (*LABELS, "PERSON")):
+        return lambda document: []
+    model = load_tagger(folder, settings["threads"], settings["gpu"])
+    bars, sure = read_thresholds(policy, model)
+    names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
+    name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
+
+    def find_names(document: Document) -> list[Span]:
+        tagged = model(document.text)
+        turns = [turn.start for turn in document.turns]
+        findings = extract_spans(document.text, tagged, model.labels, bars, sure, turns)
+        selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
+        if name_parts:  # the same words either way
+            named = {p for s in selected if s.label == "PERSON" for p in range(s.start, s.end)}
+            parts = [p for p in findings if p.label in NAME_PARTS and p.start in named]
+            selected = sorted([s for s in selected if s.label != "PERSON"] + parts)
+        return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in selected if names[s.label]]
+
+    find_names.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
+    return find_names
+
+
+def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Span]:
+    """Drop findings that cannot identify, and correct labels that the words of a finding give away."""
+    out: list[Span] = []
+    for n, span in enumerate(findings):
+        label = span.label
+        start, end = _trim_number_kind_name(text, span)
+        surface = text[start:end]
+        if start == end or _is_lone_letter(text, findings, n) or _has_only_function_words(surface):
+            continue
+        if label in _WORDED and not any(map(str.isalpha, surface)):
+            continue
+        if " " not in surface and _ASKING.match(text, start):
+            continue
+        if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
+            label = "US_STATE"
+        if label == "DATE" and _LENGTH.match(text, start, end):
+            label = "DURATION"
+        out.append(Span(start, end, label, span.score, span.source))
+    return out
+
+
+def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
+    """The thresholds of each label: for the probability that a word is part of an entity, and that its label is right.
+
+    The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 except for
+    operating points that set it; labels under one top-level label count as one.
+    """
+    points: Mapping[str, Any] = model.about.get("points", {})
+    out: dict[str, float] = {}
+    sure: dict[str, float] = {}
+    for label in model.labels:
+        point = policy.operating_point_for(label)
+        rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
+        rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
+        if rule_threshold is not None:
+            out[label] = max(rule_threshold, 0.001)
+        elif isinstance(point, str):
+            table = points.get(point, {})
+            out[label] = float(table.get(label, table.get("*", 0.5)))
+            sure[label] = float(model.about.get("sure", {}).get(point, 0.0))
+        else:
+            out[label] = float(point)
+    return out, sure
+
+
+def extract_spans(
+    text: str,
+    tagged: Tagged,
+    labels: Sequence[str],
+    bars: Mapping[str, float],
+    sure: Mapping[str, float] | None = None,
+    turns: Sequence[int] = (),
+) -> list[Span]:
+    """Extract the entities from a tagged text, disjoint and in reading order.
+
+    Args:
+        text: the text.
+        tagged: the network's output for it.
+        labels: the network's labels, in the order of its tags.
+        bars: label to the probability of being part of an entity that each word of a finding needs, 0 to 1.
+        sure: the same for the probability that the top-level label is right; by default 0.
+        turns: starts of the turns of a conversation; no entity continues across them.
+    """
+    if not len(tagged.borders):
+        return []
+    chances = tagged.tags.astype(np.float64)
+    inside = 1.0 - np.exp(chances[:, 0])
+    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
+    kind = mass.argmax(axis=1)
+    bar = np.array([bars[label] for label in labels])[kind]
+    entity = inside >= bar
+    if not entity.any():
+        return []
+    out: list[Span] = []
+    breaks = _find_entity_breaks(text, tagged.borders, turns)
+    starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
+    ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
+    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
+        run = chances[first:last].copy()
+        run[:, 0] = -np.inf
+        run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
+        run[:, 1::2] -= _BEGIN
+        for a, b, kind_ in _split_entities(decode_tags(run).tolist()):
+            label = labels[kind_]
+            if sure and sure.get(label):
+                alike = [k for k, other in enumerate(labels) if TAXONOMY.are_related(other, label)]
+                if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
+                    continue
+            out += _make_trimmed_spans(text, tagged, first + a, first + b, label, inside)
+    return out
+
+
+def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
+    """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
+    out = np.zeros(len(borders), bool)
+    starts = [a for a, _ in borders]
+    for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
+        word = bisect_left(starts, position)
+        if word < len(out):
+            out[word] = True
+    return out
+
+
+def _find_entity_line_ends(text: str) -> list[int]:
+    """The line ends that also end an entity: all except those inside text that was wrapped at a column."""
+    out: list[int] = []
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        if end - start < _WRAPPED or _HEAD.match(text, end + 1):
+            out.append(end + 1)
+        start = end + 1
+    return out
+
+
+def _split_entities(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    start = 0
+    for i in range(1, len(tags) + 1):
+        if i == len(tags) or tags[i] % 2:
+            yield start, i, (tags[start] - 1) // 2
+            start = i
+
+
+def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
+    words = [text[a:b] for a, b in tagged.borders[first:last]]
+    i, j = 0, len(words)
+    while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
+        i += 1
+    # a word may end with a combining accent
+    while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):
+        j -= 1
+    is_name = label in NAME_PARTS
+    while is_name and i < j - 1 and lower_alphanumerics(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
+        i += 2 if words[i + 1] == "." else 1
+    if is_name and all(lower_alphanumerics(word) in TITLES or word == "." for word in words[i:j]):
+        return []  # a title alone
+    if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
+        return []
+    score = round(min(1.0, float(inside[first + i : first + j].mean())), 4)
+    return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, TAGGER)]
+
+
+def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
+    """Whether the mark at the end belongs to the word before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
+    mark = words[last - 1]
+    if mark == ".":
+        before = words[last - 2] if last - 2 >= first else ""
+        return before.lower() in _SHORT or (len(before) == 1 and before.isalpha() and before.isupper())
+    if mark == ")":
+        return "(" in words[first:last]
+    return mark in ("%", "+", "!") and last - 1 > first
+
+
+def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
+    """Join touching name parts to one ``PERSON``; a given name after a family name, or a turn, begins another."""
+    out: list[Span] = []
+    parts: list[str] = []
+    ends = sorted((*_find_entity_line_ends(text), *turns)) if "\n" in text else []
+    for span in findings:
+        if span.label not in NAME_PARTS:
+            out.append(span)
+            parts = []
+            continue
+        begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
+        gap = text[out[-1].end : span.start] if parts else ""
+        parted = "\t" in gap or ("\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start))
+        if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
+            last = text[out[-1].start : out[-1].end].split()[-1]
+            parted = parted or len(last) > _SHORTENED
+        if parts and not begins and _GAP.match(gap) and not parted:
+            before = out[-1]
+            long, short = before.end - before.start, span.end - span.start
+            score = (before.score * long + span.score * short) / (long + short)
+            out[-1] = Span(before.start, span.end, "PERSON", round(score, 4), TAGGER)
+            parts.append(span.label)
+        else:
+            out.append(Span(span.start, span.end, "PERSON", span.score, span.source))
+            parts = [span.label]
+    return out
+
+
+def _is_lone_letter(text: str, findings: Sequence[Span], index: int) -> bool:
+    """Whether a finding is a single letter or digit and no part of a name, and so names nobody."""
+    span = findings[index]
+    if span.end - span.start > 4 or sum(map(str.isalnum, text[span.start : span.end])) > 1:
+        return False
+    before = index and span.start - findings[index - 1].end <= 2
+    after = index + 1 < len(findings) and findings[index + 1].start - span.end <= 2
+    return not before and not after
+
+
+def _has_only_function_words(surface: str) -> bool:
+    """Whether a surface consists of function words, which identify nobody."""
+    is_plain = surface.islower() or surface.lower() in ("am", "pm")
+    return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
+
+
+def _trim_number_kind_name(text: str, span: Span) -> tuple[int, int]:
+    """The borders without the name of a kind of number: "IBAN DE89" becomes "DE89", and "VIN" alone is empty."""
+    surface = text[span.start : span.end]
+    words = surface.split(" ")
+    if surface.lower() in _CODES and (span.label in _THINGS or surface.isupper()):
+        return span.end, span.end
+    for n in range(min(4, len(words) - 1), 0, -1):
+        called = " ".join(words[:n])
+        if called.lower() in _CODES and any(c.isdigit() or c == "@" for c in words[n]):
+            return span.start + len(called) + 1, span.end
+    return span.start, span.end
+
+
+def _find_enabled_label(policy: Policy, label: str) -> str:
+    """The label or its nearest ancestor that the policy looks for; empty where there is none, or it is excluded."""
+    if any(name in policy.exclude for name in policy.taxonomy.lineage(label)):
+        return ""
+    return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), "")

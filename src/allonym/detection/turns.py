@@ -1,0 +1,51 @@
+"""Turns of a transcript: lines that begin with their speaker, as in ``Pam: Is Jim there?``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from allonym.detection.words import read_word_list
+from allonym.document import Document, Turn
+
+_SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
+_LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
+_FIELDS = read_word_list("form_fields")
+MIN_TURNS = 2
+MIN_SHARE = 0.6
+
+
+def find_turns(text: str) -> tuple[Turn, ...]:
+    """Find the turns of a transcript; empty where the text is no transcript.
+
+    A transcript has at least two turns, at least 60 % of its non-empty lines begin with ``Name:``, and most of these
+    names are not fields of a form, such as ``Phone:``.
+    """
+    if text.count(":") < MIN_TURNS or "\n" not in text:
+        return ()
+    marks = list(_SPEAKER.finditer(text))
+    if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
+        return ()
+    names = {mark[1].lower() for mark in marks}
+    if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
+        return ()
+    turns = []
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=True):
+        turn = text[mark.end() : end].lstrip(" \t")
+        start = end - len(turn)
+        turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), mark.span(1)))
+    return tuple(turns)
+
+
+def add_turns(document: Document) -> Document:
+    """Add the turns of each part that is a transcript; a document that has turns already is returned unchanged."""
+    text = document.text
+    if document.turns or text.count(":") < MIN_TURNS or "\n" not in text:
+        return document
+    turns = []
+    for a, b in document.parts or ((0, len(text)),):
+        for turn in find_turns(text[a:b]):
+            speaker = turn.speaker and (turn.speaker[0] + a, turn.speaker[1] + a)
+            turns.append(Turn(turn.start + a, turn.end + a, speaker))
+    return replace(document, turns=tuple(turns)) if turns else document
