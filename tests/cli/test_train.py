@@ -148,9 +148,9 @@ def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
         pytest.importorskip(name)
     from tests.models.make_tiny import TINY
 
-    from allonym.train import reviews
+    from allonym.train import build
 
-    monkeypatch.setattr(reviews, "_LEAST_REHEARSED", 10)
+    monkeypatch.setattr(build, "_LEAST_REHEARSED", 10)
     out = tmp_path / "out"
     quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
     quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]

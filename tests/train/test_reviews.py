@@ -17,9 +17,9 @@ from tests.models.make_tiny import TINY  # noqa: E402
 from allonym.detection.tagger import extract_spans  # noqa: E402
 from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
-from allonym.train import reviews  # noqa: E402
+from allonym.train import build  # noqa: E402
+from allonym.train.build import find_base_folder, make_review_options, train_on_reviews  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
-from allonym.train.reviews import find_base_folder, make_review_options, train_on_reviews  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ RECORDS = [reviewed(n) for n in range(40)]
 def one_thread(monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr(reviews, "_LEAST_REHEARSED", 10)
+    monkeypatch.setattr(build, "_LEAST_REHEARSED", 10)
     yield
     torch.set_num_threads(before)
 
@@ -85,8 +85,8 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
 def test_what_was_not_looked_at_is_no_proof():
     mixed = [reviewed(1, labels=["CITY", "PERSON"]), reviewed(2, labels=["PRODUCT"]), reviewed(3)]
     told = [{"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"}, {"PRODUCT"}, {"CITY"}]
-    assert reviews._list_annotated_labels(mixed, mixed, reviews.find_targets) == told
-    assert reviews._list_annotated_labels([reviewed(4), reviewed(5, labels=[])], mixed[:2], reviews.find_targets) == [
+    assert build._list_annotated_labels(mixed, mixed, build.find_targets) == told
+    assert build._list_annotated_labels([reviewed(4), reviewed(5, labels=[])], mixed[:2], build.find_targets) == [
         set(),
         set(),
     ]
@@ -98,7 +98,7 @@ def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
 
 
 def test_template_text_is_shown_along():
-    few, many = reviews._generate_rehearsal_examples(0), reviews._generate_rehearsal_examples(3000)
+    few, many = build._generate_rehearsal_examples(0), build._generate_rehearsal_examples(3000)
     assert len(few) == 10
     assert 3000 <= sum(len(e.words) for e in many) < 3500
     assert {e.source for e in many} == {"synthetic"}
@@ -121,7 +121,7 @@ def test_a_base_is_a_name_or_a_folder(tmp_path):
 
 
 def test_options_are_calmer_than_for_training_anew():
-    assert make_review_options({}).lr == reviews._CALM["lr"]
+    assert make_review_options({}).lr == build._CALM["lr"]
     assert make_review_options({"epochs": 2, "lr": 1e-3}).epochs == 2
     with pytest.raises(UnknownNameError, match="did you mean: epochs"):
         make_review_options({"epoch": 2})

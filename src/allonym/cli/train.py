@@ -171,11 +171,11 @@ def _train_on_reviews(
     from allonym.train import backends
 
     with require_extra("training the tagger", "train"):
-        from allonym.train import reviews
-    folder, options = reviews.find_base_folder(base), reviews.make_review_options(settings)
+        from allonym.train import build
+    folder, options = build.find_base_folder(base), build.make_review_options(settings)
     steps = _StepRecorder("tagger", quiet=quiet)
     more: dict[str, Any] = {"base": folder, "options": options, "label_map": setup.label_map}
-    model = reviews.train_on_reviews(*parts[:2], out, report=steps, resume=resume, **more)
+    model = build.train_on_reviews(*parts[:2], out, report=steps, resume=resume, **more)
     summary = steps.summarise_training(options, model)
     taggers = {"base": folder, "reviewed": out}
     scores = {

@@ -140,8 +140,9 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
     lists = make_training_lists()
     for source in recipe.sources:
         if source.path == "synthetic":
+            count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
             if part != "test":
-                yield source, list(_generate_synthetic_examples(source, lists, part))
+                yield source, list(generate_synthetic_examples(count, seed))
             continue
         path = data / source.path
         if not path.exists():
@@ -158,8 +159,9 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
 
 
-def _generate_synthetic_examples(source: Source, lists: Lists, part: str) -> Iterator[Example]:
-    count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
+def generate_synthetic_examples(count: int, seed: int) -> Iterator[Example]:
+    """Yield examples of generated text, in which every label is annotated."""
+    lists = make_training_lists()
     for record in generate_texts(count, seed):
         yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
 

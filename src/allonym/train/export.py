@@ -49,11 +49,6 @@ class _Graph:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **options))
         return name
 
-    def add_three_way_split(self, x: str, name: str) -> list[str]:
-        names = [f"{name}_{i}" for i in range(3)]
-        self.nodes.append(helper.make_node("Split", [x], names, name=name, axis=-1, num_outputs=3))
-        return names
-
     def add_linear(self, x: str, layer: Any, name: str, bias: bool = True) -> str:
         """``x @ weight.T (+ bias)``."""
         weight = layer.weight.detach().float().numpy().T
@@ -93,8 +88,9 @@ def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     for n, layer in enumerate(layers):
         prefix = f"layer{n}"
         qkv = graph.add_linear(x, layer.qkv, f"{prefix}.qkv")
-        q, k, v = graph.add_three_way_split(qkv, f"{prefix}.split")
-        mixed = graph.add_node("MultiHeadAttention", [q, k, v], f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
+        split = [f"{prefix}.split_{i}" for i in range(3)]
+        graph.nodes.append(helper.make_node("Split", [qkv], split, name=f"{prefix}.split", axis=-1, num_outputs=3))
+        mixed = graph.add_node("MultiHeadAttention", split, f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
         x = graph.add_layer_norm(graph.add_linear(mixed, layer.out, f"{prefix}.out"), x, layer.norm1, f"{prefix}.norm1")
         up = graph.add_linear(x, layer.up, f"{prefix}.up", bias=False)
         shift = graph.add_weights(f"{prefix}.up.bias", layer.up.bias.detach().float().numpy())
@@ -169,7 +165,7 @@ def write_word_embeddings(encoder: Encoder, vocabulary: Path, out: Path) -> None
 
 def write_tagger(
     model: Tagger, labels: tuple[str, ...], vocabulary: Path, out: Path, about: dict[str, Any], *, int8: bool = True
-) -> None:
+) -> dict[str, Any]:
     """Write a folder for ``[detect.tagger] model``: graph, words, vocabulary, ``tagger.json``.
 
     Args:
@@ -179,6 +175,9 @@ def write_tagger(
         out: folder; created if missing.
         about: further values of ``tagger.json``: name, language, temperature, operating points.
         int8: whether weights are quantised; false keeps float32, for comparison.
+
+    Returns:
+        The contents of ``tagger.json``.
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(list_tag_names(labels))
@@ -186,6 +185,7 @@ def write_tagger(
     write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
+    return data
 
 
 def save_onnx_model(graph: Any, path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def fit(
     if (model := start) is None:
         network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
         model = Tagger(network, _TAGS, len(PARTS), options.dropout)
-    mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    mean = deepcopy(model)
     optimizer = torch.optim.AdamW(model.make_parameter_groups(options.lr, options.head_lr), betas=(0.9, 0.98))
     per_epoch = sum(1 for _ in _make_batches(_draw_windows(sources, options, lists, pieces, 0), options, 0))
     total = per_epoch * options.epochs
@@ -141,7 +141,8 @@ def fit(
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         schedule.load_state_dict(state["schedule"])
-        mean, begin, best, bad, step = state["mean"], state["epoch"], state["best"], state["bad"], state["step"]
+        mean.load_state_dict(state["mean"])
+        begin, best, bad, step = state["epoch"], state["best"], state["bad"], state["step"]
         torch.set_rng_state(state["random"])
     for epoch in range(begin, options.epochs):
         model.train()
@@ -156,19 +157,24 @@ def fit(
                 schedule.step()
             step += 1
             if options.average:
-                _update_weight_average(mean, model, min(options.average, (1 + step) / (10 + step)))
+                decay = min(options.average, (1 + step) / (10 + step))
+                with torch.no_grad():
+                    for averaged, value in zip(mean.parameters(), model.parameters(), strict=True):
+                        if value.requires_grad:
+                            averaged.lerp_(value, 1 - decay)
             losses, words_seen = losses + float(loss.detach()) * count, words_seen + count
         row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, words_seen)}
-        with _use_weights_temporarily(model, mean) if options.average else nullcontext():
-            row |= measure_tagger(model, dev, pieces)
-            better = row["f1"] > best or not dev
-            if better:
-                torch.save({"model": model.state_dict(), "options": asdict(options)}, out / "best.pt")
-        best, bad = (row["f1"], 0) if better else (best, bad + 1)
+        judged = mean if options.average else model
+        row |= measure_tagger(judged, dev, pieces)
+        if row["f1"] > best or not dev:
+            torch.save({"model": judged.state_dict(), "options": asdict(options)}, out / "best.pt")
+            best, bad = row["f1"], 0
+        else:
+            bad += 1
         torch.save(
             {
-                "model": model.state_dict(), "mean": mean, "optimizer": optimizer.state_dict(), "step": step,
-                "schedule": schedule.state_dict(), "epoch": epoch + 1, "best": best, "bad": bad,
+                "model": model.state_dict(), "mean": mean.state_dict(), "optimizer": optimizer.state_dict(),
+                "schedule": schedule.state_dict(), "step": step, "epoch": epoch + 1, "best": best, "bad": bad,
                 "random": torch.get_rng_state(), "options": asdict(options),
             },
             saved,
@@ -254,16 +260,13 @@ def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Ite
             chunks.append([i])
     rng.shuffle(chunks)
     for chunk in chunks:
-        yield _pad_windows_to_tensors([windows[i] for i in chunk])
-
-
-def _pad_windows_to_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
-    cut = [piece.window for piece in batch]
-    columns = [w.pieces for w in cut], [w.shapes for w in cut], [[True] * len(w.pieces) for w in cut]
-    ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
-    heads = [n * ids.shape[1] + h for n, w in enumerate(cut) for h in w.heads]
-    words = ([x for w in batch for x in getattr(w, name)] for name in ("allowed", "plain", "parts"))
-    return ids, shapes, torch.tensor(heads), mask, *map(torch.tensor, words)
+        batch = [windows[i] for i in chunk]
+        cut = [piece.window for piece in batch]
+        columns = [w.pieces for w in cut], [w.shapes for w in cut], [[True] * len(w.pieces) for w in cut]
+        ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
+        heads = [n * ids.shape[1] + h for n, w in enumerate(cut) for h in w.heads]
+        words = ([x for w in batch for x in getattr(w, name)] for name in ("allowed", "plain", "parts"))
+        yield ids, shapes, torch.tensor(heads), mask, *map(torch.tensor, words)
 
 
 def _compute_loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[Tensor, int]:
@@ -281,21 +284,3 @@ def _compute_loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) ->
     if options.parts and bool((parts >= 0).any()):
         loss = loss + options.parts * functional.cross_entropy(spoken, parts, ignore_index=-1)
     return loss, count
-
-
-def _update_weight_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
-    with torch.no_grad():
-        for name, value in model.named_parameters():
-            if value.requires_grad:
-                mean[name].lerp_(value, 1 - decay)
-
-
-@contextmanager
-def _use_weights_temporarily(model: Tagger, weights: Mapping[str, Tensor]) -> Iterator[None]:
-    """A context in which the model has other weights."""
-    before = {k: v.detach().clone() for k, v in model.state_dict().items()}
-    model.load_state_dict(weights)
-    try:
-        yield
-    finally:
-        model.load_state_dict(before)
