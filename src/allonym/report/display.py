@@ -87,102 +87,44 @@ class Display:
         return f"{'Findings' if self.plan is None else 'Before and after'}: {self.document.id}".rstrip(": ")
 
     def _draw_view(self) -> str:
-        text = self.document.text
+        text, plan, taxonomy = self.document.text, self.plan, self.taxonomy
         rows = _split_rows(self.document)
         speakers = _find_speakers(self.document, rows)
-        edits = self.plan.edits if self.plan is not None else ()
-        marks = (
-            [_make_edit_mark(e, self.taxonomy) for e in edits if e.end > e.start]
-            if edits
-            else self._make_finding_marks()
-        )
-        before = _draw_marked_rows(text, rows, marks, speakers)
-        body = []
-        if self.plan is None:
-            body = [f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>' for cell in before]
+        kind = " turns" if self.document.turns else ""
+        if plan is None:
+            overlap = any(a.overlaps(b) for a, b in pairwise(self.spans))
+            shown = resolve(self.spans, taxonomy) if overlap else self.spans
+            marks = [_make_finding_mark(span, taxonomy) for span in shown]
+            body = [
+                f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>'
+                for cell in _draw_marked_rows(text, rows, marks, speakers)
+            ]
+            labels, choice = [s.label for s in self.spans], ""
+            summary = _count_noun(len(self.spans), "finding")
+            cells = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
+            table = _draw_table("All findings", ("Where", "Label", "Score", "Found by"), cells)
         else:
-            body.append('<div class="row heads"><div class="cell before">Before</div>'
-                        '<div class="cell after">After</div></div>')  # fmt: skip
-            for cell, after in zip(before, self._draw_replaced_rows(rows, speakers), strict=True):
+            marks = [_make_edit_mark(edit, taxonomy) for edit in plan.edits if edit.end > edit.start]
+            body = [_HEADS]
+            replaced = _draw_replaced_rows(text, rows, plan.edits, speakers, taxonomy)
+            for cell, after in zip(_draw_marked_rows(text, rows, marks, speakers), replaced, strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{after}</div></div>'
                 )
-        kind = ("" if self.plan is None else " pair") + (" turns" if self.document.turns else "")
+            real = [edit for edit in plan.edits if not edit.operator.startswith(_ARTICLE)]
+            labels, choice, kind = [edit.label for edit in real], _CHOICE, " pair" + kind
+            named = len({edit.entity for edit in real if edit.entity})
+            summary = f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')}"
+            cells = [(f"{e.start}–{e.end}", e.label, str(e.entity or ""), e.operator) for e in plan.edits]
+            table = _draw_table("All edits", ("Where", "Label", "Entity", "Operator"), cells)
+        summary += f" in {len(text):,} characters"
         return (
-            f'<section class="allonym" aria-label="{escape(self._write_summary())}">\n'
-            f'<div class="top"><p class="sum">{self._write_summary()}</p>{"" if self.plan is None else _CHOICE}</div>\n'
-            f'{self._draw_legend()}<div class="lines{kind}" lang="und">\n'
+            f'<section class="allonym" aria-label="{escape(summary)}">\n'
+            f'<div class="top"><p class="sum">{summary}</p>{choice}</div>\n'
+            f'{_draw_legend(labels, taxonomy)}<div class="lines{kind}" lang="und">\n'
             + "\n".join(body)
-            + f"\n</div>\n{self._draw_table()}</section>"
-        )
-
-    def _write_summary(self) -> str:
-        size = f"{len(self.document.text):,} characters"
-        if self.plan is None:
-            return f"{_count_noun(len(self.spans), 'finding')} in {size}"
-        real = [e for e in self.plan.edits if not e.operator.startswith(_ARTICLE)]
-        named = len({e.entity for e in real if e.entity})
-        return f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')} in {size}"
-
-    def _make_finding_marks(self) -> list[_Mark]:
-        shown = self.spans
-        if any(a.overlaps(b) for a, b in pairwise(shown)):
-            shown = resolve(shown, self.taxonomy)
-        return [
-            _Mark(s.start, s.end, find_family(s.label, self.taxonomy), format_label(s.label), _describe_finding(s))
-            for s in shown
-        ]
-
-    def _draw_replaced_rows(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
-        assert self.plan is not None
-        text, edits = self.document.text, self.plan.edits
-        i, position = 0, 0  # the next edit, and how far the text is written or gone
-        for number, (start, end) in enumerate(rows):
-            pieces = []
-            position = max(position, start)
-            last = number == len(rows) - 1
-            while i < len(edits) and (edits[i].start < end or last):
-                edit = edits[i]
-                pieces += [
-                    _draw_plain(text, position, edit.start, speakers[number]),
-                    _draw_replacement(edit, self.taxonomy),
-                ]
-                position = edit.end
-                i += 1
-            pieces.append(_draw_plain(text, position, end, speakers[number]) if position < end else "")
-            yield "".join(pieces)
-
-    def _draw_legend(self) -> str:
-        labels = [s.label for s in self.spans] if self.plan is None else [
-            e.label for e in self.plan.edits if not e.operator.startswith(_ARTICLE)
-        ]  # fmt: skip
-        counted = Counter(labels)
-        if not counted:
-            return ""
-        order = sorted(counted, key=lambda x: (FAMILIES.index(find_family(x, self.taxonomy)), -counted[x], x))
-        items = "".join(
-            f'<li class="f-{find_family(label, self.taxonomy)}">{_escape_text(format_label(label))} '
-            f"<b>{counted[label]:,}</b></li>"
-            for label in order
-        )
-        return f'<ul class="legend" aria-label="Kinds">{items}</ul>\n'
-
-    def _draw_table(self) -> str:
-        if self.plan is None:
-            head = ("Where", "Label", "Score", "Found by")
-            rows = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
-        else:
-            head = ("Where", "Label", "Entity", "Operator")
-            rows = [(f"{e.start}–{e.end}", e.label, str(e.entity or ""), e.operator) for e in self.plan.edits]
-        if not rows:
-            return ""
-        heads = "".join(f'<th scope="col">{name}</th>' for name in head)
-        body = "\n".join("<tr>" + "".join(f"<td>{_escape_text(c)}</td>" for c in row) + "</tr>" for row in rows)
-        name = "All findings" if self.plan is None else "All edits"
-        return (
-            f'<details><summary>{name}</summary>\n<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
-            f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div></details>\n"
+            + f"\n</div>\n{table}</section>"
         )
 
 
@@ -276,6 +218,8 @@ _CHOICE = (
     + "</form>"
 )
 
+_HEADS = '<div class="row heads"><div class="cell before">Before</div><div class="cell after">After</div></div>'
+
 
 def _split_rows(document: Document) -> list[Interval]:
     """Split the text into rows: before each turn, or after each line."""
@@ -309,6 +253,26 @@ def _draw_marked_rows(text: str, rows: list[Interval], marks: list[_Mark], speak
         yield "".join(pieces)
 
 
+def _draw_replaced_rows(
+    text: str, rows: list[Interval], edits: Sequence[Edit], speakers: list[Interval], taxonomy: Taxonomy
+) -> Iterator[str]:
+    i, position = 0, 0  # the next edit, and how far the text is written or gone
+    for number, (start, end) in enumerate(rows):
+        pieces = []
+        position = max(position, start)
+        last = number == len(rows) - 1
+        while i < len(edits) and (edits[i].start < end or last):
+            edit = edits[i]
+            pieces += [
+                _draw_plain(text, position, edit.start, speakers[number]),
+                _draw_replacement(edit, taxonomy),
+            ]
+            position = edit.end
+            i += 1
+        pieces.append(_draw_plain(text, position, end, speakers[number]) if position < end else "")
+        yield "".join(pieces)
+
+
 def _draw_plain(text: str, start: int, end: int, speaker: Interval) -> str:
     a, b = max(start, speaker[0]), min(end, speaker[1])
     if a >= b:
@@ -319,6 +283,12 @@ def _draw_plain(text: str, start: int, end: int, speaker: Interval) -> str:
 def _draw_marked(words: str, mark: _Mark, *, is_whole: bool) -> str:
     label = f"<small>{_escape_text(mark.label)}</small>" if is_whole and mark.label else ""
     return f'<mark class="f-{mark.family}" title="{_escape_text(mark.hint)}">{_escape_text(words)}{label}</mark>'
+
+
+def _make_finding_mark(span: Span, taxonomy: Taxonomy) -> _Mark:
+    name = format_label(span.label)
+    hint = f"{name}, score {span.score:.2f}" + (f", {span.source}" if span.source else "")
+    return _Mark(span.start, span.end, find_family(span.label, taxonomy), name, hint)
 
 
 def _make_edit_mark(edit: Edit, taxonomy: Taxonomy) -> _Mark:
@@ -336,8 +306,28 @@ def _draw_replacement(edit: Edit, taxonomy: Taxonomy) -> str:
     return f'<mark class="f-{mark.family}{gone}" title="{_escape_text(mark.hint)}">{words}{number}</mark>'
 
 
-def _describe_finding(span: Span) -> str:
-    return f"{format_label(span.label)}, score {span.score:.2f}" + (f", {span.source}" if span.source else "")
+def _draw_legend(labels: Iterable[str], taxonomy: Taxonomy) -> str:
+    counted = Counter(labels)
+    if not counted:
+        return ""
+    order = sorted(counted, key=lambda x: (FAMILIES.index(find_family(x, taxonomy)), -counted[x], x))
+    items = "".join(
+        f'<li class="f-{find_family(label, taxonomy)}">{_escape_text(format_label(label))} '
+        f"<b>{counted[label]:,}</b></li>"
+        for label in order
+    )
+    return f'<ul class="legend" aria-label="Kinds">{items}</ul>\n'
+
+
+def _draw_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    heads = "".join(f'<th scope="col">{column}</th>' for column in head)
+    body = "\n".join("<tr>" + "".join(f"<td>{_escape_text(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return (
+        f'<details><summary>{name}</summary>\n<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
+        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div></details>\n"
+    )
 
 
 def _escape_text(text: str) -> str:

@@ -31,8 +31,7 @@ def _draw_block(block: blocks.Block, level: int) -> list[str]:
 
 
 def _draw_section(block: blocks.Section, level: int) -> list[str]:
-    inside = [part for b in block.blocks for part in _draw_block(b, level + 1)]
-    return [f"{'#' * min(level, 6)} {_escape_text(block.title)}", *inside]
+    return [f"{'#' * min(level, 6)} {_escape_text(block.title)}", *_draw_beside(block, level + 1)]
 
 
 def _draw_text(block: blocks.Text, level: int) -> list[str]:
@@ -125,12 +124,11 @@ def _draw_settings(block: blocks.Settings, level: int) -> list[str]:
 
 
 def _draw_details(block: blocks.Details, level: int) -> list[str]:
-    inside = [part for b in block.blocks for part in _draw_block(b, level)]
-    return [f"<details><summary>{_escape_text(block.title)}</summary>", *inside, "</details>"]
+    return [f"<details><summary>{_escape_text(block.title)}</summary>", *_draw_beside(block, level), "</details>"]
 
 
-def _draw_beside(block: blocks.Beside, level: int) -> list[str]:
-    return [part for b in block.blocks for part in _draw_block(b, level)]
+def _draw_beside(block: blocks.Block, level: int) -> list[str]:
+    return [part for b in block.inside for part in _draw_block(b, level)]
 
 
 def _draw_tabs(block: blocks.Tabs, level: int) -> list[str]:
@@ -144,7 +142,7 @@ def _draw_tabs(block: blocks.Tabs, level: int) -> list[str]:
 
 
 def _draw_multiples(block: blocks.Multiples, level: int) -> list[str]:
-    return [_embolden(block.title), *(part for c in block.charts for part in _draw_chart(c, level))]
+    return [_embolden(block.title), *_draw_beside(block, level)]
 
 
 def _draw_reader(block: blocks.Reader, level: int) -> list[str]:

@@ -39,6 +39,7 @@ Record = Mapping[str, Any]
 _CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
 _REHEARSED = 0.5  # words of template text for each word of a review
 _LEAST_REHEARSED = 100  # texts
+_MOST_JUDGED = 4000  # examples by which operating points are chosen
 _WAY = 0.85  # share of the way from the old weights to the new ones
 _SPEECH = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
 
@@ -120,11 +121,11 @@ def _fit(sources: Sources, dev: Sequence[Example], out: Path, **training: Any) -
     return fit(sources, dev, out / "work", lists=make_training_lists(), **training)
 
 
-def calibrate_model(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[str, Any]:
+def calibrate_model(folder: Path, dev: Sequence[Example]) -> dict[str, Any]:
     """Set the temperature and the operating points of a model folder, using text that it was not trained on."""
     about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
     if dev:
-        some = random.Random(0).sample(list(dev), min(most, len(dev)))
+        some = random.Random(0).sample(list(dev), min(_MOST_JUDGED, len(dev)))
         judged = points.compute_word_logits(TaggerModel(folder), some, (None, _SPEECH))
         about["temperature"] = points.fit_temperature(judged)
         about["points"] = points.choose_operating_points(judged, LABELS, about["temperature"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from allonym.document import Interval, Span
@@ -189,7 +188,7 @@ def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[s
     Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is
     ``-`` if neither the gold nor the model has the tag.
     """
-    measures: dict[str, Callable[[Score], float | None]] = {
+    measures: dict[str, Callable[[Score], float]] = {
         "accuracy": lambda s: s.accuracy,
         "recall": lambda s: s.macro("recall"),
         "precision": lambda s: s.macro("precision"),
@@ -197,15 +196,13 @@ def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[s
         "F1, all words together": lambda s: s.micro.f1,
         "F1, whole spans": lambda s: s.strict.f1,
     }
+    rows = [[name, *(f"{measure(s):.4f}" for s in scores.values())] for name, measure in measures.items()]
     for tag in _sort_tags({tag for s in scores.values() for tag in s.tags}):
-        measures[f"F1 {tag}"] = partial(_find_f1, tag, "tags")
+        rows.append([f"F1 {tag}", *(_format_f1(s.tags.get(tag)) for s in scores.values())])
     for label in sorted({label for s in scores.values() for label in s.spans}):
-        measures[f"F1 whole {label}"] = partial(_find_f1, label, "spans")
-    cells = {name: [measure(s) for s in scores.values()] for name, measure in measures.items()}
-    rows = [[name, *("-" if v is None else f"{v:.4f}" for v in values)] for name, values in cells.items()]
+        rows.append([f"F1 whole {label}", *(_format_f1(s.spans.get(label)) for s in scores.values())])
     return ["measure", *scores], rows
 
 
-def _find_f1(name: str, table: str, score: Score) -> float | None:
-    counts = getattr(score, table).get(name)
-    return None if counts is None else counts.f1
+def _format_f1(counts: Counts | None) -> str:
+    return "-" if counts is None else f"{counts.f1:.4f}"

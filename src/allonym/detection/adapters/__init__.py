@@ -21,7 +21,7 @@ OVERLAP = 50
 """Words that two windows share."""
 
 _WORD = re.compile(r"\S{1,100}")
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_UNREADABLE = re.compile("[\ud800-\udfff]")
 _MIDDLE = 0.5
 
 
@@ -32,11 +32,6 @@ class Found(NamedTuple):
     end: int
     label: str
     score: float
-
-
-def make_single_window(text: str) -> Iterable[Interval]:
-    """The whole text as one window."""
-    return [(0, len(text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class Adapter:
     read: Callable[[Sequence[str]], Iterable[Iterable[Found]]]
     labels: Callable[[str], str]
     threshold: float | None = None
-    cut: Callable[[str], Iterable[Interval]] = make_single_window
+    cut: Callable[[str], Iterable[Interval]] = lambda text: [(0, len(text))]
     reads_disguise: bool = True
 
     def __call__(self, document: Document) -> list[Span]:
@@ -66,7 +61,7 @@ class Adapter:
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
         """The findings in each document; see :func:`allonym.detection.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
-        texts = [_UNREADABLE.sub(_replace_unreadable_character, document.text) for document in documents]
+        texts = [_UNREADABLE.sub("\ufffd", document.text.replace("\0", " ")) for document in documents]
         windows = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in self.cut(text)]
         findings: list[list[Found]] = [[] for _ in texts]
         for (i, offset, _), window in zip(windows, self.read([text for _, _, text in windows]), strict=True):
@@ -90,10 +85,6 @@ class Adapter:
         if low is None or low == _MIDDLE or score == 1.0:
             return score
         return _MIDDLE + _MIDDLE * (score - low) / (1 - low)
-
-
-def _replace_unreadable_character(match: re.Match[str]) -> str:
-    return " " if match[0] == "\0" else "\ufffd"
 
 
 def split_words(text: str) -> list[Interval]:

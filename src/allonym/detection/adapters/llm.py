@@ -8,7 +8,7 @@ fail: a missing finding must not go unnoticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from allonym.detection.adapters import Adapter, Found, cut_windows, split_words
 from allonym.detection.adapters.labels import LabelMap, read_label_tables
@@ -41,7 +41,8 @@ def build_detector(policy: Policy) -> Adapter:
     labels = _describe_labels(policy)
     listed = "\n".join(f"- {label}: {says}" for label, says in labels.items())
     client_for(policy.llm)  # what is wrong with the table is told now
-    schema = _build_schema(labels)
+    row = make_object_schema({"text": TEXT, "label": {**TEXT, "enum": sorted(labels)}})
+    schema = make_object_schema({"entities": make_list_schema(row)})
 
     def read_texts(texts: Sequence[str]) -> list[list[Found]]:
         client = client_for(policy.llm)
@@ -78,11 +79,6 @@ def _describe_labels(policy: Policy) -> dict[str, str]:
     if not out:
         raise PolicyError("detect.llm: the policy looks for no label that the model can be asked for")
     return out
-
-
-def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
-    row = make_object_schema({"text": TEXT, "label": {**TEXT, "enum": sorted(labels)}})
-    return make_object_schema({"entities": make_list_schema(row)})
 
 
 def _parse_reply_names(reply: Reply) -> list[tuple[str, str]] | None:
