@@ -176,7 +176,7 @@ def model_folder(args: argparse.Namespace) -> Path:
 
 
 def read_vocabulary(folder: Path) -> Any:
-    from allonym.models.wordpiece import WordPiece
+    from allonym.models.words import WordPiece
 
     return WordPiece.read(folder / "vocab.txt")
 

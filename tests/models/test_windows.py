@@ -18,8 +18,7 @@ from allonym.models.windows import (
     rate_word_borders,
     tokenise_text,
 )
-from allonym.models.wordpiece import MOST_PIECES, WordPiece
-from allonym.models.words import SHAPES, split_words
+from allonym.models.words import MOST_PIECES, SHAPES, WordPiece, split_words
 
 PIECES = WordPiece(VOCABULARY)
 TOKENS = st.sampled_from(

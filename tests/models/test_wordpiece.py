@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.errors import DataError
-from allonym.models.wordpiece import MOST_PIECES, WordPiece
-from allonym.models.words import split_words
+from allonym.models.words import MOST_PIECES, WordPiece, split_words
 
 OWN = (
     "[PAD] [UNK] [CLS] [SEP] [MASK] . , ' … 日 本 a b c d e i n o r s t u σ ß 1 2 ##a ##b ##c ##d ##e ##i ##n ##o ##r "

@@ -19,7 +19,7 @@ from allonym.models.runtime import Embeddings, open_session  # noqa: E402
 from allonym.models.tagger import TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS, PARTS, list_tag_names  # noqa: E402
 from allonym.models.windows import LENGTH, Window, cut_windows, tokenise_text  # noqa: E402
-from allonym.models.wordpiece import WordPiece  # noqa: E402
+from allonym.models.words import WordPiece  # noqa: E402
 from allonym.train.export import make_encoder_graph, make_tagger_graph, write_tagger, write_word_embeddings  # noqa: E402
 from allonym.train.network import Encoder  # noqa: E402
 

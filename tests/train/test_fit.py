@@ -17,7 +17,7 @@ from tests.models.make_tiny import VOCABULARY, write_encoder  # noqa: E402
 from allonym.errors import DataError, UnknownNameError, UsageError  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
 from allonym.models.windows import LENGTH, cut_windows, tokenise_text  # noqa: E402
-from allonym.models.wordpiece import WordPiece  # noqa: E402
+from allonym.models.words import WordPiece  # noqa: E402
 from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
 from allonym.train.fit import Options, fit, make_windows, measure_tagger  # noqa: E402
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from allonym.errors import DataError, hide_foreign_errors
-from allonym.models.wordpiece import WordPiece
+from allonym.models.words import WordPiece
 
 HERE = Path(__file__).parent
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from allonym.models.wordpiece import WordPiece
-from allonym.models.words import classify_shape, split_words
+from allonym.models.words import WordPiece, classify_shape, split_words
 
 LENGTH = 126
 """Most pieces in a window, without its two border marks."""

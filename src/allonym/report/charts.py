@@ -20,6 +20,7 @@ from allonym.report.svg import (
     fit_scale,
     format_path,
     get_colour_class,
+    get_point_value,
 )
 from allonym.report.values import format_cell
 from allonym.stats import Estimate
@@ -130,9 +131,7 @@ def _draw_better_arrow(chart: Chart, frame: Frame, x: Scale, y: Scale) -> str:
     x_position = frame.right - 12 if right else frame.left + 12
     height = frame.bottom - 14 if low else frame.top + 20
     chosen = [p for s in chart.series for p in s.points if p.mark == "chosen" and _has_finite_position(p)]
-    if any(
-        abs(x(get_point_value(p.x)) - x_position) < 160 and abs(y(get_point_value(p.y)) - height) < 40 for p in chosen
-    ):
+    if any(abs(x(p.x) - x_position) < 160 and abs(y(p.y) - height) < 40 for p in chosen):
         height = frame.top - 20  # its corner is taken: above the frame
     return draw_text(words, x_position, height, "better", "end" if right else "start")
 
@@ -153,7 +152,7 @@ def _draw_guide(name: str, style: str, points: list[tuple[float, float]]) -> str
 
 
 def _draw_curve(series: Series, x: Scale, y: Scale) -> str:
-    points = [(x(get_point_value(p.x)), y(get_point_value(p.y))) for p in series.points if _has_finite_position(p)]
+    points = [(x(p.x), y(p.y)) for p in series.points if _has_finite_position(p)]
     if not series.line or len(points) < 2:
         return ""
     return draw_element(
@@ -165,12 +164,12 @@ def _draw_curve(series: Series, x: Scale, y: Scale) -> str:
 
 
 def _draw_mark(series: Series, point: Point, x: Scale, y: Scale, size_factor: float) -> str:
-    a, b = x(get_point_value(point.x)), y(get_point_value(point.y))
-    size = {"": 3.1, "hollow": 3.7, "frontier": 4.2, "chosen": 5.6}[point.mark] * (
-        1 if point.mark == "chosen" else size_factor
-    )
+    a, b = x(point.x), y(point.y)
+    size = {"": 3.1, "hollow": 3.7, "frontier": 4.2, "chosen": 5.6}[point.mark]
     out = ""
-    if point.mark == "chosen":
+    if point.mark != "chosen":
+        size *= size_factor
+    else:
         out += _draw_whiskers(point, x, y, series.slot)
         out += draw_element("circle", class_="ring", cx=a, cy=b, r=size + 5.5, data_series=series.slot)
     bold = series.line in ("full", "dashed")
@@ -183,7 +182,7 @@ def _draw_mark(series: Series, point: Point, x: Scale, y: Scale, size_factor: fl
 
 
 def _draw_whiskers(point: Point, x: Scale, y: Scale, slot: int) -> str:
-    a, b = x(get_point_value(point.x)), y(get_point_value(point.y))
+    a, b = x(point.x), y(point.y)
     lines = []
     for value, across in ((point.x, True), (point.y, False)):
         if isinstance(value, Estimate) and value.low < value.high:
@@ -195,16 +194,11 @@ def _draw_whiskers(point: Point, x: Scale, y: Scale, slot: int) -> str:
 def _draw_chosen_callout(points: list[Point], frame: Frame, x: Scale, y: Scale) -> str:
     out = []
     for point in points[:1]:
-        a, b = x(get_point_value(point.x)), y(get_point_value(point.y))
+        a, b = x(point.x), y(point.y)
         right = a < frame.left + 0.75 * (frame.right - frame.left)
         level = b - 10 if b - 24 > frame.top else b + 20  # beside the lines that run through the mark
         out.append(draw_text("chosen", a + 12 if right else a - 12, level, "callout", "start" if right else "end"))
     return "".join(out)
-
-
-def get_point_value(value: float | Estimate) -> float:
-    """Return a value itself, also that of an estimate."""
-    return value.value if isinstance(value, Estimate) else float(value)
 
 
 def _has_finite_position(point: Point) -> bool:

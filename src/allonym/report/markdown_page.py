@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from allonym.report import page as blocks
-from allonym.report.charts import get_point_value
+from allonym.report.svg import get_point_value
 from allonym.report.values import format_cell, format_number, list_column_decimals
 
 ROWS = 40

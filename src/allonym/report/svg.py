@@ -9,6 +9,7 @@ from html import escape
 
 from allonym.report.page import Axis, Facts, Kind
 from allonym.report.values import format_cell, format_number
+from allonym.stats import Estimate
 
 COLOURS = 8
 """Colours of series in the style sheet: classes ``s0`` to ``s7``."""
@@ -46,6 +47,11 @@ def draw_tooltip(label: str, facts: Facts) -> str:
     """Return a ``title`` with a line per fact, which the page's script turns into a tooltip."""
     lines = [label, *(f"{name}: {format_cell(value).line}" for name, value in facts)]
     return draw_element("title", escape("\n".join(line for line in lines if line)))
+
+
+def get_point_value(value: float | Estimate) -> float:
+    """Return a value itself, also that of an estimate."""
+    return value.value if isinstance(value, Estimate) else float(value)
 
 
 def format_coordinate(value: float) -> str:
@@ -105,8 +111,9 @@ class Scale:
     log: bool
     ticks: tuple[tuple[float, str], ...]
 
-    def __call__(self, value: float) -> float:
-        """Return the position of a value; one beyond the limits lies beyond the ends."""
+    def __call__(self, value: float | Estimate) -> float:
+        """Return the position of a value, also that of an estimate; one beyond the limits lies beyond the ends."""
+        value = get_point_value(value)
         low, high = (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
         value = math.log10(max(value, 1e-300)) if self.log else value
         return self.start + (value - low) / (high - low) * (self.end - self.start)

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from allonym.errors import UsageError, hide_foreign_errors
-from allonym.report.charts import get_point_value
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Facts, Group, Kind, Multiples, Page, Point, Series, Tabs
+from allonym.report.svg import get_point_value
 from allonym.report.swap import swap_page
 from allonym.report.values import Plain, Values, format_cell
 from allonym.serial import to_plain

@@ -22,8 +22,7 @@ with require_extra("training the tagger", "train"):
 
 from allonym.models.tags import LABELS, PARTS, list_tag_names
 from allonym.models.windows import Window, Words, cut_windows
-from allonym.models.wordpiece import WordPiece
-from allonym.models.words import classify_shape, split_words
+from allonym.models.words import WordPiece, classify_shape, split_words
 from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example, Lists
 from allonym.train.network import Encoder, Tagger, make_rate_schedule
