@@ -34,8 +34,8 @@ _TAGS = len(list_tag_names(LABELS))
 
 
 @dataclass(frozen=True, slots=True)
-class Options(Noise):
-    """Options of the trainer, with the noise of its text.
+class Options:
+    """Options of the trainer.
 
     Attributes:
         epochs: passes over the sources.
@@ -50,6 +50,7 @@ class Options(Noise):
         average: decay of the running mean of the weights that is saved in the end; 0: the last weights are saved.
         layers: number of encoder layers to use; 0: all.
         bf16: compute in bfloat16 where the loss does not need more precision.
+        lower, speech, upper, swap, spell: see :class:`allonym.train.corrupt.Noise`.
     """
 
     epochs: int = 4
@@ -65,6 +66,11 @@ class Options(Noise):
     average: float = 0.999
     layers: int = 0
     bf16: bool = True
+    lower: float = 0.12
+    speech: float = 0.10
+    upper: float = 0.03
+    swap: float = 0.25
+    spell: float = 0.02
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Options:
@@ -225,6 +231,7 @@ def _draw_windows(
     sources: Sources, options: Options, lists: Lists | None, pieces: WordPiece, epoch: int
 ) -> list[Piece]:
     rng = random.Random(f"{options.seed} {epoch}")
+    noise = Noise(options.lower, options.speech, options.upper, options.swap, options.spell)
     names = (lists.first, lists.last) if lists else ((), ())
     first, last = ([n.title() for n in sorted(some) if len(split_words(n)) == 1] for some in names)
     out = []
@@ -234,7 +241,7 @@ def _draw_windows(
         if part:
             shown += rng.sample(list(examples), int(part * len(examples)))
         for example in shown:
-            out += make_windows(corrupt_example(example, options, first, last, rng), pieces)
+            out += make_windows(corrupt_example(example, noise, first, last, rng), pieces)
     return [w for w in out if any(m != ALL for m in w.allowed) or any(p >= 0 for p in w.parts)]
 
 
