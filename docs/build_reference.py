@@ -23,7 +23,7 @@ import click
 
 import allonym
 from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, scale, stats, swap
-from allonym.detection.rules import builtin_rules
+from allonym.detection.rules import read_builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
 from allonym.labels import SCHEMES, TAXONOMY
@@ -90,12 +90,12 @@ def shape(pattern: str) -> str:
 def rules() -> str:
     out = [
         "# Detection rules\n\n"
-        f"The {len(builtin_rules())} built-in pattern rules, by family. The source of a finding names its rule, as "
-        "`rules:<name>`. `score` applies without a context word, `with context` if one of the rule's context words is "
-        "near. Findings below the threshold of their label are ignored.\n"
+        f"The {len(read_builtin_rules())} built-in pattern rules, by family. The source of a finding names its rule, "
+        "as `rules:<name>`. `score` applies without a context word, `with context` if one of the rule's context words "
+        "is near. Findings below the threshold of their label are ignored.\n"
     ]
     folder = files("allonym").joinpath("detection", "tables")
-    by_name = {rule.name: rule for rule in builtin_rules()}
+    by_name = {rule.name: rule for rule in read_builtin_rules()}
     for path in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
         names = [row["name"] for row in tomllib.loads(path.read_text(encoding="utf-8")).get("rule", [])]
         rows = [

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator, national
-from allonym.detection.rules import builtin_rules
+from allonym.detection.rules import read_builtin_rules
 
-NAMES = sorted({rule.validator for rule in builtin_rules() if rule.validator})
+NAMES = sorted({rule.validator for rule in read_builtin_rules() if rule.validator})
 OWN = sorted(
     name
     for name, function in vars(national).items()

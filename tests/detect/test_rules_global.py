@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detection.rules import Ruleset, builtin_rules
+from allonym.detection.rules import Ruleset, read_builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve
@@ -21,13 +21,13 @@ TABLE = Path(__file__).parent.parent / "cases" / "rules_global.jsonl"
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
 FAMILIES = {"contact", "coordinates", "dates", "device", "finance", "generic", "health", "money", "network", "numbers"}
 FAMILIES |= {"secrets"}
-OURS = [rule for rule in builtin_rules() if rule.family in FAMILIES]
+OURS = [rule for rule in read_builtin_rules() if rule.family in FAMILIES]
 LABELS = sorted({case["label"] for case in CASES})
 
 
 @cache
 def ruleset(label: str, threshold: float) -> Ruleset:
-    return Ruleset((r for r in builtin_rules() if r.label == label), lambda _: threshold)
+    return Ruleset((r for r in read_builtin_rules() if r.label == label), lambda _: threshold)
 
 
 def found(label: str, text: str, threshold: float = 0.5) -> list[str]:
@@ -102,4 +102,4 @@ def test_any_text_gives_spans_inside_it(text: str) -> None:
 
 @cache
 def _all() -> Ruleset:
-    return Ruleset(builtin_rules(), lambda _: 0.0)
+    return Ruleset(read_builtin_rules(), lambda _: 0.0)

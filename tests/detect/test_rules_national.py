@@ -13,7 +13,7 @@ import re2
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detection.rules import Ruleset, build_words_pattern, builtin_rules
+from allonym.detection.rules import Ruleset, build_words_pattern, read_builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve
@@ -25,7 +25,7 @@ CASES = [
     if line
 ]
 TABLES = HERE.parents[2] / "src" / "allonym" / "detect" / "tables"
-RULES = builtin_rules()
+RULES = read_builtin_rules()
 
 
 @cache

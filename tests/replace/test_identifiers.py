@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detection.rules import Ruleset, builtin_rules
+from allonym.detection.rules import Ruleset, read_builtin_rules
 from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
 from allonym.link import link
@@ -83,7 +83,7 @@ EXCEPTIONS = {
 
 @cache
 def rules(label, threshold):
-    return Ruleset([rule for rule in builtin_rules() if rule.label == label], lambda _: threshold)
+    return Ruleset([rule for rule in read_builtin_rules() if rule.label == label], lambda _: threshold)
 
 
 def examples():

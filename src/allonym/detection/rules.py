@@ -37,7 +37,7 @@ _SETS = {
 
 
 @cache
-def builtin_rules() -> tuple[PatternRule, ...]:
+def read_builtin_rules() -> tuple[PatternRule, ...]:
     """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows.
 
     Raises:
@@ -297,6 +297,6 @@ def build_detector(policy: Policy) -> Detector:
             not rule.country or not policy.countries or rule.country in policy.countries
         )
 
-    for rule in builtin_rules():
+    for rule in read_builtin_rules():
         policy.taxonomy.get(rule.label, f"rule {rule.name}")
-    return Ruleset(filter(is_usable, (*builtin_rules(), *policy.patterns)), policy.threshold_for)
+    return Ruleset(filter(is_usable, (*read_builtin_rules(), *policy.patterns)), policy.threshold_for)

@@ -167,12 +167,10 @@ def _is_role(word: str) -> bool:
 def _index_name_forms(names: tuple[str, ...]) -> Index:
     rows: dict[str, tuple[str, Kind]] = {}
     for name in names:
-        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in shorten_person_name(name))]
-        for form, score, _ in forms:
+        for form, score in [(name, 0.8), *((form, min(score, 0.8)) for form, score, _ in shorten_person_name(name))]:
             bare = lower_alphanumerics(form)
-            if len(bare) > 2 and not (
-                " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
-            ):
+            is_ordinary = bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS)
+            if len(bare) > 2 and (" " in form or not is_ordinary):
                 rows.setdefault(form, (form, Kind("PERSON", score, "speakers:mention", True)))
     return Index(tuple(rows.values()))
 

@@ -358,7 +358,7 @@ def _draw_bubble_words(placed: list[tuple[Bubble, float, float, float]]) -> list
             box = (start, base - 12, start + wide, base + 4)
             if box[0] < 4 or box[2] > _FRAME.width - 4 or box[1] < 2 or box[3] > _FRAME.height - 2:
                 continue
-            if any(_boxes_meet(box, other) for i, other in enumerate(boxes) if i != index):
+            if any(_are_boxes_overlapping(box, other) for i, other in enumerate(boxes) if i != index):
                 continue
             anchor_x = {"middle": x, "start": start, "end": start + wide}[anchor]
             out.append(draw_text(bubble.words, anchor_x, base, "words", anchor))
@@ -367,5 +367,5 @@ def _draw_bubble_words(placed: list[tuple[Bubble, float, float, float]]) -> list
     return out
 
 
-def _boxes_meet(a: Box, b: Box) -> bool:
+def _are_boxes_overlapping(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

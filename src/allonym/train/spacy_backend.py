@@ -16,7 +16,7 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -121,6 +121,8 @@ def fit(
         UnknownNameError: spaCy has no such language.
     """
     spacy = import_spacy()
+    from spacy.training.batchers import minibatch_by_words
+
     util = spacy.util
     if not util.lang_class_is_loaded(options.language):
         try:
@@ -151,7 +153,9 @@ def fit(
         epoch = state["epoch"] + 1
         util.fix_random_seed(options.seed * 10_007 + epoch)
         losses: dict[str, float] = {}
-        for batch in _shuffle_into_batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
+        order = list(examples)
+        random.Random(f"{options.seed} {epoch}").shuffle(order)
+        for batch in minibatch_by_words(order, options.batch, get_length=lambda example: len(example.reference)):
             nlp.update(batch, drop=options.dropout, sgd=optimizer, losses=losses)
         with nlp.use_params(optimizer.averages):
             dev_score = score_model(_make_predictor(nlp), dev).strict
@@ -230,15 +234,6 @@ def _trim_span(span: Any) -> Any:
         return None
     solid = [token.i for token in span if not token.is_space]
     return type(span)(span.doc, solid[0], solid[-1] + 1, label=span.label) if solid else None
-
-
-def _shuffle_into_batches(examples: Sequence[Any], words: int, rng: random.Random) -> Iterator[list[Any]]:
-    """Yield the examples in random order, in batches of about so many words."""
-    from spacy.training.batchers import minibatch_by_words
-
-    order = list(examples)
-    rng.shuffle(order)
-    yield from minibatch_by_words(order, words, get_length=lambda example: len(example.reference))
 
 
 # The checkpoint: weights, the optimizer's moments by index of the layer, and the number of epochs.

@@ -16,7 +16,7 @@ from typing import Any
 import re2
 
 from allonym.detection.candidates import find_candidates
-from allonym.detection.rules import builtin_rules
+from allonym.detection.rules import read_builtin_rules
 from allonym.detection.scan import encode_text
 from allonym.document import Document, Span
 from allonym.integrations.presidio import SCHEME, entity_type
@@ -50,7 +50,7 @@ def list_supported_entity_types(policy: Policy) -> tuple[str, ...]:
     """Return the entity types that the policy's detectors find, sorted."""
     labels = {terms.label for terms in policy.dictionary} | {pattern.label for pattern in policy.patterns}
     if "rules" in policy.detectors:
-        labels.update(rule.label for rule in builtin_rules())
+        labels.update(rule.label for rule in read_builtin_rules())
     if "tagger" in policy.detectors:
         model = policy.settings("tagger")["model"]
         tags = json.loads(Path(str(model), "tagger.json").read_text("utf-8"))["labels"] if model else LABELS
@@ -66,7 +66,7 @@ def list_recognizers(policy: Policy) -> tuple[str, ...]:
     """Return the detectors by name, the rules by their tables, as ``rules:contact``; sorted."""
     names = [name for name in policy.detectors if name != "rules"]
     if "rules" in policy.detectors:
-        names += [f"rules:{rule.family}" for rule in builtin_rules() if policy.looks_for(rule.label)]
+        names += [f"rules:{rule.family}" for rule in read_builtin_rules() if policy.looks_for(rule.label)]
         names += ["rules:policy"] * bool(policy.patterns)
     return tuple(sorted(set(names)))
 
@@ -192,7 +192,7 @@ def _compile_allow_patterns(query: AnalyzeRequest) -> list[re2._Regexp]:
 
 @lru_cache(maxsize=4)
 def _index_rules_by_name(policy: Policy) -> Mapping[str, PatternRule]:
-    return {rule.name: rule for rule in (*builtin_rules(), *policy.patterns)}
+    return {rule.name: rule for rule in (*read_builtin_rules(), *policy.patterns)}
 
 
 def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
