@@ -114,9 +114,9 @@ def test_review_marks_decides_and_ends(
 
     text.get_by_role("button", name="Tobias Fenwick").click()
     page.keyboard.press("x")
-    page.get_by_text("rejected").wait_for()
+    page.get_by_text("rejected", exact=True).wait_for()  # "Rejected" is for screen readers
     page.keyboard.press("Control+z")
-    page.get_by_text("as found").wait_for()
+    page.get_by_text("as found", exact=True).wait_for()
     page.keyboard.press("a")
     page.get_by_text("Saved", exact=True).wait_for()
     said = api.get(f"/v1/projects/{project}/documents/letter-1")
@@ -218,6 +218,30 @@ def test_two_reviewers_are_blind_then_settle(
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1
     assert json.loads(lines[0])["text"] == LETTERS["letter-1"]
+
+
+def test_what_changes_during_a_save_is_not_shown_as_saved(open_page: Any, api: Api, project: str) -> None:
+    api.send("POST", f"/v1/projects/{project}/documents", {"documents": [{"id": "slow", "text": "Tobias Fenwick."}]})
+    page = open_page(path=document(project, "slow"))
+    held: list[Any] = []
+    page.route("**/marks", lambda route: held.append(route))  # not continued yet
+    page.get_by_role("group", name="Original text").get_by_role("button", name="Tobias Fenwick").click()
+    page.keyboard.press("x")
+    page.get_by_text("Saving…", exact=True).wait_for()
+    page.evaluate(
+        """() => {
+          window.shown = [];
+          const state = document.querySelector(".saved");
+          new MutationObserver(() => window.shown.push(state.textContent)).observe(state, { childList: true });
+        }"""
+    )
+    page.keyboard.press("Control+z")
+    held[0].continue_()
+    page.wait_for_function("() => window.shown.at(-1) === 'Saving…'")
+    assert "Saved" not in page.evaluate("window.shown")
+    held[1].continue_()
+    page.get_by_text("Saved", exact=True).wait_for()
+    assert api.get(f"/v1/projects/{project}/documents/slow")["decisions"] == []
 
 
 @pytest.fixture(scope="module")

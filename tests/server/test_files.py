@@ -9,6 +9,7 @@ import io
 import json
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,9 +250,9 @@ def test_names_are_never_paths(program: Any, site: Any) -> None:
 def test_bodies_that_are_no_forms(program: Any) -> None:
     assert program.post("/v1/files/text", json={"file": "x"}).status_code == 415
     assert program.post("/v1/files/text", data={"file": "x"}).status_code in (415, 422)
-    assert program.post("/v1/files/text", files={"other": ("a.txt", b"x")}).status_code == 422
+    assert program.post("/v1/files/text", files={"other": ("a.txt", b"x")}).status_code == 400
     two = [("file", ("a.txt", b"x")), ("file", ("b.txt", b"y"))]
-    assert program.post("/v1/files/text", files=two).status_code == 400
+    assert program.post("/v1/files/text", files=two).status_code == 413
     headers = {"content-type": "multipart/form-data"}
     assert program.post("/v1/files/text", content=b"x", headers=headers).status_code == 400
     for plans in ("", "{", "[1]", '[{"id": "1"}]', '[{"id": "1", "plan": {}}]', "[" * 10_000):
@@ -284,15 +285,17 @@ class Upload:
     def received(self, seconds: float) -> tuple[str, bytes, str | None]:
         from starlette.requests import Request
 
-        from allonym.server.routes.files import _receive_upload
+        from allonym.server.routes.files import _receive_file
 
         headers = [(b"content-type", b"multipart/form-data; boundary=b")]
         request = Request({"type": "http", "method": "POST", "headers": headers}, self)
-        return asyncio.run(_receive_upload(request, seconds))
+        return asyncio.run(_receive_file(request, seconds))
 
 
 def test_a_file_is_refused_as_soon_as_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_BYTES", 5_000)
+    from allonym.server.routes import files as routes
+
+    monkeypatch.setattr(routes, "FORM", replace(routes.FORM, file_bytes=5_000))
     upload = Upload()
     with pytest.raises(RequestError, match="as a job") as caught:
         upload.received(60)

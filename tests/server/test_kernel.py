@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -21,13 +21,14 @@ from allonym.server.kernel import Kernel, WorkerError
 from allonym.server.processing import TextTask
 
 RULES = '{"confidence": null, "detectors": ["rules"], "dictionary": {}, "exclude": {}, "name": "default", "off": [], "operators": {}, "toml": null}'
+LOOP = asyncio.Runner()
 TASK = TextTask(Document("", "Write to ada.brook@example.com"), RULES)
 
 
 @pytest.fixture(scope="module")
 def kernel():
     made = Kernel(2, RULES)
-    made.start()
+    LOOP.run(made.start())
     yield made
     made.close()
 
@@ -73,16 +74,16 @@ async def until_it_ended(process: int) -> None:
 
 
 def test_finds(kernel):
-    spans = asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
+    spans = LOOP.run(kernel.run(TextTask.get_or_detect_spans, TASK))
     assert [(s.label, s.start, s.end) for s in spans] == [("EMAIL_ADDRESS", 9, 30)]
-    assert asyncio.run(kernel.run(TextTask.anonymize, TASK)).text == "Write to [EMAIL_ADDRESS_1]"
+    assert LOOP.run(kernel.run(TextTask.anonymize, TASK)).text == "Write to [EMAIL_ADDRESS_1]"
 
 
 def test_as_many_work_at_once_as_there_are(kernel):
     async def all_of_them():
         return await asyncio.gather(*(kernel.run(slowly, 0.3) for _ in range(6)))
 
-    assert len(set(asyncio.run(all_of_them()))) == 2
+    assert len(set(LOOP.run(all_of_them()))) == 2
 
 
 def test_the_process_that_worked_last_is_asked_first(kernel):
@@ -91,24 +92,24 @@ def test_the_process_that_worked_last_is_asked_first(kernel):
     async def ask() -> set[int]:
         return {await kernel.run(who) for _ in range(6)}
 
-    assert len(asyncio.run(ask())) == 1
+    assert len(LOOP.run(ask())) == 1
 
 
 def test_errors_arrive_as_they_are_and_others_without_their_words(kernel, caplog):
     with pytest.raises(PolicyError, match="threshold"):
-        asyncio.run(kernel.run(refusing))
+        LOOP.run(kernel.run(refusing))
     with pytest.raises(WorkerError) as caught:
-        asyncio.run(kernel.run(failing))
+        LOOP.run(kernel.run(failing))
     assert "KeyError" in str(caught.value) and "Ada" not in f"{caught.value!r}{caught.value.__cause__}{caplog.text}"
-    assert len(asyncio.run(kernel.run(big))) == 20_000_000
+    assert len(LOOP.run(kernel.run(big))) == 20_000_000
 
 
 def test_a_task_whose_process_died_is_done_again_once(kernel, tmp_path):
-    assert asyncio.run(kernel.run(dying, str(tmp_path / "once"), 1)) == "lived"
+    assert LOOP.run(kernel.run(dying, str(tmp_path / "once"), 1)) == "lived"
     with pytest.raises(RequestError) as caught:
-        asyncio.run(kernel.run(dying, str(tmp_path / "twice"), 2))
+        LOOP.run(kernel.run(dying, str(tmp_path / "twice"), 2))
     assert caught.value.status == 503
-    assert asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
+    assert LOOP.run(kernel.run(TextTask.get_or_detect_spans, TASK))
 
 
 def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
@@ -119,14 +120,14 @@ def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
             await kernel.run(dying, str(tmp_path / "twice"), 9)
         return await slow
 
-    before = {asyncio.run(kernel.run(who)) for _ in range(2)}
-    assert asyncio.run(beside()) in before
+    before = {LOOP.run(kernel.run(who)) for _ in range(2)}
+    assert LOOP.run(beside()) in before
 
 
 def test_a_process_that_is_killed_from_outside_comes_again(kernel):
     for _ in range(4):
-        os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
-    assert asyncio.run(kernel.run(TextTask.get_or_detect_spans, TASK))
+        os.kill(LOOP.run(kernel.run(who)), signal.SIGKILL)
+    assert LOOP.run(kernel.run(TextTask.get_or_detect_spans, TASK))
 
 
 def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
@@ -140,17 +141,18 @@ def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
             raise BlockingIOError(11, "Resource temporarily unavailable")
         begin(process)
 
-    kernel.start()
-    os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
-    kernel._lanes[0]._process.join()
+    LOOP.run(kernel.start())
+    worker = LOOP.run(kernel.run(who))
+    os.kill(worker, signal.SIGKILL)
+    LOOP.run(until_it_ended(worker))
     monkeypatch.setattr(SpawnProcess, "start", start)
     open_before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(RequestError) as caught:
-        asyncio.run(kernel.run(who))
+        LOOP.run(kernel.run(who))
     assert caught.value.status == 503
     assert len(os.listdir("/proc/self/fd")) <= open_before
-    kernel._lanes[0].close()  # also where there is none
-    assert asyncio.run(kernel.run(who))
+    kernel._lanes[0].kill()  # also where there is none
+    assert LOOP.run(kernel.run(who))
     kernel.close()
 
 
@@ -163,7 +165,7 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
         await asyncio.gather(*started, return_exceptions=True)
         return await asyncio.wait_for(kernel.run(TextTask.get_or_detect_spans, TASK), 60)
 
-    assert asyncio.run(impatient())
+    assert LOOP.run(impatient())
     until = time.monotonic() + 10
     while kernel._free.qsize() < len(kernel._lanes):
         assert time.monotonic() < until
@@ -172,23 +174,25 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
 
 def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
-    lane, unwanted = Kernel(1, RULES)._lanes[0], threading.Event()
-    answers = []
-    asking = threading.Thread(target=lambda: answers.append(lane.run_task((who, ()), unwanted)))
-    asking.start()
-    while lane._process is None or lane._process.pid is None:
-        time.sleep(0.001)
-    loading = lane._process.pid
-    unwanted.set()
-    asking.join()
-    assert answers == [None] and lane.run_task((who, ()), threading.Event()) == loading
-    lane.close()
+    kernel = Kernel(1, RULES)
+
+    async def ask_and_leave() -> set[int]:
+        others = {p.pid for p in active_children()}
+        asking = asyncio.create_task(kernel.run(who))
+        while not (loading := {p.pid for p in active_children()} - others):
+            await asyncio.sleep(0.001)
+        asking.cancel()
+        await asyncio.wait([asking])
+        return loading
+
+    assert LOOP.run(ask_and_leave()) == {LOOP.run(kernel.run(who))}
+    kernel.close()
 
 
 def test_what_cannot_be_loaded_is_told_at_the_start():
     kernel = Kernel(1, RULES.replace('"rules"', '"no such detector"'))
     with pytest.raises(Exception, match="no such detector"):
-        kernel.start()
+        LOOP.run(kernel.start())
     kernel.close()
 
 
@@ -201,8 +205,8 @@ def who():
 
 if __name__ == "__main__":
     kernel = Kernel(2, {RULES!r})
-    kernel.start()
-    print(*[lane._process.pid for lane in kernel._lanes], flush=True)
+    asyncio.run(kernel.start())
+    print(*[lane.pid for lane in kernel._lanes], flush=True)
     time.sleep(300)
 """
 
@@ -216,4 +220,4 @@ def test_workers_end_when_the_server_is_killed(tmp_path):
         server.kill()
     assert len(workers) == 2
     for one in workers:
-        asyncio.run(until_it_ended(one))
+        LOOP.run(until_it_ended(one))

@@ -113,7 +113,7 @@ def test_a_link_opens_its_own_page_only(reviewer, annotator, anybody, study):
 
 
 def test_links_expire_and_can_be_withdrawn(reviewer, anybody, study, monkeypatch):
-    from allonym.server import studies
+    from allonym.server.routes import studies
 
     opened, unopened = invited(reviewer, study, 2, days=1)
     item = anybody.get(opened).json()["items"][0]["token"]

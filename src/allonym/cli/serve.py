@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import fields
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -12,35 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.options import FILE, SecretChoice, flag, option, read_key
+from allonym.cli.signatures import take_overrides
 from allonym.cli.terminal import print_note
 from allonym.errors import UsageError, require_extra
+from allonym.server.settings import Settings, load
 
 if TYPE_CHECKING:
-    from allonym.server.gateway import Settings
+    from allonym.server import gateway as protecting
     from allonym.vault import Vault
-
-
-def _add_setting_options(command: Any) -> Any:
-    from allonym.server.settings import Settings
-
-    for setting in reversed(fields(Settings)):
-        names = [f"--{setting.name.replace('_', '-')}"]
-        default, says = setting.default, str(setting.metadata["says"])
-        kind: dict[str, Any] = {"type": type(default)} if isinstance(default, (int, float)) else {}
-        if isinstance(default, bool):
-            kind, names = {"is_flag": True}, [f"{names[0]}/--no-{setting.name.replace('_', '-')}"]
-        elif isinstance(default, tuple):
-            kind = {"multiple": True}
-        shown = "" if default in ("", ()) or isinstance(default, bool) else f" [default: {default}]"
-        text = f"{says[0].upper()}{says[1:]}.{shown}"
-        command = click.option(*names, setting.name, default=None, help=text, **kind)(command)
-    return command
 
 
 @click.command(short_help="Serve the HTTP API and the workbench.")
 @option("--config", "TOML file with settings.  [env: ALLONYM_CONFIG]", type=click.Path(dir_okay=False))
-@_add_setting_options
-def serve(config: str | None, **options: Any) -> None:
+@take_overrides(Settings)
+def serve(config: str | None, overrides: dict[str, Any]) -> None:
     """Serve the HTTP API and the workbench, by default for this machine only.
 
     Every option is also a key of the settings file and an environment variable: --max-body-mb, max_body_mb,
@@ -52,9 +36,7 @@ def serve(config: str | None, **options: Any) -> None:
       allonym serve --data /var/lib/allonym --port 8642
       allonym serve --config /etc/allonym/server.toml
     """
-    from allonym.server.settings import load
-
-    settings = load(config, **{name: None if value == () else value for name, value in options.items()})
+    settings = load(config, **overrides)
     with require_extra("allonym serve", "server"):
         from allonym.server.running import run
     run(settings, print_note)
@@ -88,14 +70,15 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
     with require_extra("the gateway", "gateway"):
         import uvicorn
 
-        from allonym.server.gateway import create_app, load
+        from allonym.server.gateway import create_app
         from allonym.server.gateway.settings import digest_client_key
+        from allonym.server.gateway.settings import load as load_gateway_settings
         from allonym.server.listening import open_listening_socket
     if new_key:
         key = "agw_" + token_urlsafe(32)
         click.echo(f'key: {key}\nkey_sha256 = "{digest_client_key(key)}"')
         return
-    settings = load(config, **options)
+    settings = load_gateway_settings(config, **options)
     vault = _open_vault(settings)
     key_file = _resolve_setting_file(settings.key_file, "key_file")
     try:
@@ -114,7 +97,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
             vault.close()
 
 
-def _open_vault(settings: Settings) -> Vault | None:
+def _open_vault(settings: protecting.Settings) -> Vault | None:
     if not settings.vault:
         if settings.secret_file:
             raise UsageError("secret_file requires vault")

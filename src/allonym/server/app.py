@@ -60,7 +60,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
-            await run_in_threadpool(services.start)
+            await services.start()
             yield
         finally:
             await run_in_threadpool(services.close)

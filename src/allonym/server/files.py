@@ -27,9 +27,6 @@ from allonym.server.wire.base import Place
 FORMATS = ("txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt")
 """The formats that are read. All but ``pdf`` are written too."""
 
-MOST_BYTES = 32 << 20
-"""Size of a file, at most. A larger one has to be sent as a job."""
-
 MOST_DOCUMENTS = 10_000
 MOST_PAGES = 2_000
 SECONDS = 30.0

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from allonym.errors import RequestError
-from allonym.server.access import COOKIE, SAFE
+from allonym.server.access import SAFE, get_token
 from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
 from allonym.server.problems import CHALLENGE, describe_error
@@ -97,7 +97,7 @@ class Guard:
                 tally["status"] = 101
             elif message["type"] == "websocket.http.response.start":
                 tally["status"] = message["status"]
-                if message["status"] == 401 and _get_key_or_session_token(scope):
+                if message["status"] == 401 and any(get_token(HTTPConnection(scope))):
                     self._tries.take_token(_get_client_address(scope))
             elif message["type"] == "websocket.close" and not tally["status"]:
                 tally["status"] = 403  # as the server says it
@@ -162,7 +162,7 @@ class Guard:
             wrong = tally["status"] == 401 or (tally["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
                 self._tries.return_token(address)
-            elif wrong and not is_counted and (_is_access_attempt(scope) or _get_key_or_session_token(scope)):
+            elif wrong and not is_counted and (_is_access_attempt(scope) or any(get_token(HTTPConnection(scope)))):
                 self._tries.take_token(address)
 
     def _check_head_and_rate(self, scope: Scope) -> None:
@@ -182,12 +182,12 @@ class Guard:
             unsafe, ours = True, False
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
-        address, token = _get_client_address(scope), _get_key_or_session_token(scope)
-        is_known = token is not None and self._accounts.is_known_token(token)
-        client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
+        address, (token, _) = _get_client_address(scope), get_token(HTTPConnection(scope))
+        is_known = bool(token) and self._accounts.is_known_token(token)
+        client = address + blake2b(token.encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.take_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        doubtful, take = _is_access_attempt(scope) or (token is not None and not is_known), _is_sign_in_or_setup(scope)
+        doubtful, take = _is_access_attempt(scope) or (bool(token) and not is_known), _is_sign_in_or_setup(scope)
         if doubtful and not self._tries.take_token(address, remove=take):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
@@ -203,7 +203,7 @@ class Guard:
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
         if len(length) > 15 or int(length) > most:
             raise too_large
-        token = _get_key_or_session_token(scope)
+        token, _ = get_token(HTTPConnection(scope))
         size, start, is_complete, is_known = 0, time.monotonic(), False, self._settings.presidio_open
 
         async def receive_limited() -> Message:
@@ -222,7 +222,7 @@ class Guard:
             if size > most:
                 refusals.append(too_large)
             elif size > _ANONYMOUS_BYTES and not is_known:
-                is_known = token is not None and await run_in_threadpool(self._accounts.is_valid_token, token)
+                is_known = bool(token) and await run_in_threadpool(self._accounts.is_valid_token, token)
                 if not is_known:
                     refusals.append(stranger)
             if refusals:
@@ -296,13 +296,6 @@ def _is_sign_in_or_setup(scope: Scope) -> bool:
 def _is_access_attempt(scope: Scope) -> bool:
     """Whether a request asks for access without a key or a session."""
     return _is_sign_in_or_setup(scope) or scope["path"].startswith("/v1/study/")
-
-
-def _get_key_or_session_token(scope: Scope) -> str | None:
-    """Return the key or session token of a request."""
-    connection = HTTPConnection(scope)
-    scheme, _, key = connection.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" and key.strip() else connection.cookies.get(COOKIE)
 
 
 def _parse_host_header(header: str) -> str:

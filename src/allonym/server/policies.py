@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,15 +19,11 @@ from allonym.errors import PolicyError, RequestError, UnknownNameError, check_na
 from allonym.policy import Policy, presets
 from allonym.server import database as db
 from allonym.server.database import Database, Sealing, get_unix_time
-
-if TYPE_CHECKING:
-    from allonym.server.reviews import TermLists
+from allonym.server.terms import TermLists, TermsByLabel
 
 _PURPOSE = "policy"
 _REMOTE = frozenset(("llm",))
 """Detectors and operators that a request cannot choose by itself: they send text to another machine."""
-
-TermsByLabel = Mapping[str, Sequence[str]]
 
 
 class Policies:
@@ -36,12 +32,12 @@ class Policies:
     Args:
         database: of the server.
         sealing: encrypts stored policies, which may hold names.
+        lists: the organisation's own terms.
         default: the policy of requests that name none.
     """
 
-    def __init__(self, database: Database, sealing: Sealing, default: str) -> None:
-        self._database, self._sealing, self.default = database, sealing, default
-        self.lists: TermLists | None = None
+    def __init__(self, database: Database, sealing: Sealing, lists: TermLists, default: str) -> None:
+        self._database, self._sealing, self._lists, self.default = database, sealing, lists, default
         self.find_stored_toml(default)
 
     def __repr__(self) -> str:
@@ -101,7 +97,7 @@ class Policies:
         """
         chosen: dict[str, Any] = {"name": choice} if isinstance(choice, str) else dict(choice or {})
         name = chosen.get("name") or self.default
-        find, leave = self.lists.get_terms_and_exclusions(project) if self.lists else ({}, {})
+        find, leave = self._lists.get_terms_and_exclusions(project)
         source = json.dumps(
             {
                 "name": name,

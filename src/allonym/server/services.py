@@ -18,9 +18,9 @@ from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
-from allonym.server.reviews import ReviewQueue, TermLists
+from allonym.server.reviews.queue import ReviewQueue
 from allonym.server.settings import Settings
-from allonym.server.studies import Studies
+from allonym.server.terms import TermLists
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
 from allonym.vault.store import Store, meta, parse_address
@@ -44,7 +44,6 @@ class Services:
         jobs: work in the background.
         queue: projects and documents under review.
         lists: the organisation's own terms, which policies include.
-        studies: texts that invited people judge.
         metrics: for Prometheus.
         url: the address for browsers; set when the server listens.
         file_turns: limits uploads that are read into memory.
@@ -60,14 +59,13 @@ class Services:
     jobs: Jobs
     queue: ReviewQueue
     lists: TermLists
-    studies: Studies
     metrics: Metrics
     url: str = ""
     file_turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start the processes and jobs that run beside the requests."""
-        self.kernel.start()
+        await self.kernel.start()
         self.jobs.runner.start()
 
     def close(self) -> None:
@@ -93,8 +91,8 @@ def open_services(settings: Settings) -> Services:
     try:
         database.create_or_migrate()
         sealing = Sealing(secret)
-        policies = Policies(database, sealing, settings.default_policy)
-        policies.lists = lists = TermLists(database, sealing)
+        lists = TermLists(database, sealing)
+        policies = Policies(database, sealing, lists, settings.default_policy)
         vault = _open_or_create_vault(settings, secret)
     except BaseException:
         database.close()
@@ -111,7 +109,6 @@ def open_services(settings: Settings) -> Services:
         jobs=Jobs(settings, database, sealing, policies, vault, metrics),
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,
-        studies=Studies(database, sealing),
         metrics=metrics,
         url=settings.get_url(settings.port),
     )

@@ -3,62 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from allonym.errors import UsageError
-from allonym.server.options import check_bounds, define_setting, gather_settings, is_loopback
+from allonym.settings import SettingGroup, declare_setting, load_settings
 
-PREFIX = "ALLONYM_"
 MB = 1 << 20
-_DATA = Path("allonym-data")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(SettingGroup):
     """The server's settings: each field is a key of its TOML file, an ``ALLONYM_NAME`` and an option ``--name``."""
 
-    data: Path = define_setting(_DATA, "folder for the database, the vault, the secret and the jobs' files")  # noqa: RUF009
-    host: str = define_setting(
+    data: Path = declare_setting(
+        Path("allonym-data"), "folder for the database, the vault, the secret and the jobs' files"
+    )
+    host: str = declare_setting(
         "127.0.0.1", "address to listen on; another than loopback needs TLS, a proxy or --insecure"
     )
-    port: int = define_setting(8642, "port to listen on; 0: any free one", 0, 65_535)
-    hosts: tuple[str, ...] = define_setting((), "further host names of the server")
-    public_url: str = define_setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
-    tls_certificate: str = define_setting("", "PEM file with the certificate chain")
-    tls_key: str = define_setting("", "PEM file with its private key")
-    behind_proxy: bool = define_setting(
+    port: int = declare_setting(8642, "port to listen on; 0: any free one", low=0, high=65_535)
+    hosts: tuple[str, ...] = declare_setting((), "further host names of the server")
+    public_url: str = declare_setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
+    tls_certificate: str = declare_setting("", "PEM file with the certificate chain")
+    tls_key: str = declare_setting("", "PEM file with its private key")
+    behind_proxy: bool = declare_setting(
         False, "a proxy on this machine ends TLS and passes the client's address on (X-Forwarded-*)"
     )
-    insecure: bool = define_setting(False, "allow other addresses than loopback without TLS")
-    database_url: str = define_setting("", "database for users, jobs and reviews; by default SQLite in the data folder")
-    vault_url: str = define_setting("", "the vault: a path or URL; by default beside the database")
-    secret_file: str = define_setting(
+    insecure: bool = declare_setting(False, "allow other addresses than loopback without TLS")
+    database_url: str = declare_setting(
+        "", "database for users, jobs and reviews; by default SQLite in the data folder"
+    )
+    vault_url: str = declare_setting("", "the vault: a path or URL; by default beside the database")
+    secret_file: str = declare_setting(
         "", "file whose secret opens the vault; by default ALLONYM_VAULT_KEY, or one in data"
     )
-    workers: int = define_setting(0, "processes that detect and anonymise; 0: as many as processors", 0)
-    job_workers: int = define_setting(1, "jobs that run at the same time", 1)
-    max_body_mb: float = define_setting(10.0, "largest body of a request, except for uploads", 0.001)
-    max_upload_mb: float = define_setting(1024.0, "largest upload of files", 0.001)
-    max_characters: int = define_setting(1_000_000, "longest text that is processed while the client waits", 1)
-    rate: float = define_setting(200.0, "requests per second that one client may make; 0: any number", 0)
-    timeout: float = define_setting(60.0, "seconds that a request may take", 0.1)
-    body_timeout: float = define_setting(20.0, "seconds without a byte after which an upload is ended", 0.1)
-    head_timeout: float = define_setting(10.0, "seconds in which the head of a request must arrive", 0.1)
-    connections: int = define_setting(1000, "connections at the same time", 1)
-    session_hours: float = define_setting(12.0, "hours after which users must sign in again", 0.01)
-    idle_minutes: float = define_setting(120.0, "minutes without a request after which users must sign in again", 0.1)
-    keep_results_hours: float = define_setting(24.0, "hours for which the results of a job are kept", 0)
-    default_policy: str = define_setting("default", "policy for requests that name none")
-    cors_origins: tuple[str, ...] = define_setting((), "origins whose pages may call the API; none by default")
-    metrics_open: bool = define_setting(False, "/metrics needs no key")
-    presidio_open: bool = define_setting(False, "the Presidio-compatible routes need no key; only on loopback")
-    access_log: bool = define_setting(True, "a line for each request, without any text")
+    workers: int = declare_setting(0, "processes that detect and anonymise; 0: as many as processors", low=0)
+    job_workers: int = declare_setting(1, "jobs that run at the same time", low=1)
+    max_body_mb: float = declare_setting(10.0, "largest body of a request, except for uploads", low=0.001)
+    max_upload_mb: float = declare_setting(1024.0, "largest upload of files", low=0.001)
+    max_characters: int = declare_setting(1_000_000, "longest text that is processed while the client waits", low=1)
+    rate: float = declare_setting(200.0, "requests per second that one client may make; 0: any number", low=0)
+    timeout: float = declare_setting(60.0, "seconds that a request may take", low=0.1)
+    body_timeout: float = declare_setting(20.0, "seconds without a byte after which an upload is ended", low=0.1)
+    head_timeout: float = declare_setting(10.0, "seconds in which the head of a request must arrive", low=0.1)
+    connections: int = declare_setting(1000, "connections at the same time", low=1)
+    session_hours: float = declare_setting(12.0, "hours after which users must sign in again", low=0.01)
+    idle_minutes: float = declare_setting(
+        120.0, "minutes without a request after which users must sign in again", low=0.1
+    )
+    keep_results_hours: float = declare_setting(24.0, "hours for which the results of a job are kept", low=0)
+    default_policy: str = declare_setting("default", "policy for requests that name none")
+    cors_origins: tuple[str, ...] = declare_setting((), "origins whose pages may call the API; none by default")
+    metrics_open: bool = declare_setting(False, "/metrics needs no key")
+    presidio_open: bool = declare_setting(False, "the Presidio-compatible routes need no key; only on loopback")
+    access_log: bool = declare_setting(True, "a line for each request, without any text")
 
     def __post_init__(self) -> None:
-        check_bounds(self)
+        super().__post_init__()
         if self.public_url and not _is_http_url(self.public_url):
             raise UsageError("setting public_url must be an address such as https://names.example.org")
         for origin in self.cors_origins:
@@ -101,8 +104,16 @@ def _is_http_url(url: str) -> bool:
         return False
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def load(file: str | Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """Load the settings: options before the environment, before the file, before the defaults.
+    """Load the settings: options before the environment (``ALLONYM_NAME``), before the file, before the defaults.
 
     Args:
         file: a TOML file; by default what ALLONYM_CONFIG names, if it is set.
@@ -113,4 +124,4 @@ def load(file: str | Path | None = None, environment: Mapping[str, str] | None =
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
-    return Settings(**gather_settings(Settings, PREFIX, file, environment, options))
+    return load_settings(Settings, "ALLONYM_", file, environment, options)

@@ -16,8 +16,7 @@ from allonym.policy import Policy
 from allonym.restoration import Restorer
 from allonym.server.gateway import Settings, reading, shapes
 from allonym.server.gateway.answering import EventParser, format_event, parse_json_object
-from allonym.server.gateway.asking import ENDPOINTS, Preparer
-from allonym.server.gateway.protect import Protected, Protector
+from allonym.server.gateway.protect import ENDPOINTS, Preparer, Protected, Protector
 from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer

@@ -225,10 +225,10 @@ KEY, OTHER = "agw_a-key-of-a-program", "agw_a-key-of-another"
 @pytest.fixture
 def keyed(gateway_with, untagged_reversible, monkeypatch):
     monkeypatch.setenv("THEIR_KEY", "sk-upstream")
-    clients = (
-        Client(name="billing", key_sha256=digest_client_key(KEY), upstream_key_env="THEIR_KEY", policies=("sanitize",)),
-        Client(name="support", key_sha256=digest_client_key(OTHER), policy="sanitize"),
-    )
+    clients = {
+        "billing": Client(key_sha256=digest_client_key(KEY), upstream_key_env="THEIR_KEY", policies=("sanitize",)),
+        "support": Client(key_sha256=digest_client_key(OTHER), policy="sanitize"),
+    }
     return gateway_with(clients=clients)
 
 

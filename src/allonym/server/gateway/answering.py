@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from allonym.server.gateway.asking import ProtectedRequest
+from allonym.server.gateway.protect import ProtectedRequest
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer, restore_response
 

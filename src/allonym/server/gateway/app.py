@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from allonym.server.gateway.answering import dump_json, parse_answer_or_make_error, restore_answer, restore_events
-from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Preparer, ProtectedRequest
+from allonym.server.gateway.protect import ENDPOINTS, Endpoint, Preparer, ProtectedRequest
 from allonym.server.gateway.reading import MODEL
 from allonym.server.gateway.refusal import (
     LogLine,
@@ -81,7 +81,7 @@ class Gateway:
         self._vault = vault
         threads = settings.threads or os.cpu_count() or 1
         self._preparer = Preparer(settings, vault, key, threads)
-        self._clients = {client.key_sha256: client for client in settings.clients}
+        self._clients = {client.key_sha256: client for client in settings.clients.values()}
         self._hosts = (*_LOCAL, *settings.hosts)
         self._pool = ThreadPoolExecutor(threads, "protect")
         self._upstream = Upstream(settings)
@@ -158,7 +158,7 @@ class Gateway:
         data = await self._upstream.read_body_and_close(answer)
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore_in_vault(prepared, scope, line)
-        line.set_restored_counts(prepared.restoring)
+        line.set_restored_counts(prepared.restoring.counts)
         line.write(answer.status_code)
         return Response(content, answer.status_code, select_client_headers(answer), "application/json")
 
@@ -176,14 +176,14 @@ class Gateway:
                     await self._record_restore_in_vault(prepared, scope, line)
                 except Exception as failure:  # the answer has been sent: only the log can show it
                     line.error = failure
-            line.set_restored_counts(prepared.restoring)
+            line.set_restored_counts(prepared.restoring.counts)
             line.write(200, line.error)
 
     async def _record_restore_in_vault(self, prepared: ProtectedRequest, scope: str, line: LogLine) -> None:
         """Write into the vault's audit log that originals were restored."""
         vault, actor = self._vault, line.client or "gateway"
         if scope and vault is not None:
-            counts = {"restored": prepared.restoring.restored, "unknown": prepared.restoring.unknown}
+            counts = prepared.restoring.counts
             await self._run_in_pool(lambda: vault.record("restore", scope=scope, actor=actor, counts=counts))
 
     async def _run_in_pool(self, function: Callable[..., T], *args: Any) -> T:

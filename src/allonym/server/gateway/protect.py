@@ -1,16 +1,21 @@
-"""From the passages of a request to the text that is sent, and to the restorer of its originals."""
+"""From the body of a client's request to the body that is sent, with the note on placeholders, and to the restorer of
+its answer."""
 
 from __future__ import annotations
 
+import copy
 import hmac
+import json
+import os
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from time import perf_counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allonym.detection.candidates import find_candidates
 from allonym.document import Document, Interval, Span, clip_intervals
@@ -22,7 +27,11 @@ from allonym.policy import Policy
 from allonym.replace import subject_of
 from allonym.replace.mention import get_traits_by_name, list_policy_grammars
 from allonym.restoration import Restorer
-from allonym.server.gateway.pieces import Passage, Piece
+from allonym.server.gateway.reading import FieldReaders, Passage, Piece, RequestText
+from allonym.server.gateway.refusal import Refusal
+from allonym.server.gateway.restoring import AnswerRestorer
+from allonym.server.gateway.settings import Settings
+from allonym.server.gateway.shapes import CHAT, EMBEDDINGS, RESPONSES, collect_request_texts
 from allonym.text.placeholders import find_placeholders
 
 if TYPE_CHECKING:
@@ -151,3 +160,181 @@ def _find_example_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
             for placeholder in find_placeholders(edit.replacement, list_policy_grammars(policy)):
                 return edit.replacement[placeholder.start : placeholder.end]
     return ""
+
+
+NOTE = (
+    "Names and other details were replaced by placeholders such as {tag}. Each stands for one real thing, the same "
+    "everywhere. Write a placeholder exactly as it stands, with its signs and its number, wherever you mean that "
+    "thing, also in JSON and in the arguments of tools. Do not explain, translate, split or invent placeholders."
+)
+_INSTRUCTING = ("system", "developer")
+
+
+def add_placeholder_note_to_messages(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the first message, if that instructs the model, else in a message before it."""
+    note = NOTE.format(tag=tag)
+    messages = body.setdefault("messages", [])
+    first = messages[0] if messages else {}
+    content = first.get("content")
+    if first.get("role") not in _INSTRUCTING or not isinstance(content, (str, list)):
+        messages.insert(0, {"role": "system", "content": note})
+    elif isinstance(content, str):
+        first["content"] = f"{content}\n\n{note}"
+    else:
+        content.append({"type": "text", "text": note})
+
+
+def add_placeholder_note_to_instructions(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the instructions."""
+    note = NOTE.format(tag=tag)
+    instructions = body.get("instructions")
+    body["instructions"] = f"{instructions}\n\n{note}" if instructions else note
+
+
+def wants_json(body: dict[str, Any]) -> bool:
+    """Whether the answer's text is to be JSON."""
+    text = body.get("text")
+    form = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
+    return isinstance(form, dict) and form.get("type") in ("json_object", "json_schema")
+
+
+_WARMING = "Dear Ms Brook, call me on 212-555-0142."
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One of the API's endpoints.
+
+    Attributes:
+        path: below ``/v1/``.
+        readers: of the fields of its requests.
+        explain: adds the note on placeholders for the model; None: no model reads it.
+    """
+
+    path: str
+    readers: FieldReaders = field(repr=False)
+    explain: Callable[[dict[str, Any], str], None] | None = None
+
+
+ENDPOINTS = (
+    Endpoint("chat/completions", CHAT, add_placeholder_note_to_messages),
+    Endpoint("responses", RESPONSES, add_placeholder_note_to_instructions),
+    Endpoint("embeddings", EMBEDDINGS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedRequest:
+    """A request that may be sent.
+
+    Attributes:
+        body: as it is sent.
+        original: as the client wrote it.
+        stream: whether the answer comes in events.
+        protected: the outcome of protecting it.
+        restoring: for its answer.
+        milliseconds: that reading and protecting took.
+    """
+
+    body: bytes = field(repr=False)
+    original: dict[str, Any] = field(repr=False)
+    stream: bool
+    protected: Protected
+    restoring: AnswerRestorer = field(repr=False)
+    milliseconds: float
+
+
+class Preparer:
+    """Reads and protects requests. Safe for threads.
+
+    Args:
+        settings: of the gateway.
+        vault: stores conversations; None: there are none.
+        key: secret of keyed operators; None: the vault's own.
+        threads: windows of a text that the tagger computes at once.
+
+    Attributes:
+        secret: for digests of identifiers.
+        policies: those that requests may name.
+
+    Raises:
+        UsageError: a policy is not valid, or needs a key where there is none.
+    """
+
+    def __init__(self, settings: Settings, vault: Vault | None, key: bytes | str | None, threads: int) -> None:
+        self._settings = settings
+        self._protector = Protector(key, vault)
+        self.secret = vault.operator_key if vault is not None else os.urandom(32)
+        names = [settings.policy, *settings.policies]
+        for client in settings.clients.values():
+            names += [client.policy, *client.policies]
+        self.policies = {name: _add_tagger_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
+        for policy in self.policies.values():  # check that each works, and load what it needs
+            text = RequestText(settings, self.secret)
+            text.add_text_passage(_WARMING, lambda result: None)
+            self._protector.protect_passages_in_place(text.passages, policy)
+
+    def protect_request(self, endpoint: Endpoint, raw_body: bytes, policy: Policy, scope: str) -> ProtectedRequest:
+        """Return the request that is sent in place of the client's.
+
+        Args:
+            endpoint: that it came to.
+            raw_body: its body.
+            policy: what to find, and how to replace it.
+            scope: of its conversation in the vault; empty: it belongs to none.
+
+        Raises:
+            Refusal: something in it may not be sent.
+            AllonymError: it cannot be protected.
+        """
+        start = perf_counter()
+        original = _parse_json_body(raw_body)
+        body = copy.deepcopy(original)
+        text = RequestText(self._settings, self.secret)
+        collect_request_texts(text, body, endpoint.readers)
+        if text.stateful and not scope:
+            raise Refusal(
+                "what the upstream keeps of earlier requests holds placeholders of theirs: name the conversation in "
+                "the header X-Allonym-Conversation, which needs a vault",
+                "",
+                "conversation_required",
+            )
+        size = sum(len(piece.text) for passage in text.passages for piece in passage)
+        most = self._settings.max_characters
+        if size > most:
+            raise Refusal(f"has {size:,} characters of text; {most:,} are allowed", "request", "too_large", 413)
+        protected = self._protector.protect_passages_in_place(text.passages, policy, scope)
+        text.write_back_json_texts()
+        if self._settings.explain and protected.tag and endpoint.explain is not None:
+            endpoint.explain(body, protected.tag)
+        restoring = AnswerRestorer(protected.restorer, json=wants_json(original))
+        content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        elapsed = (perf_counter() - start) * 1000
+        return ProtectedRequest(content, original, original.get("stream") is True, protected, restoring, elapsed)
+
+
+def _parse_json_body(raw: bytes) -> dict[str, Any]:
+    """Return a JSON object; anything else is refused."""
+
+    def refuse_constant(name: str) -> float:
+        raise ValueError(name)
+
+    try:
+        value = json.loads(raw.decode("utf-8"), parse_constant=refuse_constant)
+    except RecursionError:
+        raise Refusal("the body is nested too deeply", "", "invalid_json") from None
+    except (UnicodeDecodeError, ValueError) as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        raise Refusal(f"the body is not JSON in UTF-8{where}", "", "invalid_json") from None
+    if not isinstance(value, dict):
+        raise Refusal("the body must be a JSON object", "", "invalid_json")
+    return value
+
+
+def _add_tagger_threads(policy: Policy, threads: int) -> Policy:
+    """Return the policy with several windows of a text computed at once, unless it sets that. No result changes."""
+    tagger = policy.tables.get("tagger", {})
+    if "tagger" not in policy.detectors or "threads" in tagger:
+        return policy
+    threaded = MappingProxyType({**tagger, "threads": threads})
+    return policy.with_(tables=MappingProxyType({**policy.tables, "tagger": threaded}))

@@ -10,7 +10,6 @@ from time import perf_counter
 from starlette.responses import Response
 
 from allonym.errors import AllonymError, EndpointError, UsageError
-from allonym.server.gateway.restoring import AnswerRestorer
 
 
 class Refusal(UsageError):
@@ -100,9 +99,9 @@ class LogLine:
         self._values["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
         self._values["protect_ms"] = f"{milliseconds:.1f}"
 
-    def set_restored_counts(self, restoring: AnswerRestorer) -> None:
-        """Set how many placeholders were restored, and how many were not."""
-        self._values |= {"restored": restoring.restored, "unknown": restoring.unknown}
+    def set_restored_counts(self, counts: Mapping[str, int]) -> None:
+        """Set how many placeholders were ``restored``, and how many were not (``unknown``)."""
+        self._values |= counts
 
     def write(self, status: int, error: Exception | None = None) -> None:
         """Write the line; of an error only its type."""

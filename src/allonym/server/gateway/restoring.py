@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allonym.restoration import Restorer
-from allonym.server.gateway.pieces import encode_json_string
+from allonym.server.gateway.reading import encode_json_string
 
 _RUN = re.compile(r'[^"\\]+')
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
@@ -40,7 +40,12 @@ class AnswerRestorer:
         self.restored = 0
         self.unknown = 0
 
-    def start_stream(self, *, is_json: bool = False) -> TextStream | JsonStream:
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many placeholders were ``restored`` so far, and how many were not (``unknown``)."""
+        return {"restored": self.restored, "unknown": self.unknown}
+
+    def start_stream(self, *, is_json: bool = False) -> TextStream:
         """Start a text, or the text of some JSON, that arrives in pieces."""
         return JsonStream(self) if is_json else TextStream(self)
 
@@ -91,7 +96,7 @@ class TextStream:
         return rest
 
 
-class JsonStream:
+class JsonStream(TextStream):
     """The text of some JSON that arrives in pieces; originals in its strings are escaped."""
 
     def __init__(self, restoring: AnswerRestorer) -> None:

@@ -8,83 +8,63 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from allonym.server.gateway.restoring import AnswerRestorer, JsonStream, TextStream
+from allonym.server.gateway.restoring import AnswerRestorer, TextStream
 
 JsonObject = dict[str, Any]
 SentEvent = tuple[str, JsonObject]
 """The name of an event and its data."""
 
-_TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content")
-
-
-_CALLS = {"function": "arguments", "custom": "input"}
-"""The kinds of tool calls, and which field of them is text."""
+_TEXTS = {
+    *((name,) for name in ("content", "refusal", "reasoning", "reasoning_content")),
+    ("function_call", "arguments"),
+    ("tool_calls", "function", "arguments"),
+    ("tool_calls", "custom", "input"),
+}
+"""Where the texts of a delta stand that arrive in pieces: the names of the fields that lead to each."""
 
 
 class _Choice:
-    """One choice of a chat completion: the streams of its texts and of its tool calls."""
+    """One choice of a chat completion: the streams of its texts, by their places."""
 
     def __init__(self, restoring: AnswerRestorer) -> None:
         self._restoring = restoring
-        self._texts: dict[str, TextStream | JsonStream] = {}
-        self._calls: dict[tuple[int, str], TextStream | JsonStream] = {}
+        self._streams: dict[tuple[str | int, ...], TextStream] = {}
         self.is_finished = False
 
-    def restore_delta(self, delta: JsonObject) -> JsonObject:
-        """Return the delta with the text that is certain."""
-        out: JsonObject = {}
-        for name, value in delta.items():
-            if name in _TEXT_FIELDS and isinstance(value, str):
-                is_json = self._restoring.json and name == "content"
-                out[name] = self._restore_piece(value, self._texts, name, is_json=is_json)
-            elif name == "tool_calls" and isinstance(value, list):
-                out[name] = [self._restore_tool_call(n, call) for n, call in enumerate(value)]
-            elif name == "function_call" and isinstance(value, dict):
-                out[name] = self._restore_streamed_member(value, "arguments", self._texts, name)
-            else:
-                out[name] = self._restoring.restore_json(value, name)
-        return out
+    def restore_delta(self, value: Any, *place: str | int) -> Any:
+        """Return a delta, or the part of one at a place, with the text that is certain."""
+        names = tuple(part for part in place if isinstance(part, str))
+        if isinstance(value, str) and names in _TEXTS:
+            if place not in self._streams:
+                is_json = names[-1] == "arguments" or (self._restoring.json and names == ("content",))
+                self._streams[place] = self._restoring.start_stream(is_json=is_json)
+            return self._streams[place].restore_piece(value)
+        if isinstance(value, dict) and any(len(text) > len(names) and text[: len(names)] == names for text in _TEXTS):
+            return {name: self.restore_delta(member, *place, name) for name, member in value.items()}
+        if isinstance(value, list) and names == ("tool_calls",):
+            return [self.restore_delta(call, *place, _get_index(call, n)) for n, call in enumerate(value)]
+        return value if len(names) > 1 else self._restoring.restore_json(value, names[0])
 
     def flush_text(self) -> JsonObject:
         """Return the rest of all texts, as a delta; empty where nothing was held back."""
-        out: JsonObject = {name: rest for name, stream in self._texts.items() if (rest := stream.flush_text())}
-        function_arguments = out.pop("function_call", "")
+        rests = {place: rest for place, stream in self._streams.items() if (rest := stream.flush_text())}
+        out: JsonObject = {}
         calls: dict[int, JsonObject] = {}
-        for (index, kind), stream in sorted(self._calls.items()):
-            if rest := stream.flush_text():
-                calls.setdefault(index, {"index": index})[kind] = {_CALLS[kind]: rest}
-        if calls:
-            out["tool_calls"] = list(calls.values())
-        if function_arguments:
-            out["function_call"] = {"arguments": function_arguments}
-        return out
+        for place, rest in rests.items():
+            match place:
+                case (str(name),):
+                    out[name] = rest
+                case ("tool_calls", int(index), str(kind), str(name)):
+                    calls.setdefault(index, {"index": index})[kind] = {name: rest}
+                case (str(holder), str(name)):
+                    out[holder] = {name: rest}
+        return {**out, "tool_calls": [calls[index] for index in sorted(calls)]} if calls else out
 
-    def _restore_tool_call(self, position: int, call: Any) -> Any:
-        """Return a delta's tool call with the text that is certain."""
-        if not isinstance(call, dict):
-            return call
-        index, out = call.get("index", position), dict(call)
-        for kind, name in _CALLS.items():
-            if isinstance(call.get(kind), dict):
-                key = (index if isinstance(index, int) else position, kind)
-                out[kind] = self._restore_streamed_member(call[kind], name, self._calls, key)
-        return out
 
-    def _restore_streamed_member(
-        self, holder: JsonObject, name: str, streams: dict[Any, TextStream | JsonStream], key: Any
-    ) -> JsonObject:
-        text = holder.get(name)
-        if not isinstance(text, str):
-            return holder
-        return {**holder, name: self._restore_piece(text, streams, key, is_json=name == "arguments")}
-
-    def _restore_piece(
-        self, piece: str, streams: dict[Any, TextStream | JsonStream], key: Any, *, is_json: bool
-    ) -> str:
-        """Return the text that is certain with the next piece of the stream under a key."""
-        if key not in streams:
-            streams[key] = self._restoring.start_stream(is_json=is_json)
-        return streams[key].restore_piece(piece)
+def _get_index(item: Any, position: int) -> int:
+    """Return the index that an item of a list names, by default its position."""
+    index = item.get("index", position) if isinstance(item, dict) else position
+    return index if isinstance(index, int) else position
 
 
 class ChatAnswer:
@@ -174,7 +154,7 @@ class ResponsesAnswer:
     def __init__(self, restoring: AnswerRestorer, request: JsonObject) -> None:
         self._restoring = restoring
         self._request = request
-        self._open: dict[tuple[object, ...], tuple[TextStream | JsonStream, JsonObject]] = {}
+        self._open: dict[tuple[object, ...], tuple[TextStream, JsonObject]] = {}
         self._number = 0
         self.is_complete = False
 

@@ -47,10 +47,10 @@ class Upstream:
         self._timeout = settings.timeout
         self._key = _read_key_variable(settings.upstream_key_env, "upstream_key_env")
         self._keys = {
-            client.name: _read_key_variable(client.upstream_key_env, f"clients.{client.name}.upstream_key_env")
-            for client in settings.clients
+            name: _read_key_variable(client.upstream_key_env, f"clients.{name}.upstream_key_env")
+            for name, client in settings.clients.items()
         }
-        self._clients = {client.key_sha256 for client in settings.clients}
+        self._clients = {client.key_sha256 for client in settings.clients.values()}
         self.connections = httpx.AsyncClient(
             timeout=httpx.Timeout(settings.timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),

@@ -113,7 +113,7 @@ class Jobs:
 
         Args:
             caller: the owner.
-            fields, uploads: the form, see :func:`allonym.server.jobs.uploads.receive_upload`.
+            fields, uploads: the form, see :func:`allonym.server.uploads.receive_form`.
             folder: with the files.
 
         Raises:

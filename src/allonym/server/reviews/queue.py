@@ -21,8 +21,8 @@ from allonym.server import database as db
 from allonym.server.access import Caller
 from allonym.server.accounts import is_valid_url_segment
 from allonym.server.database import Database, Sealing, get_unix_time
-from allonym.server.reviews.lists import TermLists, get_project_number
 from allonym.server.reviews.readings import Reading, Risk, is_same_reading
+from allonym.server.terms import TermLists, get_project_number
 from allonym.server.wire.reviews import DocumentLine, EditOut, ProjectOut
 
 NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from allonym.server.jobs.jobs import KINDS
-from allonym.server.jobs.task import ROLES
-from allonym.server.jobs.uploads import receive_upload
+from allonym.server.jobs.task import ROLES, InputFile
 from allonym.server.routes.parameters import AnyServices, JobUser, Limit, ReleaseUser
+from allonym.server.uploads import Form, format_disposition, receive_form
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Failure
 
@@ -35,6 +35,7 @@ _DESCRIPTIONS = {
     "metadata": "swap, evaluate: a table with a row for each document",
 }
 _OPTIONS = "; ".join(f"{name}: {', '.join(kind.options.model_fields)}" for name, kind in KINDS.items())
+FORM = Form(ROLES, ("kind", "options"), most_files=5_000)
 _FIELDS: dict[str, Any] = {
     "kind": {"type": "string", "enum": list(KINDS)},
     "options": {
@@ -46,17 +47,11 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-def describe_form_body(required: list[str], fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a request whose body is a form with files."""
-    schema = {"type": "object", "required": required, "properties": fields}
-    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
-
-
 @router.post(
     "/jobs",
     status_code=202,
     summary="Make a job of files",
-    openapi_extra=describe_form_body(["kind", "files"], _FIELDS),
+    openapi_extra=FORM.describe_body(["kind", "files"], _FIELDS),
     responses={
         415: {"model": Failure, "description": "The body is no multipart/form-data"},
         507: {"model": Failure, "description": "The disk is full"},
@@ -68,12 +63,18 @@ async def make_job(request: Request, caller: JobUser, services: AnyServices) -> 
     are removed when the job has ended (of a swap, with its results)."""
 
     def add_job() -> wire.Job:
+        uploads = []
+        for number, (role, upload) in enumerate(received, 1):
+            upload.file.flush()
+            os.fsync(upload.file.fileno())
+            upload.file.close()
+            uploads.append(InputFile(role, upload.filename or "", f"{number}", upload.size or 0))
         job = services.jobs.make_job(caller, texts, uploads, folder)
         services.accounts.record_action(caller, f"job {job.kind}", {"files": len(uploads)})
         return job
 
     with services.jobs.open_upload_folder() as folder:
-        texts, uploads = await receive_upload(request, folder.arriving, ROLES, ("kind", "options"))
+        texts, received = await receive_form(request, FORM, folder.arriving)
         return await run_in_threadpool(add_job)
 
 
@@ -153,9 +154,3 @@ async def list_release_documents(
 def choose_release(id: Id, body: wire.Choice, caller: ReleaseUser, services: AnyServices) -> wire.Job:
     """Write a release as a further result of the swap. The job runs again until that is done."""
     return services.jobs.request_release_as_result(caller, id, body.release)
-
-
-def format_disposition(name: str, *, inline: bool = False) -> str:
-    """Return a Content-Disposition by RFC 6266: the name in ASCII, and unchanged for clients that understand that."""
-    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in name)
-    return f"{'inline' if inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -14,13 +14,13 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from allonym.policy import Policy
-from allonym.server.access import Caller, make_permission_dependency
+from allonym.server.access import Caller
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc, analysis, operators
 from allonym.server.presidio.adhoc import make_refusal
 from allonym.server.problems import CHALLENGE, describe_error, make_invalid_request_body
 from allonym.server.processing import run_concurrently
-from allonym.server.routes.parameters import AnyServices
+from allonym.server.routes.parameters import AnyServices, make_permission_dependency
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 from allonym.server.wire import presidio as wire

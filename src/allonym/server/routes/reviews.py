@@ -16,7 +16,6 @@ from allonym.models.tags import LABELS
 from allonym.policy import Policy
 from allonym.server.access import Caller
 from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
-from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, ListedTerm, ReviewDocument, UserReading
 from allonym.server.reviews.readings import (
@@ -29,6 +28,7 @@ from allonym.server.reviews.readings import (
 )
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
 from allonym.server.services import Services
+from allonym.server.terms import DICTIONARY, EXCLUSION
 from allonym.server.wire import reviews as wire
 
 router = APIRouter(prefix="/v1", tags=["reviews"])

@@ -17,7 +17,6 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
-from allonym.server.access import get_services, identify_socket_caller
 from allonym.server.guard import RateLimiter
 from allonym.server.problems import describe_error, make_invalid_request_body
 from allonym.server.processing import (
@@ -28,6 +27,7 @@ from allonym.server.processing import (
     dump_policy_choice,
     measure_elapsed_milliseconds,
 )
+from allonym.server.routes.parameters import get_services, identify_caller
 from allonym.server.services import Services
 from allonym.server.wire import stream as wire
 from allonym.server.wire.base import Wire
@@ -87,7 +87,7 @@ class _Stream:
         if not self.rate.take_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
-            await run_in_threadpool(identify_socket_caller, self.socket, *filter(None, [self.permission]))
+            await run_in_threadpool(identify_caller, self.socket, *filter(None, [self.permission]))
             self.checked = time.monotonic()
 
     async def send(self, message: Wire) -> None:
@@ -151,7 +151,7 @@ async def serve_websocket(socket: WebSocket) -> None:
     """See the module. The protocol is in ``wire.stream``."""
     services = get_services(socket)
     try:
-        await run_in_threadpool(identify_socket_caller, socket)
+        await run_in_threadpool(identify_caller, socket)
     except RequestError as error:
         status, body = describe_error(error)
         await socket.send_denial_response(JSONResponse(body, status))
@@ -165,7 +165,7 @@ async def serve_websocket(socket: WebSocket) -> None:
         if not isinstance(opening, wire.Open):
             raise RequestError("the first message is {type: open, mode, policy}", 400, "InvalidRequest")
         stream.permission = PERMISSION[opening.mode]
-        await run_in_threadpool(identify_socket_caller, socket, stream.permission)
+        await run_in_threadpool(identify_caller, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
         source = await run_in_threadpool(services.policies.make_policy_json, dump_policy_choice(opening.policy))

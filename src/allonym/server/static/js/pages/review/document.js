@@ -35,7 +35,7 @@ export async function showDocument(root, project, id) {
     told: (what) => {
       if (what === "changed") { dirty = true; saved.textContent = "Not saved yet"; draw(); return; }
       if (what === "saving") { saved.textContent = "Saving…"; return; }
-      if (what.saved) { dirty = false; take(what.saved, what.lists); return; }
+      if (what.saved) { dirty = !what.complete; take(what.saved, what.lists); return; }
       saved.textContent = "Not saved";
       fill(failed, notice(what.failed.status === 409
         ? `${what.words} Load the document again to go on.`
@@ -266,7 +266,7 @@ export async function showDocument(root, project, id) {
   }
 
   function take(answer, lists) {
-    saved.textContent = "Saved";
+    saved.textContent = dirty ? "Not saved yet" : "Saved";
     failed.hidden = true;
     view.score = answer.score;
     edits = answer.edits;

@@ -11,7 +11,8 @@ export function keyOf(kind, one) {
 
 /**
  * Marks and decisions. `save(reading)` sends them and gives what the server answers; `told(what)` hears of "changed",
- * "saving", {saved, lists}, where lists are those that came about with it, and {failed}.
+ * "saving", {saved, lists, complete}, where lists are those that came about with it, and it is complete unless something
+ * was changed meanwhile, and {failed}.
  */
 export function makeReading({ marks, decisions, version, spans, save, told }) {
   let now = { marks: marks.map(plainMark), decisions: new Map(decisions.map((d) => [keyOf("f", d), plainDecision(d)])), settled: new Set() };
@@ -47,14 +48,14 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
     return run;
   };
   const post = async (done) => {
-    const lists = pendingLists;
+    const lists = pendingLists, state = now;
     const sent = lists.filter((p) => now.marks.some((m) => fits(p, "m", m)) || [...now.decisions.values()].some((d) => fits(p, "f", d)));
     told("saving");
     try {
       const answer = await save(body(done));
       stored = answer.version;
       pendingLists = pendingLists.filter((p) => !lists.includes(p));
-      told({ saved: answer, lists: sent });
+      told({ saved: answer, lists: sent, complete: now === state && !pendingLists.length });
       return answer;
     } catch (error) {
       pendingLists = [];
