@@ -163,8 +163,10 @@ def list_metadata_values(corpus: Corpus, key: str) -> list[str]:
         DataError: as :func:`task_utility`.
     """
     used = {chunk.document for chunk in corpus.chunks}
-    found = (d.meta.get(key) if i in used else None for i, d in enumerate(corpus.documents))
-    values = ["" if value is None or isinstance(value, (list, tuple, dict)) else str(value) for value in found]
+    metadata_values = (d.meta.get(key) if i in used else None for i, d in enumerate(corpus.documents))
+    values = [
+        "" if value is None or isinstance(value, (list, tuple, dict)) else str(value) for value in metadata_values
+    ]
     counts = Counter(v for v in values if v)
     if not counts:
         raise DataError(f"task: no document has the metadata key {key!r}")
