@@ -256,7 +256,7 @@ def test_constraints(ours):
     assert f"at least {floor:g}" in ours.why(kept, utility_floor=floor)
     with pytest.raises(DataError, match="no release"):
         ours.best(risk_cap=0.0)
-    with pytest.raises(UsageError, match="offset needs a slope"):
+    with pytest.raises(UsageError, match="offset requires a slope"):
         ours.best(offset=1.0)
 
 
