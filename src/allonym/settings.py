@@ -177,7 +177,8 @@ class Setting:
         """Return the key and the value of ``NAME=VALUE``, an entry of a table. Raises as :meth:`check_value`."""
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
-            raise UsageError(f"{where} must be NAME=VALUE, got {text!r}")
+            form = self.option.rpartition(" ")[2] or "NAME=VALUE"
+            raise UsageError(f"{where} must be {form}, got {text!r}")
         return name.strip(), self._read_item(value.strip(), where)
 
     def _read_item(self, text: str, where: str) -> Any:

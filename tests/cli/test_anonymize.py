@@ -200,6 +200,6 @@ def test_plans_with_originals_undo_the_run(run, tmp_path):
     source.write_bytes(f"Write to {MAIL} or 192.0.2.7.\r\n".encode())
     assert run("anonymize", str(source), str(safe), "--plans", str(plans), "--originals", "-q").code == 0
     assert MAIL not in safe.read_text(encoding="utf-8")
-    assert run("restore", str(safe), "--plan", str(plans), "-o", str(tmp_path / "c.txt")).code == 0
+    assert run("restore", str(safe), "--plans", str(plans), "-o", str(tmp_path / "c.txt")).code == 0
     assert (tmp_path / "c.txt").read_bytes() == source.read_bytes()
     assert run("anonymize", str(source), "--originals").code == 2

@@ -75,7 +75,7 @@ def test_build_without_the_extra(run, tmp_path, monkeypatch):
 
 def test_import_wikidata(run, tmp_path):
     out = tmp_path / "wd.sqlite"
-    code, said, err = run("kb", "import-wikidata", str(DUMP), "--kb", str(out), "--languages", "en,pl")
+    code, said, err = run("kb", "import-wikidata", str(DUMP), "-o", str(out), "--languages", "en,pl")
     assert code == 0 and "of 50 entities" in said and "5 city" in said
     assert err.strip() == "note: 2 damaged lines were skipped: 12, 22"
     assert run("kb", "query", "Warszawa", "--kb", str(out)).out.startswith("Warsaw (city, PL)")
@@ -84,7 +84,7 @@ def test_import_wikidata(run, tmp_path):
 
 def test_import_of_nothing(run, tmp_path):
     (tmp_path / "dump.json").write_text("[\nnothing\n]\n")
-    code, out, err = run("kb", "import-wikidata", str(tmp_path / "dump.json"), "--kb", str(tmp_path / "out.sqlite"))
+    code, out, err = run("kb", "import-wikidata", str(tmp_path / "dump.json"), "-o", str(tmp_path / "out.sqlite"))
     assert (code, out) == (1, "") and "no entity could be read" in err
     assert not (tmp_path / "out.sqlite").exists()
 

@@ -44,12 +44,12 @@ def test_a_plan_with_originals_brings_them_back(run, tmp_path):
     done = allonym.anonymize(TEXT)
     plan = tmp_path / "plan.json"
     plan.write_text(done.plan.to_json(originals=True))
-    assert run("restore", "-", "--plan", str(plan), stdin=done.text.encode()).out == TEXT
+    assert run("restore", "-", "--plans", str(plan), stdin=done.text.encode()).out == TEXT
     plan.write_text(done.plan.to_json())
-    without = run("restore", "-", "--plan", str(plan), stdin=done.text.encode())
+    without = run("restore", "-", "--plans", str(plan), stdin=done.text.encode())
     assert without.code == 1 and without.out == "" and "no originals" in without.err
     plan.write_text("{jane")
-    broken = run("restore", "-", "--plan", str(plan), stdin=done.text.encode())
+    broken = run("restore", "-", "--plans", str(plan), stdin=done.text.encode())
     assert broken.code == 1 and "not a plan" in broken.err and "jane" not in broken.err
 
 
@@ -65,7 +65,7 @@ def test_a_plan_holds_any_character(run, tmp_path):
     )
     assert made.code == 0, made.err
     assert "\u2028" in plan.read_text("utf-8")
-    assert run("restore", str(safe), "--plan", str(plan)).out == f"Hello {terms}."
+    assert run("restore", str(safe), "--plans", str(plan)).out == f"Hello {terms}."
 
 
 def test_it_needs_a_key_or_a_plan_and_plain_text(run, tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def tagged(tmp_path) -> tuple[str, str]:
 def test_a_rewritten_text_comes_back_and_each_mention_is_explained(run, tmp_path):
     _, plan = tagged(tmp_path)
     answer = "EMAIL_ADDRESS_1 first, then [Email_Address_2]."
-    done = run("restore", "-", "--plan", plan, "--explain", stdin=answer.encode())
+    done = run("restore", "-", "--plans", plan, "--explain", stdin=answer.encode())
     assert done.out == "jane.doe@example.com first, then jose@example.org."
     places = [line.split("\t") for line in done.err.splitlines() if "\t" in line]
     assert places[0] == ["0-20", "EMAIL_ADDRESS", "brackets"]
@@ -98,16 +98,16 @@ def test_a_rewritten_text_comes_back_and_each_mention_is_explained(run, tmp_path
 def test_a_stream_gives_what_the_whole_gives(run, shell, tmp_path):
     safe, plan = tagged(tmp_path)
     answer = f"\ufeffSo: {safe} Jos\u00e9 \u2013 email_address_1!"
-    whole = run("restore", "-", "--plan", plan, stdin=answer.encode()).out
-    streamed = shell("restore", "-", "--plan", plan, "--stream", stdin=answer.encode())
+    whole = run("restore", "-", "--plans", plan, stdin=answer.encode()).out
+    streamed = shell("restore", "-", "--plans", plan, "--stream", stdin=answer.encode())
     assert streamed.stdout.decode() == whole and "jane.doe@example.com!" in whole
     source, target = tmp_path / "answer.txt", tmp_path / "back.txt"
     source.write_bytes(answer.encode())
-    assert run("restore", str(source), "--plan", plan, "--stream", "-o", str(target)).code == 0
+    assert run("restore", str(source), "--plans", plan, "--stream", "-o", str(target)).code == 0
     assert target.read_bytes().decode() == whole
     source.write_bytes(b"\xff\xfe")
-    assert "not UTF-8" in run("restore", str(source), "--plan", plan, "--stream").err
-    assert run("restore", "-", "--plan", plan, "--stream", "--explain").code == 2
+    assert "not UTF-8" in run("restore", str(source), "--plans", plan, "--stream").err
+    assert run("restore", "-", "--plans", plan, "--stream", "--explain").code == 2
 
 
 def test_a_vault_brings_its_scope_back_and_writes_it_down(run, tmp_path, monkeypatch):
@@ -187,7 +187,7 @@ def test_a_folder_is_refused_before_anything_is_written(run, study, tmp_path):
     assert inside.code == 2 and "inside" in inside.err
     plan = tmp_path / "plan.json"
     plan.write_text("{}")
-    one = run("restore", str(safe), "-o", str(back), "--plan", str(plan))
+    one = run("restore", str(safe), "-o", str(back), "--plans", str(plan))
     assert one.code == 2 and "not for a folder" in one.err
     (safe / "table.csv").write_text("name\n[PERSON_1]\n")
     (safe / "deep" / "x.bin").write_text("?")

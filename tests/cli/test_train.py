@@ -49,16 +49,20 @@ def test_density(run, corpus, tmp_path):
 
 
 def test_split(run, corpus, tmp_path):
-    done = run("train", "split", str(corpus), "--out", str(tmp_path / "parts"))
+    done = run("train", "split", str(corpus), "--output", str(tmp_path / "parts"))
     assert done.code == 0
     parts = [read_records(tmp_path / "parts" / f"{name}.jsonl") for name in ("train", "dev", "test")]
     assert [len(part) for part in parts] == [32, 4, 4]
     assert sorted(r["id"] for part in parts for r in part) == sorted(r["id"] for r in read_records(corpus))
     assert done.out.splitlines()[1].split() == ["train", "32", "32", "288", "64"]
-    again = run("train", "split", str(corpus), "--out", str(tmp_path / "other"), "--seed", "1", "--parts", "50/25/25")
+    again = run(
+        "train", "split", str(corpus), "--output", str(tmp_path / "other"), "--seed", "1", "--parts", "50/25/25"
+    )
     assert again.code == 0
     assert len(read_records(tmp_path / "other" / "train.jsonl")) == 20
-    done = run("train", "split", str(corpus), "--out", str(tmp_path / "few"), "--richest", "10", "--first-words", "4")
+    done = run(
+        "train", "split", str(corpus), "--output", str(tmp_path / "few"), "--richest", "10", "--first-words", "4"
+    )
     assert all(len(r["spans"]) <= 1 for r in read_records(tmp_path / "few" / "train.jsonl"))
     assert len(read_records(tmp_path / "few" / "train.jsonl")) == 8
 
@@ -68,7 +72,7 @@ def test_training_spacy(run, corpus, tmp_path):
     pytest.importorskip("spacy")
     out = tmp_path / "out"
     done = run(
-        "train", "ner", str(corpus), "--backend", "spacy", "--out", str(out), "--epochs", "8", "--lr", "0.01", *SMALL
+        "train", "ner", str(corpus), "--backend", "spacy", "--output", str(out), "--epochs", "8", "--lr", "0.01", *SMALL
     )
     assert done.code == 0, done.err
     assert [line.partition("  ")[0] for line in done.err.splitlines()] == [
@@ -93,13 +97,13 @@ def test_training_spacy(run, corpus, tmp_path):
 def test_own_labels_label_map_and_own_parts(run, corpus, tmp_path):
     pytest.importorskip("spacy")
     few = ["--backend", "spacy", "--epochs", "1", "-q", *SMALL]
-    done = run("train", "ner", str(corpus), *few, "--own-labels", "--out", str(tmp_path / "own"))
+    done = run("train", "ner", str(corpus), *few, "--own-labels", "--output", str(tmp_path / "own"))
     assert done.code == 0, done.err
     assert done.err == ""
     assert labels(tmp_path / "own") == ["GPE", "PER"]
     (tmp_path / "map.toml").write_text('GPE = ["CITY"]\nPER = []\n', encoding="utf-8")
     done = run(
-        "train", "ner", str(corpus), *few, "--label-map", str(tmp_path / "map.toml"), "--out", str(tmp_path / "mapped"),
+        "train", "ner", str(corpus), *few, "--label-map", str(tmp_path / "map.toml"), "--output", str(tmp_path / "mapped"),
         "--dev", str(corpus), "--test", str(corpus),
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -119,7 +123,7 @@ def test_training_the_tagger(run, corpus, tmp_path):
     from tests.models.make_tiny import write_encoder
 
     encoder = write_encoder(tmp_path / "encoder")
-    call = ["train", "ner", str(corpus), "--encoder", str(encoder), "--out", str(tmp_path / "out")]
+    call = ["train", "ner", str(corpus), "--encoder", str(encoder), "--output", str(tmp_path / "out")]
     done = run(*call, "--epochs", "2", "--batch", "256", "--set", "bf16=false", "--set", "speech=0")
     assert done.code == 0, done.err
     assert done.err.count("tagger: epoch") == 2
@@ -154,7 +158,7 @@ def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
     out = tmp_path / "out"
     quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
     quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]
-    done = run("train", "ner", "--from-reviews", str(corpus), "--base", str(TINY), "--out", str(out), *quick)
+    done = run("train", "ner", "--from-reviews", str(corpus), "--base", str(TINY), "--output", str(out), *quick)
     assert done.code == 0, done.err
     assert done.err.count("tagger: epoch") == 6
     assert done.out.splitlines()[0].split() == ["measure", "base", "reviewed"]
@@ -185,7 +189,7 @@ def test_side_by_side(run, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(mitie_backend, "fit", fit)
     monkeypatch.setattr(mitie_backend, "load", lambda folder: lambda texts: [[] for _ in texts])
     both = ["--backend", "spacy", "--compare", "mitie", "--epochs", "1", "--set", "beta=0.7", *SMALL]
-    done = run("train", "ner", str(corpus), *both, "--out", str(tmp_path))
+    done = run("train", "ner", str(corpus), *both, "--output", str(tmp_path))
     assert done.code == 0, done.err
     assert trained == [(32, 0.7)]
     assert done.out.splitlines()[0].split() == ["measure", "spacy", "mitie"]
@@ -204,7 +208,7 @@ def test_search(run, corpus, tmp_path):
     )
     out = tmp_path / "search"
     small = [*SMALL[:-2], "--set", "batch=60", "--set", "epochs=1"]
-    call = ["train", "search", str(corpus), "--backend", "spacy", "--space", str(space), "--out", str(out), *small]
+    call = ["train", "search", str(corpus), "--backend", "spacy", "--space", str(space), "--output", str(out), *small]
     done = run(*call, "--trials", "2")
     assert done.code == 0, done.err
     assert done.err.count("trial ") >= 2
@@ -222,25 +226,25 @@ def test_search(run, corpus, tmp_path):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["ner", "--out", "x"], "a FILE is required"),
-        (["ner", "CORPUS", "--out", "x"], "the tagger requires --encoder"),
-        (["ner", "CORPUS", "--out", "x", "--encoder", "/no/such/folder"], "no such folder"),
-        (["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--set", "drop-out=1"], "did you mean: dropout"),
-        (["ner", "CORPUS", "--out", "x", "--backend", "mitie", "--epochs", "3"], "unknown option of mitie 'epochs'"),
-        (["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--set", "width=wide"], "a whole number is required"),
-        (["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--set", "width"], "NAME=VALUE is required"),
-        (["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--parts", "80/20"], "three shares such as 80/10/10"),
+        (["ner", "--output", "x"], "a FILE is required"),
+        (["ner", "CORPUS", "--output", "x"], "the tagger requires --encoder"),
+        (["ner", "CORPUS", "--output", "x", "--encoder", "/no/such/folder"], "no such folder"),
+        (["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--set", "drop-out=1"], "did you mean: dropout"),
+        (["ner", "CORPUS", "--output", "x", "--backend", "mitie", "--epochs", "3"], "unknown option of mitie 'epochs'"),
+        (["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--set", "width=wide"], "a whole number is required"),
+        (["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--set", "width"], "must be NAME=VALUE"),
+        (["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--parts", "80/20"], "three shares such as 80/10/10"),
         (
-            ["ner", "CORPUS", "--out", "x", "--backend", "spacy", "--min-words", "99"],
+            ["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--min-words", "99"],
             "no documents are left for training",
         ),
-        (["ner", "CORPUS", "--out", "x", "--recipe", "english"], "--recipe cannot be combined"),
-        (["ner", "--out", "x", "--recipe", "english"], "--recipe needs --data"),
-        (["ner", "CORPUS", "--out", "x", "--data", "y"], "--data requires --recipe"),
-        (["ner", "CORPUS", "--out", "x", "--base", "english"], "--base requires --from-reviews"),
-        (["ner", "CORPUS", "--out", "x", "--from-reviews", "CORPUS"], "--from-reviews trains the tagger of --base"),
-        (["ner", "--out", "x", "--from-reviews", "CORPUS", "--encoder", "tagger"], "trains the tagger of --base"),
-        (["ner", "--out", "x", "--from-reviews", "CORPUS", "--base", "englsh"], "unknown tagger 'englsh'"),
+        (["ner", "CORPUS", "--output", "x", "--recipe", "english"], "--recipe cannot be combined"),
+        (["ner", "--output", "x", "--recipe", "english"], "--recipe needs --data"),
+        (["ner", "CORPUS", "--output", "x", "--data", "y"], "--data requires --recipe"),
+        (["ner", "CORPUS", "--output", "x", "--base", "english"], "--base requires --from-reviews"),
+        (["ner", "CORPUS", "--output", "x", "--from-reviews", "CORPUS"], "--from-reviews trains the tagger of --base"),
+        (["ner", "--output", "x", "--from-reviews", "CORPUS", "--encoder", "tagger"], "trains the tagger of --base"),
+        (["ner", "--output", "x", "--from-reviews", "CORPUS", "--base", "englsh"], "unknown tagger 'englsh'"),
         (["density", "CORPUS", "--columns", "0"], "two columns such as 0,-1"),
         (["density", "CORPUS", "--format", "jsonlines"], "did you mean: jsonl"),
     ],
@@ -273,7 +277,7 @@ def test_broken_data_is_told_without_its_text(run, tmp_path):
 )  # fmt: skip
 def test_a_missing_extra_names_the_command(run, corpus, tmp_path, monkeypatch, module, args, extra):
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    done = run("train", args[0], str(corpus), *args[1:], "--out", str(tmp_path / "x"))
+    done = run("train", args[0], str(corpus), *args[1:], "--output", str(tmp_path / "x"))
     assert done.code == 2
     assert f"pip install 'allonym[{extra}]'" in done.err
 

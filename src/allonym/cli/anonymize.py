@@ -11,9 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli import options, terminal
-from allonym.cli.options import NEW_FILE, flag, option
+from allonym.cli import terminal
+from allonym.cli.options import (
+    KEY_FILE,
+    ORIGINALS,
+    OVERWRITE,
+    QUIET,
+    RESUME,
+    RUNNER,
+    WORKERS,
+    PolicyChoice,
+    TextFields,
+    VaultChoice,
+    declare_output,
+    declare_plans,
+    get_ray_worker_count,
+    read_key,
+)
+from allonym.cli.signatures import take_options
 from allonym.errors import UsageError
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
@@ -23,57 +40,51 @@ BINARY = ("docx", "xlsx", "parquet", "pdf")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
+class Files(SettingGroup):
+    """Files of a run, and how it is made: arguments of :func:`allonym.files.anonymize_path`."""
+
+    workers: int = WORKERS
+    resume: bool = RESUME
+    overwrite: bool = OVERWRITE
+    plans: Path | None = declare_plans("new file")
+    originals: bool = ORIGINALS
+    report: Path | None = declare_setting(
+        None, "write the run report, as JSON. It holds no text", noun="new file", option="PATH"
+    )
+    quarantine: Path | None = declare_setting(
+        None,
+        "file for the ids of records that could not be processed, with reasons; by default beside TARGET",
+        noun="new file",
+        option="PATH",
+    )
+
+
 @click.command(short_help="Anonymise a file, a folder or standard input.")
-@click.argument("source", metavar="SOURCE")
-@click.argument("target", required=False, metavar="[TARGET]")
-@option("-o, --output TARGET", "The same as the argument TARGET.")
-@options.policy_options
-@options.text_options
-@options.key_option
-@options.vault_options
-@option(
-    "--subject-field NAME",
-    "Field with the subject of a record: dates of one subject shift alike, and a vault can purge it.",
-)
-@options.workers_option
-@options.runner_option("With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.")
-@flag(
-    "--unique",
-    "Give each entity of the run its own replacement, and number tags across documents. A vault does the same, "
-    "also for later runs.",
-)
-@flag("--resume", "Continue an interrupted run of the same command.")
-@flag("--overwrite", "Replace an existing TARGET.")
-@option("--plans PATH", "Write the plan of each document, as JSON lines.", type=NEW_FILE)
-@flag(
-    "--originals",
-    "With --plans: include the originals, so that `allonym restore` can undo the replacements. Protect that "
-    "file as you protect SOURCE.",
-)
-@option("--report PATH", "Write the run report, as JSON. It holds no text.", type=NEW_FILE)
-@option(
-    "--quarantine PATH",
-    "File for the ids of records that could not be processed, with reasons. By default beside TARGET.",
-    type=NEW_FILE,
-)
-@flag("--dry-run", "Write nothing; count what would be replaced.")
-@flag("--show", "With --dry-run: list each replacement beside its original.")
-@flag("--quiet, -q", "No progress bar, no notes, no summary.")
+@take_options
 def anonymize(
     source: str,
-    target: str | None,
-    output: str | None,
-    choice: options.PolicyChoice,
-    texts: options.TextFields,
-    key_file: Path | None,
-    vault: options.VaultChoice,
-    subject_field: str | None,
-    runner: str,
-    unique: bool,
-    dry_run: bool,
-    show: bool,
-    quiet: bool,
-    **settings: Any,
+    target: str | None = declare_setting(None, "where the result is written", option="<TARGET>"),
+    *,
+    output: str | None = declare_output(),
+    choice: PolicyChoice,
+    texts: TextFields,
+    key_file: Path | None = KEY_FILE,
+    vault: VaultChoice,
+    subject: str | None = declare_setting(
+        None,
+        "field with the subject of a record: dates of one subject shift alike, and a vault can purge it",
+        option="KEY",
+    ),
+    runner: str = RUNNER,
+    unique: bool = declare_setting(
+        False,
+        "give each entity of the run its own replacement, and number tags across documents. A vault does the same, "
+        "also for later runs",
+    ),
+    files: Files,
+    dry_run: bool = declare_setting(False, "write nothing; count what would be replaced"),
+    show: bool = declare_setting(False, "with --dry-run: list each replacement beside its original"),
+    quiet: bool = QUIET,
 ) -> None:
     """Anonymise SOURCE: a file, a folder, or - for standard input.
 
@@ -94,7 +105,7 @@ def anonymize(
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
     if show and not dry_run:
         raise click.UsageError("--show requires --dry-run")
-    if settings["originals"] and settings["plans"] is None:
+    if files.originals and files.plans is None:
         raise click.UsageError("--originals requires --plans")
     if unique and vault.where:
         raise click.UsageError("--unique cannot be combined with --vault, which does the same")
@@ -105,11 +116,11 @@ def anonymize(
         for uri in filter(None, map(_URI.match, (source, target or ""))):
             raise click.UsageError(f"a {uri[0]} URI requires --runner ray")  # only the scheme: a URI may contain a key
     policy = choice.load_policy()
-    if subject_field is not None:
+    if subject is not None:
         # The subject field identifies, so its value is replaced in every field of the record.
-        names = {**policy.metadata, "GENERIC_ID": (*policy.metadata.get("GENERIC_ID", ()), subject_field)}
-        policy = policy.with_(subject=subject_field, metadata=MappingProxyType(names))
-    key = options.read_key(key_file)
+        names = {**policy.metadata, "GENERIC_ID": (*policy.metadata.get("GENERIC_ID", ()), subject)}
+        policy = policy.with_(subject=subject, metadata=MappingProxyType(names))
+    key = read_key(key_file)
     if dry_run:
         if key is None and (opened := vault.open_vault()):
             key = opened.operator_key
@@ -118,17 +129,18 @@ def anonymize(
     if not target:
         _check_printable(source, texts.format)
     to = target or "-"
-    if to == "-" and (settings["resume"] or settings["overwrite"]):
+    if to == "-" and (files.resume or files.overwrite):
         raise click.UsageError("--resume and --overwrite require a TARGET")
     if source == "-":
         terminal.print_stdin_note()
-    settings |= {"key": key, "scope": vault.scope, "fields": texts.field, "format": texts.format}
+    settings: dict[str, Any] = {"key": key, "scope": vault.scope, "fields": texts.field, "format": texts.format}
+    settings |= vars(files)
     try:
         with terminal.show_byte_progress(enabled=not quiet and to != "-") as advance:
             if runner == "ray":
                 from allonym.scale import anonymize_on_ray
 
-                settings["workers"] = options.get_ray_worker_count(settings["workers"])
+                settings["workers"] = get_ray_worker_count(files.workers, "files__workers")
                 summary = anonymize_on_ray(source, to, policy, progress=advance, **settings)
             else:
                 from allonym.files import anonymize_path
@@ -147,7 +159,7 @@ def anonymize(
     if summary.exit_code:
         shortfalls = [(summary.quarantined, "record"), (len(summary.refused), "file")]
         message = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in shortfalls if n)
-        listed = settings["quarantine"] or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
+        listed = files.quarantine or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
         verb = "was" if summary.quarantined + len(summary.refused) == 1 else "were"
         where = f"; see {listed}" if summary.quarantined and listed.exists() else ""
         raise terminal.report_failure(

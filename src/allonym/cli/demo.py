@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import NEW_FOLDER, option, policy_option
+from allonym.cli.options import declare_policy
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import escape_controls, is_terminal, make_console, print_heading, print_table
 from allonym.errors import UsageError
+from allonym.settings import declare_setting
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,11 +35,17 @@ _KEY = b"a key for the demonstration only"
 
 
 @click.command(short_help="Anonymise the bundled examples.")
-@policy_option
-@option(
-    "--save FOLDER", "Only write the example files into this new folder, for trying other commands.", type=NEW_FOLDER
-)
-def demo(policy: str, save: Path | None) -> None:
+@take_options
+def demo(
+    *,
+    policy: str = declare_policy(),
+    save: Path | None = declare_setting(
+        None,
+        "only write the example files into this new folder, for trying other commands",
+        noun="new folder",
+        option="FOLDER",
+    ),
+) -> None:
     """Anonymise three bundled examples and show them before and after. Works offline, in a second.
 
     All people, companies and numbers in them are invented.

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli import options, terminal
-from allonym.cli.options import NEW_FILE, flag, option
+from allonym.cli import terminal
+from allonym.cli.options import JSON, PolicyChoice, TextFields
 from allonym.cli.outputs import check_outputs
+from allonym.cli.signatures import take_options
+from allonym.settings import declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document, Span
@@ -19,23 +21,24 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the findings in a text, and why.")
-@click.argument("source", default="-", metavar="[SOURCE|-]")
-@options.policy_options
-@options.text_options
-@flag("--explain", "Show every candidate with its detector, rule, context word, score and outcome.")
-@flag("--text", "Show the surface of each finding.", name="with_text")
-@flag("--highlight", "Show the whole text with its findings marked.")
-@option("--html FILE", "Write a self-contained HTML page of the text with its findings marked.", type=NEW_FILE)
-@flag("--json", "Print one JSON object per line, as in a pipe.", name="as_json")
+@take_options
 def detect(
-    source: str,
-    choice: options.PolicyChoice,
-    texts: options.TextFields,
-    explain: bool,
-    with_text: bool,
-    highlight: bool,
-    html: Path | None,
-    as_json: bool,
+    source: str = declare_setting("-", "text, file or folder", option="<SOURCE|->"),
+    *,
+    choice: PolicyChoice,
+    texts: TextFields,
+    explain: bool = declare_setting(
+        False, "show every candidate with its detector, rule, context word, score and outcome"
+    ),
+    text: bool = declare_setting(False, "show the surface of each finding"),
+    highlight: bool = declare_setting(False, "show the whole text with its findings marked"),
+    html: Path | None = declare_setting(
+        None,
+        "write a self-contained HTML page of the text with its findings marked",
+        noun="new file",
+        option="FILE",
+    ),
+    json: bool = JSON,
 ) -> None:
     """Show what identifies people or organisations in SOURCE: a file, a folder, or - for standard input.
 
@@ -52,9 +55,9 @@ def detect(
     """
     from allonym import pipeline
 
-    if highlight and (explain or as_json):
+    if highlight and (explain or json):
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
-    if html is not None and (highlight or explain or as_json or with_text):
+    if html is not None and (highlight or explain or json or text):
         raise click.UsageError("--html cannot be combined with --highlight, --explain, --text or --json")
     policy = choice.load_policy()
     if html is not None:
@@ -62,7 +65,7 @@ def detect(
             check_outputs([html], [Path(source)], overwrite=True)
         _write_findings_page(list(texts.read_documents(source)), policy, html)
         return
-    table_wanted = terminal.is_terminal() and not as_json
+    table_wanted = terminal.is_terminal() and not json
     several = source != "-" or texts.format is not None
     total = 0
     for document in texts.read_documents(source):
@@ -71,9 +74,9 @@ def detect(
             _print_highlighted(document, pipeline.detect(document, policy), name)
             continue
         if explain:
-            rows = [_describe_decision(document, d, policy, with_text) for d in pipeline.explain(document, policy)]
+            rows = [_describe_decision(document, d, policy, text) for d in pipeline.explain(document, policy)]
         else:
-            rows = [_describe_span(document, s, with_text) for s in pipeline.detect(document, policy)]
+            rows = [_describe_span(document, s, text) for s in pipeline.detect(document, policy)]
         total += len(rows)
         if not table_wanted:
             for row in rows:

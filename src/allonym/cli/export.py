@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import COUNT, FILE, NEW_FOLDER, PATH, POSITIVE, argument, flag, option
+from allonym.cli.options import (
+    KEY_FILE,
+    OVERWRITE,
+    QUIET,
+    SEED,
+    WORKERS,
+    PolicyChoice,
+    TextFields,
+    VaultChoice,
+    read_key,
+)
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure, show_stage_bar
 from allonym.errors import MissingExtra, UsageError
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.export import Manifest, Shape
@@ -29,44 +40,39 @@ def export() -> None:
     """
 
 
-class TrainingSet(NamedTuple):
+class TrainingSet(SettingGroup):
     """A training set: its source, how its texts are anonymised and split, and what is measured."""
 
-    source: Path = argument("source", type=PATH)
-    target: Path = argument("target", type=NEW_FOLDER)
-    choice: options.PolicyChoice = options.policy_options
-    texts: options.TextFields = options.text_options
-    key_file: Path | None = options.key_option
-    vault: options.VaultChoice = options.vault_options
-    anonymised: Path | None = option(
-        "--anonymised REPORT", "SOURCE is anonymised already; REPORT is that run's report.", type=FILE
+    source: Path = declare_setting(REQUIRED, "texts", noun="path", option="<SOURCE>")
+    target: Path = declare_setting(REQUIRED, "folder to write", noun="new folder", option="<TARGET>")
+    choice: PolicyChoice = PolicyChoice()
+    texts: TextFields = TextFields()
+    key_file: Path | None = KEY_FILE
+    vault: VaultChoice = VaultChoice()
+    anonymised: Path | None = declare_setting(
+        None, "SOURCE is anonymised already; REPORT is that run's report", noun="file", option="REPORT"
     )
-    split: str = option(
-        "--split SHARES", "Shares of train, validation and test; 1: everything is train.", default="0.8,0.1,0.1"
+    split: str = declare_setting(
+        "0.8,0.1,0.1", "shares of train, validation and test; 1: everything is train", option="SHARES"
     )
-    seed: int = option("--seed", "Seed of the split.", type=COUNT, default=0)
-    group: str = option(
-        "--group FIELD",
-        "Keep documents with the same value in one split, such as all calls of one customer.",
-        default="",
+    seed: int = SEED
+    group: str = declare_setting(
+        "",
+        "keep documents with the same value of this field in one split, such as all calls of one customer",
+        option="KEY",
     )
-    risk_sample: int = option(
-        "--risk-sample N",
-        "Documents in the second reading that looks for missed identifiers; 0: none.",
-        type=COUNT,
-        default=200,
+    risk_sample: int = declare_setting(
+        200, "documents in the second reading that looks for missed identifiers; 0: none", low=0, option="N"
     )
-    annotated: Path | None = option(
-        "--annotated FILE",
-        "A sample with missed identifiers marked by people, instead of a second reading; see: allonym evaluate "
-        "residual.",
-        type=FILE,
+    annotated: Path | None = declare_setting(
+        None,
+        "sample with missed identifiers marked by people, in place of a second reading; see: allonym evaluate residual",
+        noun="file",
+        option="FILE",
     )
-    workers: int = option(
-        "--workers", "Number of processes; the output does not depend on it.", type=POSITIVE, default=1
-    )
-    overwrite: bool = flag("--overwrite", "Replace an existing training set in TARGET.")
-    quiet: bool = flag("--quiet, -q", "Show no progress, notes or summary.")
+    workers: int = WORKERS
+    overwrite: bool = OVERWRITE
+    quiet: bool = QUIET
 
     def write(self, shape: Shape) -> None:
         """Write the training set with examples of a shape, and its manifest."""
@@ -75,7 +81,7 @@ class TrainingSet(NamedTuple):
         if self.anonymised is not None and self.vault.where:
             raise click.UsageError("--vault cannot be combined with --anonymised: nothing is replaced")
         policy = self.choice.load_policy()
-        key = options.read_key(self.key_file)
+        key = read_key(self.key_file)
         vault = self.vault.open_vault()
         risk = _estimate_second_reading_risk if self.risk_sample else None
         with show_stage_bar("documents", enabled=not self.quiet) as advance:
@@ -108,34 +114,22 @@ class TrainingSet(NamedTuple):
             )
 
 
-_set_options = options.group_options("training_set", TrainingSet)
-
-
-def _parse_roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    out = {}
-    for value in values:
-        name, equals, role = value.rpartition("=")
-        if not (name and equals):
-            raise click.BadParameter("SPEAKER=ROLE is required, such as agent=assistant", ctx=ctx, param=param)
-        out[name] = role.strip().lower()
-    return out
-
-
-_role_option = option(
-    "--role SPEAKER=ROLE",
-    "The role of a speaker: assistant, user, system, or - to leave out its turns. By default, of two speakers "
-    "the assistant is the agent, else the one who is not the customer, else the second to speak. Repeatable.",
-    name="roles",
-    multiple=True,
-    callback=_parse_roles,
+ROLE = declare_setting(
+    {},
+    "the role of a speaker: assistant, user, system, or - to leave out its turns. By default, of two speakers the "
+    "assistant is the agent, else the one who is not the customer, else the second to speak",
+    option="SPEAKER=ROLE",
 )
 
 
 @export.command(short_help="Write conversations as messages with roles.")
-@_role_option
-@option("--system TEXT", "Begin each conversation with this message of the role system.", default="")
-@_set_options
-def chat(roles: dict[str, str], system: str, training_set: TrainingSet) -> None:
+@take_options
+def chat(
+    *,
+    role: Mapping[str, str] = ROLE,
+    system: str = declare_setting("", "begin each conversation with this message of the role system", option="TEXT"),
+    training_set: TrainingSet,
+) -> None:
     """Write {"messages": [{"role", "content"}, ...]} for each conversation of SOURCE into the folder TARGET.
 
     SOURCE contains transcripts with lines such as "Agent: Hello", or lists of turns. Consecutive turns of one role
@@ -149,28 +143,29 @@ def chat(roles: dict[str, str], system: str, training_set: TrainingSet) -> None:
     """
     from allonym.export.shapes import Chat, Roles
 
-    training_set.write(Chat(Roles.from_names(roles), system))
+    training_set.write(Chat(Roles.from_names(role), system))
 
 
 @export.command(short_help="Write prompts with completions.")
-@option("--prompt TEMPLATE", "Template of the prompt; {text} and {FIELD} are filled in.", default="")
-@option("--input TEMPLATE", "Template of the input that the prompt refers to.", name="given", default="{text}")
-@option("--completion FIELD", "Field with the completion, or a template such as {summary}.")
-@option("--tasks FILE", "TOML file with several prompts and completions, as tables [[task]].", type=FILE)
-@flag("--next-turn", "Use each turn of the assistant as a completion, and the turns before it as the input.")
-@option("--history N", "With --next-turn: number of earlier turns in the input; 0: all.", type=COUNT, default=0)
-@_role_option
-@flag("--instruction", "Write instruction, input and output instead of prompt and completion.")
-@_set_options
+@take_options
 def sft(
-    prompt: str,
-    given: str,
-    completion: str | None,
-    tasks: Path | None,
-    next_turn: bool,
-    history: int,
-    roles: dict[str, str],
-    instruction: bool,
+    *,
+    prompt: str = declare_setting("", "template of the prompt; {text} and {FIELD} are filled in", option="TEMPLATE"),
+    input: str = declare_setting("{text}", "template of the input that the prompt refers to", option="TEMPLATE"),
+    completion: str | None = declare_setting(
+        None, "field with the completion, or a template such as {summary}", option="FIELD"
+    ),
+    tasks: Path | None = declare_setting(
+        None, "TOML file with several prompts and completions, as tables [[task]]", noun="file", option="FILE"
+    ),
+    next_turn: bool = declare_setting(
+        False, "use each turn of the assistant as a completion, and the turns before it as the input"
+    ),
+    history: int = declare_setting(
+        0, "with --next-turn: number of earlier turns in the input; 0: all", low=0, option="N"
+    ),
+    role: Mapping[str, str] = ROLE,
+    instruction: bool = declare_setting(False, "write instruction, input and output instead of prompt and completion"),
     training_set: TrainingSet,
 ) -> None:
     """Write {"prompt", "completion"} for each document of SOURCE into the folder TARGET.
@@ -188,12 +183,12 @@ def sft(
 
     if sum((completion is not None, tasks is not None, next_turn)) != 1:
         raise click.UsageError("one of --completion, --tasks and --next-turn is required")
-    if (history or roles) and not next_turn:
+    if (history or role) and not next_turn:
         raise click.UsageError("--history and --role require --next-turn")
     if tasks is not None and prompt:
         raise click.UsageError("--prompt cannot be combined with --tasks: each task has its own prompt")
     if next_turn:
-        training_set.write(Prompts((), instruction, Roles.from_names(roles), prompt, history))
+        training_set.write(Prompts((), instruction, Roles.from_names(role), prompt, history))
         return
     if tasks is not None:
         training_set.write(Prompts(read_tasks(tasks), instruction))
@@ -201,7 +196,7 @@ def sft(
     assert completion is not None  # one of three
     answer = completion if "{" in completion else f"{{{completion}}}"
     name = completion.strip("{}")
-    task = Task("completion" if "{" in name or "}" in name else name, prompt, answer, given)
+    task = Task("completion" if "{" in name or "}" in name else name, prompt, answer, input)
     training_set.write(Prompts((task,), instruction))
 
 

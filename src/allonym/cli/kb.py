@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-from allonym.cli.options import COUNT, FILE, NEW_FILE, option
+from allonym.cli.options import declare_output
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_heading, print_note, print_table, show_byte_progress
-from allonym.errors import check_names
+from allonym.kb import KINDS
+from allonym.settings import REQUIRED, declare_setting
 
-_KB = option("--kb FILE", "Knowledge base; by default the shipped one.", name="path", type=NEW_FILE)
+KB = declare_setting(None, "knowledge base; by default the shipped one", noun="new file", option="FILE")
 SHOWN = 12
 
 
@@ -22,13 +24,15 @@ def kb() -> None:
     Examples:
       allonym kb query Warszawa
       allonym kb info
-      allonym kb import-wikidata latest-all.json.bz2 --kb large.sqlite
+      allonym kb import-wikidata latest-all.json.bz2 -o large.sqlite
     """
 
 
 @kb.command(short_help="Build the knowledge base of the package.")
-@click.argument("out", type=NEW_FILE, default="kb.sqlite", metavar="[OUT]")
-def build(out: Path) -> None:
+@take_options
+def build(
+    out: Path = declare_setting(Path("kb.sqlite"), "knowledge base to write", noun="new file", option="<OUT>"),
+) -> None:
     """Build the knowledge base from open libraries and shipped facts, into OUT (by default kb.sqlite).
 
     The same libraries give the same bytes. Requires the extra: pip install 'allonym[kb]'
@@ -44,13 +48,17 @@ def build(out: Path) -> None:
 
 
 @kb.command(short_help="Show the contents and sources of a knowledge base.")
-@_KB
-@option(
-    "--people N",
-    "Also estimate, for N people of one origin and gender, how many pairs share a pseudonym without a vault.",
-    type=click.IntRange(2),
-)
-def info(path: Path | None, people: int | None) -> None:
+@take_options
+def info(
+    *,
+    kb: Path | None = KB,
+    people: int | None = declare_setting(
+        None,
+        "also estimate, for N people of one origin and gender, how many pairs share a pseudonym without a vault",
+        low=2,
+        option="N",
+    ),
+) -> None:
     """Show the contents of a knowledge base and its sources.
 
     \b
@@ -60,7 +68,7 @@ def info(path: Path | None, people: int | None) -> None:
     """
     from allonym.kb import KnowledgeBase
 
-    base = KnowledgeBase.open(path)
+    base = KnowledgeBase.open(kb)
     click.echo(f"{base.path.name}: {base.path.stat().st_size / 1e6:.1f} MB\n")
     print_heading("Things")
     print_table(
@@ -89,11 +97,14 @@ def info(path: Path | None, people: int | None) -> None:
 
 
 @kb.command(short_help="Look up a name.")
-@click.argument("text")
-@option("--kind KIND", "Only entities of this kind. Repeatable.", name="kinds", multiple=True)
-@option("--country CODE", "Only entities in this country, such as PL.", default="")
-@_KB
-def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) -> None:
+@take_options
+def query(
+    text: str,
+    *,
+    kind: tuple[str, ...] = declare_setting((), "only entities of this kind", one_of=KINDS, option="KIND"),
+    country: str = declare_setting("", "only entities in this country, such as PL", option="CODE"),
+    kb: Path | None = KB,
+) -> None:
     """Look up TEXT: the entities with this name, what they belong to, and what could replace them.
 
     \b
@@ -101,16 +112,15 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
       allonym kb query Warszawa
       allonym kb query Georgia --kind region
     """
-    from allonym.kb import KINDS, KnowledgeBase
+    from allonym.kb import KnowledgeBase
     from allonym.kb.base import HIERARCHY, Item, fold_key
 
-    check_names("kind", kinds, KINDS)
-    base = KnowledgeBase.open(path)
+    base = KnowledgeBase.open(kb)
 
     def join_names(items: tuple[Item, ...]) -> str:
         return ", ".join(i.label for i in items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")
 
-    items = base.find(text, kinds, country)
+    items = base.find(text, kind, country)
     for item in items[:SHOWN]:
         details = [d for d in (item.industry, item.region, item.country) if d]
         print_heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
@@ -122,7 +132,7 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
             click.echo(f"  called: {', '.join(shown)}")
         if siblings := base.siblings(item):
             click.echo(f"  siblings: {join_names(siblings)}")
-    facts = () if kinds else base.name_facts(text)
+    facts = () if kind else base.name_facts(text)
     if facts:
         print_heading(f"{text} (name of people)")
         parts = {(fact.part, fact.origin) for fact in facts}
@@ -134,28 +144,32 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
 
 
 @kb.command("import-wikidata", short_help="Build a knowledge base from a Wikidata dump.")
-@click.argument("dump", type=FILE)
-@option("--kb OUT", "Knowledge base to write.", name="out", type=NEW_FILE, default="wikidata.sqlite")
-@option("--languages CODES", "Languages of the names to keep.", default="en,de,pl")
-@option("--min-sitelinks N", "Least number of pages of an entity, over all wikis.", type=COUNT, default=5)
-def import_wikidata(dump: Path, out: Path, languages: str, min_sitelinks: int) -> None:
+@take_options
+def import_wikidata(
+    dump: Path = declare_setting(REQUIRED, "JSON dump", noun="file", option="<DUMP>"),
+    *,
+    output: Path = declare_output(Path("wikidata.sqlite"), "new file"),
+    languages: tuple[str, ...] = declare_setting(
+        ("en", "de", "pl"), "languages of the names to keep", option="CODE,..."
+    ),
+    min_sitelinks: int = declare_setting(5, "least number of pages of an entity, over all wikis", low=0, option="N"),
+) -> None:
     """Build a knowledge base from DUMP, a JSON dump of Wikidata (latest-all.json.bz2 or .gz, or unpacked).
 
     The dump is read twice, line by line. Damaged lines are skipped and counted.
 
     \b
     Examples:
-      allonym kb import-wikidata latest-all.json.bz2 --kb large.sqlite
+      allonym kb import-wikidata latest-all.json.bz2 -o large.sqlite
     """
     from allonym.kb.wikidata import import_dump
 
-    codes = tuple(filter(None, (code.strip() for code in languages.split(","))))
     with show_byte_progress(enabled=True) as advance:
-        summary = import_dump(dump, out, languages=codes, min_sitelinks=min_sitelinks, advance=advance)
+        summary = import_dump(dump, output, languages=languages, min_sitelinks=min_sitelinks, advance=advance)
     if summary.damaged:
         more = ", ..." if summary.damaged > len(summary.damaged_lines) else ""
         listed = ", ".join(map(str, summary.damaged_lines))
         print_note(f"{summary.damaged} damaged lines were skipped: {listed}{more}")
-    click.echo(f"{out}: {summary.entities} of {summary.lines} entities, {summary.names} names of people")
+    click.echo(f"{output}: {summary.entities} of {summary.lines} entities, {summary.names} names of people")
     if summary.kinds:
         click.echo(", ".join(f"{count} {kind}" for kind, count in sorted(summary.kinds.items())))

@@ -6,28 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import complete_labels, flag, option
+from allonym.cli.options import JSON
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_heading, print_labelled_values, print_table
+from allonym.labels import SCHEMES
+from allonym.settings import declare_setting
 
 if TYPE_CHECKING:
     from allonym.labels import Label
 
 
-def _complete_schemes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from allonym.labels import SCHEMES
-
-    return [s for s in SCHEMES if s.startswith(incomplete)]
-
-
 @click.command(short_help="Show the labels, their risk and their names in other schemes.")
-@click.argument("name", required=False, shell_complete=complete_labels)
-@option(
-    "--scheme SCHEME",
-    "Also show the names of another scheme, such as presidio, spacy or tab. NAME may be one of them.",
-    shell_complete=_complete_schemes,
-)
-@flag("--json", "One JSON object per line.", name="as_json")
-def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
+@take_options
+def labels(
+    name: str | None = declare_setting(None, "label", noun="label", option="<NAME>"),
+    *,
+    scheme: str | None = declare_setting(
+        None,
+        "also show the names of another scheme, such as presidio, spacy or tab. NAME may be one of them",
+        one_of=SCHEMES,
+        option="SCHEME",
+    ),
+    json: bool = JSON,
+) -> None:
     """Show the taxonomy: every label with its kind, its risk and its names in other schemes.
 
     Direct identifiers identify alone, quasi-identifiers in combination. The risk, 0 to 5, is the harm of a missed
@@ -40,10 +41,8 @@ def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
       allonym labels --scheme presidio
       allonym labels GPE --scheme spacy
     """
-    from allonym.errors import check_names
-    from allonym.labels import SCHEMES, TAXONOMY, from_scheme
+    from allonym.labels import TAXONOMY, from_scheme
 
-    check_names("scheme", () if scheme is None else (scheme,), SCHEMES)
     if name is None:
         chosen = list(TAXONOMY)
     elif name.upper() in TAXONOMY:
@@ -52,7 +51,7 @@ def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
         chosen = [TAXONOMY.get(n) for n in matches]
     else:
         chosen = [TAXONOMY.get(name)]
-    if as_json:
+    if json:
         for label in chosen:
             click.echo(format_json_line(_describe_label(label, scheme)))
     elif len(chosen) == 1 and name is not None:

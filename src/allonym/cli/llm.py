@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import FILE, NEW_FILE
+from allonym.cli.options import KEY_FILE, TextFields, declare_policy, read_key
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure
 from allonym.errors import EndpointError, UsageError
+from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.llm import Client
@@ -33,8 +34,8 @@ def llm() -> None:
 
 
 @llm.command(short_help="Send one harmless request and report the result.")
-@options.policy_option
-def check(policy: str) -> None:
+@take_options
+def check(*, policy: str = declare_policy()) -> None:
     """Send one harmless request; report how long the answer took and how the endpoint returns JSON.
 
     The exit code is 1 if the endpoint gives no answer or no JSON.
@@ -82,12 +83,15 @@ def batch() -> None:
 
 
 @batch.command(short_help="Write the requests that a run would make.")
-@click.argument("source", metavar="SOURCE")
-@click.argument("out", metavar="OUT.jsonl", type=NEW_FILE)
-@options.policy_option
-@options.text_options
-@options.key_option
-def write(source: str, out: Path, policy: str, texts: options.TextFields, key_file: Path | None) -> None:
+@take_options
+def write(
+    source: str,
+    out: Path = declare_setting(REQUIRED, "file of requests", noun="new file", option="<OUT.jsonl>"),
+    *,
+    policy: str = declare_policy(),
+    texts: TextFields,
+    key_file: Path | None = KEY_FILE,
+) -> None:
     """Write the requests that `allonym anonymize SOURCE` would make now and that the cache cannot answer.
 
     Nothing is sent. Some requests need the answer to an earlier one: read the results, and write again until there
@@ -118,10 +122,13 @@ def write(source: str, out: Path, policy: str, texts: options.TextFields, key_fi
 
 
 @batch.command(short_help="Read the results of a batch into the cache.")
-@click.argument("results", metavar="RESULTS.jsonl...", nargs=-1, required=True, type=FILE)
-@options.policy_option
-@options.key_option
-def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
+@take_options
+def read(
+    results: tuple[Path, ...] = declare_setting(REQUIRED, "files of results", noun="file", option="<RESULTS.jsonl>"),
+    *,
+    policy: str = declare_policy(),
+    key_file: Path | None = KEY_FILE,
+) -> None:
     """Read the results of a batch into the policy's cache, so that the run needs no network for them.
 
     The policy and the key must be the same as for writing the requests.
@@ -149,7 +156,7 @@ def _load_policy_and_client(policy: str, key_file: Path | None) -> tuple[Policy,
     from allonym.policy import Policy
 
     chosen = Policy.load(policy)
-    key = require_key(options.read_key(key_file), "llm")
+    key = require_key(read_key(key_file), "llm")
     if not chosen.llm["cache"]:
         raise UsageError(f"policy {chosen.name}: llm.cache, the folder for answers, is required for batches")
     secret = derive_operator_key(key, "llm cache")

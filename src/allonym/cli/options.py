@@ -159,6 +159,11 @@ def declare_output(default: Any = None, noun: str = "") -> Any:
     return declare_setting(default, "where the result is written", noun=noun, option="-o, --output PATH")
 
 
+def declare_plans(noun: str) -> Any:
+    """Declare ``--plans``, of a command that writes a ``new file`` or reads a ``file``."""
+    return declare_setting(None, "file with the plan of each document, as JSON lines", noun=noun, option="PATH")
+
+
 KEY_FILE = declare_setting(
     None,
     "file with the key of pseudonym, hash, encrypt and other keyed operators: a passphrase or at least 16 bytes. "
@@ -182,17 +187,18 @@ SEED = declare_setting(0, "seed of all random choices", low=0, option="N")
 RESUME = declare_setting(False, "continue an interrupted run of the same command")
 OVERWRITE = declare_setting(False, "replace existing outputs")
 QUIET = declare_setting(False, "show no progress, notes or summary", option="--quiet, -q")
+ACTOR = declare_setting(None, "name for the audit log of the vault; by default your login", option="NAME")
 JSON = declare_setting(False, "print JSON instead of tables", option="--json")
 ORIGINALS = declare_setting(
     False,
-    "with --plan: include the originals, so that `allonym restore` can undo the replacements. Protect that file as you "
-    "protect the source",
+    "with --plans: include the originals, so that `allonym restore` can undo the replacements. Protect that file as "
+    "you protect the source",
 )
 
 
-def get_ray_worker_count(workers: int) -> int | None:
-    """Return the number of workers for Ray: None if it is not named, for one per processor."""
-    source = click.get_current_context().get_parameter_source("workers")
+def get_ray_worker_count(workers: int, parameter: str = "workers") -> int | None:
+    """Return the number of workers for Ray: None if the parameter is not named, for one per processor."""
+    source = click.get_current_context().get_parameter_source(parameter)
     return None if source is ParameterSource.DEFAULT else workers
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import complete_presets, flag
+from allonym.cli.options import JSON
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_heading, print_labelled_values, print_table
+from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
+
+
+NAME = declare_setting(REQUIRED, "preset or file", noun="policy", option="<NAME|FILE>")
 
 
 @click.group(short_help="List, show and check policies.")
@@ -28,8 +33,8 @@ def policy() -> None:
 
 
 @policy.command("list", short_help="List the presets.")
-@flag("--json", "One JSON object per line.", name="as_json")
-def list_(as_json: bool) -> None:
+@take_options
+def list_(*, json: bool = JSON) -> None:
     """List the presets.
 
     \b
@@ -39,7 +44,7 @@ def list_(as_json: bool) -> None:
     from allonym.policy import Policy, presets
 
     loaded = [(name, Policy.load(name)) for name in presets()]
-    if as_json:
+    if json:
         for name, preset in loaded:
             click.echo(format_json_line({"name": name, "description": preset.description}))
         return
@@ -47,10 +52,13 @@ def list_(as_json: bool) -> None:
 
 
 @policy.command(short_help="Show a policy with all that it extends.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=complete_presets)
-@flag("--all", "Show a row for every label, not only where the operator changes.", name="every")
-@flag("--json", "Print the whole policy as one JSON object.", name="as_json")
-def show(name: str, every: bool, as_json: bool) -> None:
+@take_options
+def show(
+    name: str = NAME,
+    *,
+    all: bool = declare_setting(False, "show a row for every label, not only where the operator changes"),
+    json: bool = JSON,
+) -> None:
     """Show a policy, a preset or a file, with all that it extends.
 
     The terms of dictionaries are counted, not shown.
@@ -63,15 +71,15 @@ def show(name: str, every: bool, as_json: bool) -> None:
     from allonym.policy import Policy
 
     policy = Policy.load(name)
-    if as_json:
-        click.echo(json.dumps(_describe_policy(policy), indent=2, ensure_ascii=False))
+    if json:
+        click.echo(dumps(_describe_policy(policy), indent=2, ensure_ascii=False))
         return
-    _print_policy(policy, every=every)
+    _print_policy(policy, every=all)
 
 
 @policy.command(short_help="Check a policy and summarise it.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=complete_presets)
-def check(name: str) -> None:
+@take_options
+def check(name: str = NAME) -> None:
     """Check a policy: read it, build all its detectors, and summarise it. The exit code is 2 if it has an error.
 
     \b
@@ -100,7 +108,7 @@ def schema() -> None:
     """
     from allonym.schema import policy_schema
 
-    click.echo(json.dumps(policy_schema(), indent=2, ensure_ascii=False))
+    click.echo(dumps(policy_schema(), indent=2, ensure_ascii=False))
 
 
 def _print_policy(policy: Policy, *, every: bool) -> None:
@@ -129,7 +137,7 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("detectors", ", ".join(policy.detectors)),
         ("operating point", ", ".join([usual_point, *points]) if "tagger" in policy.detectors else None),
         *(
-            (name, ", ".join(f"{key}={json.dumps(value)}" for key, value in table.items()))
+            (name, ", ".join(f"{key}={dumps(value)}" for key, value in table.items()))
             for name, table in to_plain(policy.tables).items()
         ),
         ("countries", ", ".join(policy.countries) or None),
@@ -175,7 +183,7 @@ def _list_rule_rows(policy: Policy, labels: list[str], *, every: bool) -> list[t
 
 
 def _describe_rule(rule: Rule, threshold: float) -> tuple[str, str, str]:
-    options = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in rule.options.items())
+    options = ", ".join(f"{k}={dumps(v, ensure_ascii=False)}" for k, v in rule.options.items())
     return rule.operator, options, f"{threshold:.2f}"
 
 

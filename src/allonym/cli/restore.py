@@ -12,65 +12,55 @@ from typing import Any, cast
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import FILE, flag, option
+from allonym.cli.options import ACTOR, KEY_FILE, OVERWRITE, VaultChoice, declare_output, declare_plans, read_key
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, write_output
 from allonym.errors import DataError, UsageError
+from allonym.settings import REQUIRED, declare_setting
 
 
 @click.command(short_help="Restore the originals of an anonymised text.")
-@click.argument("source", metavar="FILE|FOLDER|-")
-@option("--plan PATH", "Plan of this text, as `allonym anonymize --plans PATH --originals` writes it.", type=FILE)
-@options.key_option
-@options.vault_options
-@option(
-    "-o, --output TARGET",
-    "File to write; by default standard output. For a folder, a folder.",
-    type=click.Path(path_type=Path),
-)
-@flag("--overwrite", "Replace an existing TARGET.")
-@option("--actor NAME", "With --vault: name for the audit log; by default your login.")
-@flag("--stream", "Write text as soon as it is decided, while more arrives; counts nothing.")
-@flag("--explain", "List each restored mention with its rule, on standard error.")
+@take_options
 def restore(
-    source: str,
-    plan: Path | None,
-    key_file: Path | None,
-    vault: options.VaultChoice,
-    output: Path | None,
-    overwrite: bool,
-    actor: str | None,
-    stream: bool,
-    explain: bool,
+    source: str = declare_setting(REQUIRED, "anonymised text", option="<FILE|FOLDER|->"),
+    *,
+    plans: Path | None = declare_plans("file"),
+    key_file: Path | None = KEY_FILE,
+    vault: VaultChoice,
+    output: Path | None = declare_output(),
+    overwrite: bool = OVERWRITE,
+    actor: str | None = ACTOR,
+    stream: bool = declare_setting(False, "write text as soon as it is decided, while more arrives; counts nothing"),
+    explain: bool = declare_setting(False, "list each restored mention with its rule, on standard error"),
 ) -> None:
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
     The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
-    TARGET; this needs a vault or a key. The exit code is 1 if a replacement could not be restored.
+    --output; this needs a vault or a key. The exit code is 1 if a replacement could not be restored.
 
     \b
     Examples:
       allonym restore letter-safe.txt --key-file secret.key -o letter.txt
-      allonym restore letter-safe.txt --plan letter-plan.json --explain
+      allonym restore letter-safe.txt --plans letter-plan.json --explain
       allonym restore answer.txt --vault study.vault --secret-file study.key --scope study
       allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
-      my-model < safe.txt | allonym restore - --stream --plan plan.json
+      my-model < safe.txt | allonym restore - --stream --plans plan.json
     """
     from allonym.files.restoring import check_plain_text_name, list_files_to_restore, read_single_plan, restore_files
     from allonym.restoration import restore as restore_text
     from allonym.restoration import restore_stream
 
-    keys: dict[str, Any] = {"key": options.read_key(key_file), "scope": vault.scope}
-    if plan is None and vault.where is None and keys["key"] is None:
-        raise UsageError("--plan, --vault or --key-file is required (or ALLONYM_KEY)")
+    keys: dict[str, Any] = {"key": read_key(key_file), "scope": vault.scope}
+    if plans is None and vault.where is None and keys["key"] is None:
+        raise UsageError("--plans, --vault or --key-file is required (or ALLONYM_KEY)")
     if stream and explain:
         raise UsageError("--explain needs the whole text and cannot be combined with --stream")
     if vault.where is None and actor is not None:
         raise UsageError("--actor requires --vault")
     keys["actor"] = _get_login_name() if actor is None else actor
     if Path(source).is_dir():
-        if plan is not None or stream or explain:
-            raise UsageError("--plan, --stream and --explain are for one text, not for a folder")
+        if plans is not None or stream or explain:
+            raise UsageError("--plans, --stream and --explain are for one text, not for a folder")
         if output is None:
             raise UsageError(f"{source} is a folder: -o FOLDER is required")
         files = list_files_to_restore(source, output, overwrite=overwrite)
@@ -81,12 +71,12 @@ def restore(
         print_note(message, label="restored:")
         return
     if output is not None and output.is_dir():
-        raise UsageError(f"{output} is a folder; the TARGET of one text is a file")
+        raise UsageError(f"{output} is a folder; the output of one text is a file")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
     if source != "-":
         check_plain_text_name(source)
-    keys["plan"] = None if plan is None else read_single_plan(plan)
+    keys["plan"] = None if plans is None else read_single_plan(plans)
     with vault.open_vault() or nullcontext() as keeper:
         if stream:
             _write_pieces(restore_stream(_read_text_stream(source), vault=keeper, **keys), output)

@@ -8,49 +8,53 @@ from typing import Any
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import COUNT, POSITIVE, flag, option
+from allonym.cli.options import KEY_FILE, QUIET, RESUME, SEED, TextFields, declare_policy, read_key
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, show_stage_bar
 from allonym.errors import require_extra
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 SIZES = ("tiny", "small", "base")
 SCRATCH_LR = 1e-3
 PRETRAINED_LR = 2e-5
 
 
+class Fit(SettingGroup):
+    """How the model is fitted: options of ``allonym.train.seq2seq.Options``."""
+
+    epochs: int = declare_setting(3, "number of passes over the passages", low=1, option="N")
+    steps: int = declare_setting(0, "end training after this number of batches; 0: by --epochs", low=0, option="N")
+    lr: float | None = declare_setting(
+        None, f"learning rate; by default {PRETRAINED_LR:g}, or {SCRATCH_LR:g} from scratch", option="RATE"
+    )
+    batch: int = declare_setting(8, "passages per batch", low=1, option="N")
+    seed: int = SEED
+    device: str = declare_setting("cpu", "PyTorch device, such as cuda", option="NAME")
+
+
 @click.command(short_help="Train a model that rewrites text with pseudonyms.")
-@click.argument("texts", nargs=-1, required=True, metavar="TEXTS... OUT")
-@option("--policy NAME|FILE", "Policy whose replacements the model learns.", default="pseudonyms")
-@options.key_option
-@options.group_options("fields", options.TextFields)
-@option("--model DIR|NAME", "Model to fine-tune: a folder or a name such as facebook/bart-base.")
-@flag("--allow-download", "Download --model from the Hugging Face hub if it is not stored locally.")
-@option("--from-scratch", "Train a new small model of this size instead.", type=click.Choice(SIZES))
-@flag("--causal", "With --from-scratch: train a causal model instead of an encoder and decoder.")
-@option("--epochs", "Number of passes over the passages.", type=POSITIVE, default=3)
-@option(
-    "--steps", "End training after this number of batches; 0: by --epochs.", type=COUNT, default=0, show_default=False
-)
-@option("--lr", f"Learning rate; by default {PRETRAINED_LR:g}, or {SCRATCH_LR:g} from scratch.", type=float)
-@option("--batch", "Passages per batch.", type=POSITIVE, default=8)
-@option("--dev", "Share of the passages for evaluation.", type=click.FloatRange(0.001, 0.9), default=0.1)
-@option("--seed", "Seed of all random draws.", type=int, default=1)
-@option("--device", "PyTorch device, such as cuda.", default="cpu")
-@flag("--resume", "Continue an interrupted run of the same command.")
-@flag("--quiet, -q", "Show no progress and no learning curve.")
+@take_options
 def seq2seq(
-    texts: tuple[str, ...],
-    policy: str,
-    key_file: Path | None,
-    fields: options.TextFields,
-    model: str | None,
-    allow_download: bool,
-    from_scratch: str | None,
-    causal: bool,
-    dev: float,
-    resume: bool,
-    quiet: bool,
-    **settings: Any,
+    texts: tuple[str, ...] = declare_setting(REQUIRED, "files or folders", option="<TEXTS>"),
+    out: Path = declare_setting(REQUIRED, "folder of the model", noun="new folder", option="<OUT>"),
+    *,
+    policy: str = declare_policy("pseudonyms"),
+    key_file: Path | None = KEY_FILE,
+    fields: TextFields,
+    model: str | None = declare_setting(
+        None, "model to fine-tune: a folder or a name such as facebook/bart-base", option="DIR|NAME"
+    ),
+    allow_download: bool = declare_setting(
+        False, "download --model from the Hugging Face hub if it is not stored locally"
+    ),
+    from_scratch: str | None = declare_setting(None, "train a new small model of this size instead", one_of=SIZES),
+    causal: bool = declare_setting(
+        False, "with --from-scratch: train a causal model instead of an encoder and decoder"
+    ),
+    fit: Fit,
+    dev: float = declare_setting(0.1, "share of the passages for evaluation", low=0.001, high=0.9, option="SHARE"),
+    resume: bool = RESUME,
+    quiet: bool = QUIET,
 ) -> None:
     """Pseudonymise TEXTS (files or folders) with a policy, and train a model in OUT to do the same.
 
@@ -61,8 +65,6 @@ def seq2seq(
       allonym train seq2seq mails/ model --key-file secret.key --model facebook/bart-base --allow-download
       allonym train seq2seq mails.jsonl model --key-file secret.key --from-scratch small --epochs 20
     """
-    if len(texts) < 2:
-        raise click.UsageError("TEXTS and the folder OUT are required")
     if (model is None) == (from_scratch is None):
         raise click.UsageError("one of --model and --from-scratch is required")
     if causal and model is not None:
@@ -72,22 +74,20 @@ def seq2seq(
         from allonym.replace.rewriter import load_rewriter
         from allonym.train import parallel
         from allonym.train import seq2seq as training
-    *sources, target = texts
-    documents = (document for source in sources for document in fields.read_documents(source))
+    documents = (document for source in texts for document in fields.read_documents(source))
     began, numbers = time.monotonic(), list[int]()
-    key = options.read_key(key_file)
+    key = read_key(key_file)
     pairs = list(parallel.make_pairs(documents, Policy.load(policy), key, note_texts=numbers.append))
     if not quiet:
         print_note(f"{len(numbers)} documents pseudonymised in {time.monotonic() - began:.0f} s", label="corpus:")
-    train, dev_pairs = parallel.split_pairs(pairs, dev, settings["seed"])
+    train, dev_pairs = parallel.split_pairs(pairs, dev, fit.seed)
     print_note(f"{len(train)} passages for training, {len(dev_pairs)} for evaluation", label="pairs:")
-    if settings["lr"] is None:
-        settings["lr"] = PRETRAINED_LR if model else SCRATCH_LR
+    lr = fit.lr or (PRETRAINED_LR if model else SCRATCH_LR)
     if model is not None:
         start = load_rewriter(model, allow_download=allow_download)
     else:
         passages = [text for pair in train for text in (pair.source, pair.target)]
-        start = training.create_model(str(from_scratch), passages, causal=causal, seed=settings["seed"])
+        start = training.create_model(str(from_scratch), passages, causal=causal, seed=fit.seed)
 
     def print_step(row: dict[str, Any]) -> None:
         if not quiet:
@@ -96,6 +96,6 @@ def seq2seq(
 
     with show_stage_bar("training", enabled=not quiet) as advance:
         callbacks: dict[str, Any] = {"report": print_step} | ({} if advance is None else {"report_step": advance})
-        training_options = training.Options(**settings)
-        training.fit(start, train, dev_pairs, Path(target), options=training_options, resume=resume, **callbacks)
-    print_note(target, label="written:")
+        training_options = training.Options(**{**vars(fit), "lr": lr})
+        training.fit(start, train, dev_pairs, out, options=training_options, resume=resume, **callbacks)
+    print_note(str(out), label="written:")

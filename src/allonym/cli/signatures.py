@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 import click
 from click.shell_completion import CompletionItem
 
-from allonym.errors import AllonymError
+from allonym.errors import AllonymError, check_names
 from allonym.settings import REQUIRED, Setting, SettingGroup, find_setting, list_settings, make_setting
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ def _get_value(setting: Setting, value: Any) -> Any:
 
 def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -> Declaration:
     """Declare the option, or the argument, of a setting whose value the command gets as ``name``."""
-    spellings, _, placeholder = setting.option.rpartition(" ") if " " in setting.option else ("", "", setting.option)
-    if placeholder.startswith("-"):
-        spellings, placeholder = setting.option, ""
+    words = setting.option.split()
+    names = [word.strip(",") for word in words if word.startswith("-")] or [f"--{setting.name.replace('_', '-')}"]
+    placeholder = words[-1] if words and not words[-1].startswith("-") else ""
     is_required, is_repeated = setting.default is REQUIRED, setting.shape != "one" and not placeholder.endswith(",...")
     details: dict[str, Any] = {"type": _make_type(setting, is_repeated), "required": is_required and not is_override}
     if not (is_required or is_override):
@@ -155,7 +155,6 @@ def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -
         return cast("Declaration", click.argument(name, **details))
     if placeholder:
         details["metavar"] = placeholder
-    names = [spelling.strip(",") for spelling in spellings.split()] or [f"--{setting.name.replace('_', '-')}"]
     if setting.kind is bool:
         details |= {"type": None, "is_flag": True}
         if (setting.default or is_override) and "/" not in names[-1]:
@@ -168,7 +167,8 @@ def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -
         says += (
             f"  [default: {setting.default}]" if setting.default not in ("", ()) and setting.kind is not bool else ""
         )
-    details["show_default"] = not is_override and setting.default not in (REQUIRED, None, "", (), {}, False)
+    has_default = setting.default is not False and setting.default not in (REQUIRED, None, "", (), {})
+    details["show_default"] = has_default and not is_override
     return cast("Declaration", click.option(*names, name, help=says, **details))
 
 
@@ -191,6 +191,14 @@ class _Text(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
+class _Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some strings. Another is an error that names the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        check_names("value", (value,), self.choices, param.opts[-1] if param else "")
+        return value
+
+
 def _make_type(setting: Setting, is_repeated: bool) -> Any:
     where = f"--{setting.name.replace('_', '-')}"
     if setting.shape == "table" and is_repeated:
@@ -200,7 +208,7 @@ def _make_type(setting: Setting, is_repeated: bool) -> Any:
     if setting.parse is not None:
         return _Text(setting.parse)
     if setting.one_of:
-        return click.Choice(setting.one_of)
+        return _Choice(setting.one_of)
     if setting.kind is Path:
         return PATHS[setting.noun]
     ranges: dict[Any, Any] = {int: click.IntRange, float: click.FloatRange}

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli import train_options
-from allonym.cli.options import COUNT, FILE, NEW_FILE, NEW_FOLDER, PATH, POSITIVE, flag, option
+from allonym.cli.options import JSON, QUIET, RESUME, SEED, declare_output
 from allonym.cli.seq2seq import seq2seq
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
-from allonym.cli.train_options import Parts, Reading, Selection, Training
+from allonym.cli.train_options import SHARES, Parts, Reading, Selection, Shares, Training
 from allonym.errors import require_extra
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.train.backends import Setup
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 
 BACKENDS = ("tagger", "spacy", "mitie")
 PARTS = ("train", "dev", "test")
+FILES = declare_setting(REQUIRED, "annotated text", noun="path", option="<FILE>")
+BACKEND = declare_setting("tagger", "backend to train", one_of=BACKENDS)
+
+
+class Common(SettingGroup):
+    """Options that every backend has."""
+
+    epochs: int | None = declare_setting(None, "number of passes over the text", low=1, option="N")
+    lr: float | None = declare_setting(None, "learning rate", option="RATE")
+    batch: int | None = declare_setting(
+        None, "batch size: in words for spaCy, in word pieces for the tagger", low=1, option="N"
+    )
+    patience: int | None = declare_setting(
+        None, "end training after this number of epochs without improvement; 0: never", low=0, option="N"
+    )
 
 
 @click.group(short_help="Train taggers from annotated text.")
@@ -35,8 +51,8 @@ def train() -> None:
     \b
     Examples:
       allonym train density corpus.jsonl
-      allonym train split corpus.jsonl --out parts
-      allonym train ner corpus.jsonl --backend spacy --out model
+      allonym train split corpus.jsonl --output parts
+      allonym train ner corpus.jsonl --backend spacy --output model
       allonym train seq2seq mails/ model --key-file secret.key --from-scratch small
     """
 
@@ -45,62 +61,53 @@ train.add_command(seq2seq)
 
 
 @train.command(short_help="Train a tagger, or several side by side.")
-@click.argument("files", nargs=-1, type=PATH, metavar="FILE...")
-@option("-o, --out DIR", "Folder for the models and the report.", required=True, type=NEW_FOLDER)
-@option("--backend", "Backend to train.", type=click.Choice(BACKENDS), default="tagger")
-@option(
-    "--compare",
-    "Also train this backend on the same parts, and report both side by side. Repeatable.",
-    multiple=True,
-    type=click.Choice(BACKENDS),
-)
-@option("--recipe NAME|FILE", "tagger: take sources and options from a recipe, instead of FILE.")
-@option("--data DIR", "With --recipe: folder with the corpora.", type=NEW_FOLDER)
-@option(
-    "--from-reviews FILE",
-    "tagger: train --base further on reviewed documents, as exported by the server, instead of FILE.",
-    type=FILE,
-)
-@option("--base NAME|DIR", "With --from-reviews: tagger to start from; by default the shipped tagger, english.")
-@train_options.training_options
-@option("--epochs", "Number of passes over the text.", type=POSITIVE)
-@option("--lr", "Learning rate.", type=float)
-@option("--batch", "Batch size: in words for spaCy, in word pieces for the tagger.", type=POSITIVE)
-@option("--patience", "End training after this number of epochs without improvement; 0: never.", type=COUNT)
-@train_options.selection_options
-@train_options.reading_options
-@flag("--resume", "Continue an interrupted run of the same command.")
-@flag("--quiet, -q", "Do not print a line per epoch.")
+@take_options
 def ner(
-    files: tuple[Path, ...],
-    out: Path,
-    backend: str,
-    compare: tuple[str, ...],
-    recipe: str | None,
-    data: Path | None,
-    from_reviews: Path | None,
-    base: str | None,
+    files: tuple[Path, ...] = declare_setting((), "annotated text", noun="path", option="<FILE>"),
+    *,
+    output: Path = declare_output(REQUIRED, "new folder"),
+    backend: str = BACKEND,
+    compare: tuple[str, ...] = declare_setting(
+        (), "also train this backend on the same parts, and report both side by side", one_of=BACKENDS
+    ),
+    recipe: str | None = declare_setting(
+        None, "with the tagger: take sources and options from a recipe, instead of FILE", option="NAME|FILE"
+    ),
+    data: Path | None = declare_setting(
+        None, "with --recipe: folder with the corpora", noun="new folder", option="DIR"
+    ),
+    from_reviews: Path | None = declare_setting(
+        None,
+        "with the tagger: train --base further on reviewed documents, as exported by the server, instead of FILE",
+        noun="file",
+        option="FILE",
+    ),
+    base: str | None = declare_setting(
+        None,
+        "with --from-reviews: tagger to start from; by default the shipped tagger, english",
+        option="NAME|DIR",
+    ),
     training: Training,
+    common: Common,
     selection: Selection,
     reading: Reading,
-    resume: bool,
-    quiet: bool,
-    **common: Any,
+    resume: bool = RESUME,
+    quiet: bool = QUIET,
 ) -> None:
     """Train a tagger on annotated FILEs: JSON lines, columns (CoNLL, BIO, BIOES), spaCy, brat, TAB, presidio-research.
 
-    The model is written to DIR/BACKEND, ready for [detect.tagger], [detect.spacy] or [detect.mitie]. DIR/report.json
-    describes how it was trained and how well it does on unseen text.
+    The model is written to OUTPUT/BACKEND, ready for [detect.tagger], [detect.spacy] or [detect.mitie], and
+    OUTPUT/report.json describes how it was trained and how well it does on unseen text.
 
     \b
     Examples:
-      allonym train ner corpus.jsonl --encoder all-MiniLM-L6-v2 --out model
-      allonym train ner corpus.jsonl --backend spacy --language pl --out model
-      allonym train ner a.conll b.jsonl --backend spacy --compare mitie --set features=english.dat --out models
-      allonym train ner --recipe english --data corpora --encoder all-MiniLM-L6-v2 --out model
-      allonym train ner --from-reviews reviews.jsonl --out model
+      allonym train ner corpus.jsonl --encoder all-MiniLM-L6-v2 --output model
+      allonym train ner corpus.jsonl --backend spacy --language pl --output model
+      allonym train ner a.conll b.jsonl --backend spacy --compare mitie --set features=english.dat --output models
+      allonym train ner --recipe english --data corpora --encoder all-MiniLM-L6-v2 --output model
+      allonym train ner --from-reviews reviews.jsonl --output model
     """
-    settings = {name: value for name, value in common.items() if value is not None} | dict(training.settings)
+    settings = {name: value for name, value in vars(common).items() if value is not None} | dict(training.set)
     if recipe is not None:
         if files or compare or backend != "tagger":
             raise click.UsageError(
@@ -108,7 +115,7 @@ def ner(
             )
         if data is None:
             raise click.UsageError("--recipe needs --data, the folder of the corpora")
-        _train_recipe(recipe, data, out, training.encoder, settings, resume=resume, quiet=quiet)
+        _train_recipe(recipe, data, output, training.encoder, settings, resume=resume, quiet=quiet)
         return
     if data is not None:
         raise click.UsageError("--data requires --recipe")
@@ -141,10 +148,10 @@ def ner(
     for name in names:
         if from_reviews is not None:
             settings = {"seed": training.seed, **_convert_options(settings)}
-            backends[name], scores = _train_on_reviews(base or "english", parts, out / name, settings, **run)
+            backends[name], scores = _train_on_reviews(base or "english", parts, output / name, settings, **run)
         else:
-            backends[name], scores[name] = _train_backend(name, parts, out / name, options[name], **run)
-        _write_json(out / "report.json", report)
+            backends[name], scores[name] = _train_backend(name, parts, output / name, options[name], **run)
+        _write_json(output / "report.json", report)
     from allonym.train.score import tabulate_scores
 
     head, rows = tabulate_scores(scores)
@@ -238,27 +245,28 @@ def _count_records(records: Sequence[Record]) -> dict[str, int]:
 
 def _write_json(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @train.command(short_help="Split annotated text by document.")
-@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
-@option("-o, --out DIR", "Folder for the parts.", required=True, type=NEW_FOLDER)
-@train_options.parts_option("Shares of train, dev and test.")
-@option("--seed", "Seed of the split.", type=int, default=0)
-@train_options.selection_options
-@train_options.reading_options
+@take_options
 def split(
-    files: tuple[Path, ...], out: Path, parts: train_options.Shares, seed: int, selection: Selection, reading: Reading
+    files: tuple[Path, ...] = FILES,
+    *,
+    output: Path = declare_output(REQUIRED, "new folder"),
+    parts: Shares = SHARES,
+    seed: int = SEED,
+    selection: Selection,
+    reading: Reading,
 ) -> None:
-    """Split annotated text into DIR/train.jsonl, dev.jsonl and test.jsonl.
+    """Split annotated text into OUTPUT/train.jsonl, dev.jsonl and test.jsonl.
 
     All documents with the same text are in the same part.
 
     \b
     Examples:
-      allonym train split corpus.jsonl --out parts
-      allonym train split corpus.jsonl --out parts --min-words 20 --max-ratio 0.2
+      allonym train split corpus.jsonl --output parts
+      allonym train split corpus.jsonl --output parts --min-words 20 --max-ratio 0.2
     """
     from allonym.train.records import write_jsonl
     from allonym.train.select import split_records
@@ -266,16 +274,14 @@ def split(
     rows = []
     record_parts = split_records(selection.choose_records(reading.read_records(files)), parts, seed)
     for name, records in zip(PARTS, record_parts, strict=True):
-        write_jsonl(out / f"{name}.jsonl", records)
+        write_jsonl(output / f"{name}.jsonl", records)
         rows.append([name, *_count_records(records).values()])
     print_table(["part", "documents", "records", "words", "entities"], rows, right=(1, 2, 3, 4))
 
 
 @train.command(short_help="Count the labelled spans of corpora.")
-@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
-@flag("--json", "Print one JSON object per corpus.", name="as_json")
-@train_options.reading_options
-def density(files: tuple[Path, ...], as_json: bool, reading: Reading) -> None:
+@take_options
+def density(files: tuple[Path, ...] = FILES, *, json: bool = JSON, reading: Reading) -> None:
     """Show documents, words, and the spans of each label per 1,000 words, with one column per corpus.
 
     \b
@@ -289,7 +295,7 @@ def density(files: tuple[Path, ...], as_json: bool, reading: Reading) -> None:
     for path in files:
         corpora[path.name if path.name not in corpora else str(path)] = reading.read_records([path])
     densities = measure_label_density(corpora)
-    if as_json:
+    if json:
         for corpus in densities:
             labels = {
                 label: {"spans": n, "per_1000": corpus.per_thousand(label)} for label, n in sorted(corpus.spans.items())
@@ -309,40 +315,35 @@ def density(files: tuple[Path, ...], as_json: bool, reading: Reading) -> None:
 
 
 @train.command(short_help="Search for good options of a training backend.")
-@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
-@option("-o, --out DIR", "Folder for the tables and plots.", required=True, type=NEW_FOLDER)
-@option("--backend", "Backend to train.", type=click.Choice(BACKENDS), default="tagger")
-@option("--trials", "Number of trainings.", type=POSITIVE, default=20)
-@option(
-    "--study FILE",
-    "SQLite file of the trials; an existing file continues its search. By default DIR/study.db.",
-    type=NEW_FILE,
-)
-@option("--space FILE", "TOML file with a table per option: low and high, or choices.", type=FILE)
-@train_options.training_options
-@train_options.selection_options
-@train_options.reading_options
-@flag("--quiet, -q", "Do not print a line per trial.")
+@take_options
 def search(
-    files: tuple[Path, ...],
-    out: Path,
-    backend: str,
-    trials: int,
-    study: Path | None,
-    space: Path | None,
+    files: tuple[Path, ...] = FILES,
+    *,
+    output: Path = declare_output(REQUIRED, "new folder"),
+    backend: str = BACKEND,
+    trials: int = declare_setting(20, "number of trainings", low=1, option="N"),
+    study: Path | None = declare_setting(
+        None,
+        "SQLite file of the trials; an existing file continues its search. By default OUTPUT/study.db",
+        noun="new file",
+        option="FILE",
+    ),
+    space: Path | None = declare_setting(
+        None, "TOML file with a table per option: low and high, or choices", noun="file", option="FILE"
+    ),
     training: Training,
     selection: Selection,
     reading: Reading,
-    quiet: bool,
+    quiet: bool = QUIET,
 ) -> None:
     """Train repeatedly with different options, and report the best ones and those that matter.
 
     Each trial is judged by its strict F1 on the dev part; the test part is not used. The search writes trials.csv,
-    importance.csv and best.json to DIR, and a plot of the trials in parallel.png and parallel.svg.
+    importance.csv and best.json to OUTPUT, and a plot of the trials in parallel.png and parallel.svg.
 
     \b
     Example:
-      allonym train search corpus.jsonl --backend spacy --trials 30 --set epochs=10 --out search
+      allonym train search corpus.jsonl --backend spacy --trials 30 --set epochs=10 --output search
     """
     import tempfile
 
@@ -352,11 +353,11 @@ def search(
     searching.import_optuna()
     search_space = searching.read_space(backend, space)
     setup = training.make_setup()
-    training.make_options((backend,), dict.fromkeys((p.name for p in search_space), 1) | dict(training.settings))
+    training.make_options((backend,), dict.fromkeys((p.name for p in search_space), 1) | dict(training.set))
     train, dev, _ = training.split_records(selection.choose_records(reading.read_records(files)), reading)
 
     def score_trial(drawn: Mapping[str, Any]) -> float:
-        options = training.make_options((backend,), {**training.settings, **drawn})[backend]
+        options = training.make_options((backend,), {**training.set, **drawn})[backend]
         with tempfile.TemporaryDirectory(prefix="allonym-") as folder:
             backends.train(backend, train, dev, Path(folder), options=options, setup=setup)
             return backends.score_predictor(backends.load(backend, Path(folder)), dev, setup).strict.f1
@@ -366,11 +367,11 @@ def search(
             drawn = "  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in trial.values.items())
             click.echo(f"trial {trial.number + 1} of {trials}  f1 {trial.score:.4f}  {drawn}", err=True)
 
-    file, seed = study or out / "study.db", training.seed
+    file, seed = study or output / "study.db", training.seed
     results = searching.search_parameters(
         score_trial, search_space, file, trials=trials, seed=seed, name=backend, report=print_trial
     )
-    _write_search_report(results, search_space, out, seed)
+    _write_search_report(results, search_space, output, seed)
 
 
 def _write_search_report(trials: Sequence[Any], space: Sequence[Any], out: Path, seed: int) -> None:

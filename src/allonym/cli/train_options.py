@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from allonym.cli.options import COUNT, FILE, PATH, POSITIVE, flag, group_options, option
+from allonym.cli.options import SEED
 from allonym.errors import UsageError, check_names
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
-    from allonym.cli.options import Declaration
     from allonym.train.backends import Setup
     from allonym.train.records import Record
 
@@ -20,48 +18,40 @@ Shares = tuple[float, float, float]
 Parts = tuple[list["Record"], list["Record"], list["Record"]]
 
 
-def _parse_shares(ctx: click.Context, param: click.Parameter, value: str) -> Shares:
+def _parse_shares(text: str) -> Shares:
     try:
-        train, dev, test = (float(share) for share in value.split("/"))
+        train, dev, test = (float(share) for share in text.split("/"))
     except ValueError:
-        raise click.BadParameter("three shares such as 80/10/10 are required", ctx=ctx, param=param) from None
+        raise ValueError("three shares such as 80/10/10 are required") from None
     return train, dev, test
 
 
-def _parse_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
+def _parse_columns(text: str) -> tuple[int, int]:
     try:
-        token, tag = (int(number) for number in value.split(","))
+        token, tag = (int(number) for number in text.split(","))
     except ValueError:
-        raise click.BadParameter("two columns such as 0,-1 are required", ctx=ctx, param=param) from None
+        raise ValueError("two columns such as 0,-1 are required") from None
     return token, tag
 
 
-def _parse_settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    out: dict[str, str] = {}
-    for value in values:
-        name, equals, setting = value.partition("=")
-        if not (name and equals):
-            raise click.BadParameter("NAME=VALUE is required, such as dropout=0.2", ctx=ctx, param=param)
-        out[name.strip()] = setting.strip()
-    return out
+SHARES = declare_setting(
+    "80/10/10", "shares of train, dev and test; split by document", option="SHARES", parse=_parse_shares
+)
 
 
-def parts_option(help: str) -> Declaration:
-    """Declare --parts."""
-    return option("--parts SHARES", help, default="80/10/10", callback=_parse_shares)
-
-
-class Reading(NamedTuple):
+class Reading(SettingGroup):
     """How annotated files are read."""
 
-    format: str | None = option(
-        "--format NAME", "jsonl, conll, spacy, brat, tab or presidio. By default recognised by suffix and content."
+    format: str | None = declare_setting(
+        None,
+        "one of jsonl, conll, spacy, brat, tab or presidio; by default recognised by suffix and content",
+        option="NAME",
     )
-    columns: tuple[int, int] = option(
-        "--columns TOKEN,TAG",
-        "With --format conll: columns of the token and the tag, from 0; -1 is the last.",
-        default="0,-1",
-        callback=_parse_columns,
+    columns: tuple[int, int] = declare_setting(
+        "0,-1",
+        "with --format conll: columns of the token and the tag, from 0; -1 is the last",
+        option="TOKEN,TAG",
+        parse=_parse_columns,
     )
 
     def read_records(self, files: Sequence[Path]) -> list[Record]:
@@ -71,63 +61,46 @@ class Reading(NamedTuple):
         return [record for path in files for record in read_records(path, self.format, self.columns)]
 
 
-class Selection(NamedTuple):
+class Selection(SettingGroup):
     """Which documents are used: the arguments of :func:`allonym.train.select.choose_records`."""
 
-    min_ratio: float = option(
-        "--min-ratio X",
-        "Use documents with at least X entities per word.",
-        type=float,
-        default=0.0,
-        show_default=False,
-    )
-    max_ratio: float = option(
-        "--max-ratio X",
-        "Use documents with fewer than X entities per word, such as 0.2.",
-        type=float,
-        default=1.0,
-        show_default=False,
-    )
-    min_words: int = option(
-        "--min-words N", "Use documents of at least N words.", type=COUNT, default=0, show_default=False
-    )
-    max_words: int | None = option("--max-words N", "Use documents of at most N words.", type=POSITIVE)
-    first_words: int | None = option("--first-words N", "Cut documents after N words.", type=POSITIVE)
-    richest: int | None = option(
-        "--richest N", "Use only the N documents with the most entities per word.", type=POSITIVE
+    min_ratio: float = declare_setting(0.0, "use documents with at least X entities per word", low=0, option="X")
+    max_ratio: float = declare_setting(1.0, "use documents with fewer than X entities per word", low=0, option="X")
+    min_words: int = declare_setting(0, "use documents of at least N words", low=0, option="N")
+    max_words: int | None = declare_setting(None, "use documents of at most N words", low=1, option="N")
+    first_words: int | None = declare_setting(None, "cut documents after N words", low=1, option="N")
+    richest: int | None = declare_setting(
+        None, "use only the N documents with the most entities per word", low=1, option="N"
     )
 
     def choose_records(self, records: Sequence[Record]) -> list[Record]:
         """Choose the documents."""
         from allonym.train.select import choose_records
 
-        return choose_records(records, **self._asdict())
+        return choose_records(records, **vars(self))
 
 
-class Training(NamedTuple):
+class Training(SettingGroup):
     """What training and search share: parts, seed, labels, encoder, language, and settings of the backend."""
 
-    dev: Path | None = option(
-        "--dev FILE", "Annotated file for choosing the epoch, instead of a part of FILE.", type=PATH
+    dev: Path | None = declare_setting(
+        None, "annotated file for choosing the epoch, instead of a part of FILE", noun="path", option="FILE"
     )
-    test: Path | None = option("--test FILE", "Annotated file for testing, instead of a part of FILE.", type=PATH)
-    parts: Shares = parts_option("Shares of train, dev and test, in per cent; split by document.")
-    seed: int = option("--seed", "Seed of the split and of all random draws.", type=int, default=0)
-    label_map: Path | None = option(
-        "--label-map FILE",
-        'TOML file that maps the corpus\' labels, as NAME = ["LABEL", ...]; [] leaves spans out.',
-        type=FILE,
+    test: Path | None = declare_setting(
+        None, "annotated file for testing, instead of a part of FILE", noun="path", option="FILE"
     )
-    own_labels: bool = flag("--own-labels", "spaCy and MITIE: learn the labels of the corpus, unmapped.")
-    encoder: str = option("--encoder FOLDER|NAME", "tagger: BERT encoder to start from.", default="")
-    language: str = option("--language CODE", "Language of the text.", default="en")
-    settings: Mapping[str, str] = option(
-        "--set NAME=VALUE",
-        "Any option of the backend, such as dropout=0.2. Repeatable.",
-        name="settings",
-        multiple=True,
-        callback=_parse_settings,
+    parts: Shares = SHARES
+    seed: int = SEED
+    label_map: Path | None = declare_setting(
+        None,
+        'TOML file that maps the corpus\' labels, as NAME = ["LABEL", ...]; [] leaves spans out',
+        noun="file",
+        option="FILE",
     )
+    own_labels: bool = declare_setting(False, "with spaCy and MITIE: learn the labels of the corpus, unmapped")
+    encoder: str = declare_setting("", "with the tagger: BERT encoder to start from", option="FOLDER|NAME")
+    language: str = declare_setting("en", "language of the text", option="CODE")
+    set: Mapping[str, str] = declare_setting({}, "any option of the backend, such as dropout=0.2", option="NAME=VALUE")
 
     def make_setup(self) -> Setup:
         """Return the settings beside those of the backend."""
@@ -164,8 +137,3 @@ class Training(NamedTuple):
         if not train:
             raise UsageError("no documents are left for training; widen --parts or the choice of documents")
         return train, dev, test
-
-
-reading_options = group_options("reading", Reading)
-selection_options = group_options("selection", Selection)
-training_options = group_options("training", Training)

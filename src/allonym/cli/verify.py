@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli import options
-from allonym.cli.options import FILE, option
+from allonym.cli.options import KEY_FILE, PolicyChoice, declare_plans, read_key
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure
 from allonym.errors import DataError, PlanMismatch, UsageError
+from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
@@ -20,22 +21,22 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Check a PDF or office file for covered text.")
-@click.argument("safe", type=FILE, metavar="SAFE")
-@option("--original SOURCE", "The original of SAFE; the policy is applied to it again.", type=FILE)
-@option(
-    "--plans PATH",
-    "Plans by `allonym anonymize --plans`; without --original, they must contain the originals.",
-    type=FILE,
-)
-@options.policy_options
-@options.key_option
+@take_options
 def verify(
-    safe: Path, original: Path | None, plans: Path | None, choice: options.PolicyChoice, key_file: Path | None
+    safe: Path = declare_setting(REQUIRED, "file to check", noun="file", option="<SAFE>"),
+    *,
+    original: Path | None = declare_setting(
+        None, "the original of SAFE; the policy is applied to it again", noun="file", option="SOURCE"
+    ),
+    plans: Path | None = declare_plans("file"),
+    choice: PolicyChoice,
+    key_file: Path | None = KEY_FILE,
 ) -> None:
     """Check that SAFE, a PDF, DOCX or XLSX, no longer contains covered text, using independent readers.
 
     Covered text is what the plan of SAFE replaces, or else what the policy detects in the original. If the original
-    also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not.
+    also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not, and
+    the plans must contain the originals.
     The exit code is 1 if covered text is left; labels and places are shown, but not the text.
 
     \b
@@ -55,7 +56,7 @@ def verify(
     policy = choice.load_policy()
     document = None if original is None else _read_document(original, policy)
     plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
-    covered, expected = _find_covered_texts(document, plan, policy, options.read_key(key_file))
+    covered, expected = _find_covered_texts(document, plan, policy, read_key(key_file))
     texts = [text for _, text in covered]
     leftovers = find_leftovers_in_file(safe.read_bytes(), name, texts, expected)
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
