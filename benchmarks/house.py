@@ -8,7 +8,8 @@ A name is bare if it is a participle or an adjective alone ("found", "told"), an
 signatures, so that a fresh reader can guess what each of them does; ``--answers`` prints the first line of their
 docstrings too. ``--offers`` lists the commands with the number of their parameters, the presets, formats, operators,
 detectors, intruders, measures and routes of the installed package (extras ``server`` and ``swap``), so that the lists
-before and after a change can be compared. The last line is JSON.
+before and after a change can be compared; it counts options, their names and the help texts of each name, too. The last
+line is JSON.
 """
 
 from __future__ import annotations
@@ -142,6 +143,29 @@ def collect_offers() -> dict[str, list[str]]:
     }
 
 
+def collect_help_texts() -> dict[str, list[str]]:
+    """The help texts of all options of the command line, by the option's longest name."""
+    import click
+
+    from allonym.cli import app
+
+    texts: dict[str, list[str]] = {}
+
+    def read_options(command: click.Command) -> None:
+        for option in command.params:
+            if isinstance(option, click.Option):
+                texts.setdefault(max(option.opts, key=len), []).append(option.help or "")
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                assert child is not None
+                read_options(child)
+
+    read_options(app)
+    return texts
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("src"))
@@ -164,6 +188,15 @@ def main() -> None:
         for kind, names in offers.items():
             print(f"{kind} ({len(names)}): {', '.join(names)}")
         row["offers"] = {kind: len(names) for kind, names in offers.items()}
+        texts = collect_help_texts()
+        several = {name: len(set(helps)) for name, helps in sorted(texts.items()) if len(set(helps)) > 1}
+        print("options with several help texts: " + ", ".join(f"{name} {count}" for name, count in several.items()))
+        row["options"] = {
+            "options": sum(map(len, texts.values())),
+            "names": len(texts),
+            "help_texts": sum(len(set(helps)) for helps in texts.values()),
+            "names_with_several_texts": len(several),
+        }
     print(json.dumps(row))
 
 

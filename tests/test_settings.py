@@ -208,3 +208,24 @@ def test_a_request_has_the_fields_of_a_group():
     assert schema().model_dump() == {"count": None, "part": None}
     assert described["count"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
     assert described["part"]["description"] == "share of the words"
+
+
+class Longer(Outer):
+    extra: int = declare_setting(8, "what was added", low=2, option="N")
+
+
+def test_a_field_that_is_added_in_one_place_is_everywhere(tmp_path: Path):
+    from allonym.server.wire.base import make_model
+
+    def command(*, longer: Longer) -> None:
+        click.echo(longer.extra)
+
+    (tmp_path / "x.toml").write_text("extra = 9\n")
+    assert "What was added.  [default: 8; x>=2]" in run_command(take_options, command, "--help")[0]
+    assert run_command(take_options, command, "--extra", "5") == ("5\n", 0)
+    assert load_settings(Longer, "X_", tmp_path / "x.toml", {}).extra == 9
+    assert load_settings(Longer, "X_", None, {"X_EXTRA": "4"}).extra == 4
+    field = {"description": "what was added", "type": "integer", "minimum": 2, "default": 8}
+    assert make_model("LongerIn", Longer).model_json_schema()["properties"]["extra"] == {**field, "title": "Extra"}
+    assert describe_schema(Longer)["properties"]["extra"] == field  # a form and the JSON schema
+    assert (list_settings(Longer)[-1].name, list_settings(Longer)[-1].bounds) == ("extra", "2 or more")  # the reference

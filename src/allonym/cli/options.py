@@ -187,7 +187,7 @@ SEED = declare_setting(0, "seed of all random choices", low=0, option="N")
 RESUME = declare_setting(False, "continue an interrupted run of the same command")
 OVERWRITE = declare_setting(False, "replace existing outputs")
 QUIET = declare_setting(False, "show no progress, notes or summary", option="--quiet, -q")
-ACTOR = declare_setting(None, "name for the audit log of the vault; by default your login", option="NAME")
+ACTOR = declare_setting(None, "name for the audit log", option="NAME")
 JSON = declare_setting(False, "print JSON instead of tables", option="--json")
 ORIGINALS = declare_setting(
     False,

@@ -36,7 +36,8 @@ def restore(
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
     The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
-    --output; this needs a vault or a key. The exit code is 1 if a replacement could not be restored.
+    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if a
+    replacement could not be restored.
 
     \b
     Examples:

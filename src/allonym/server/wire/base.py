@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from allonym.serial import to_plain
 from allonym.settings import REQUIRED, SettingGroup, find_setting, list_settings
 
 Name = Annotated[str, Field(min_length=1, max_length=64, examples=["interviews"])]
@@ -64,7 +65,7 @@ def make_model(
         if setting.kind in (int, float):
             hint = Annotated[hint, Field(ge=setting.low, le=limits.get(field, setting.high))]
         hint = {"one": hint, "list": list[hint], "table": dict[str, hint]}[setting.shape]
-        default = None if overrides else ... if setting.default is REQUIRED else setting.default
+        default = None if overrides else ... if setting.default is REQUIRED else to_plain(setting.default)
         optional = hint | None if overrides or setting.optional else hint
         model_fields[field] = (optional, Field(default, description=setting.says))
     return create_model(name, __base__=Wire, __doc__=group.__doc__, **model_fields)
