@@ -49,7 +49,7 @@ META = {
 
 LAYERS = [
     "text document labels errors lazy keys serial settings checksums stats pattern",
-    "registry policy plan models vault llm schema kb",
+    "registry protocol policy plan models vault llm schema kb",
     "detection resolve link replace restoration",
     "pipeline",
     "batch",
@@ -75,13 +75,14 @@ NEIGHBOURS = {
     ("stats", "errors"),
     ("stats", "serial"),  # estimates are written as JSON
     ("policy", "registry"),  # a policy names detectors
+    ("policy", "protocol"),  # and operators, which know their own options
+    ("protocol", "registry"),
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),
     ("cli", "server"),  # the command that starts it
     ("restoration", "replace"),  # restoring reads what the encrypt operator wrote
 }
 UPWARD = {
-    ("policy", "replace"),  # the operators know their own options; imported inside a function
     ("text", "registry"),  # the operators declare what they write; imported inside a function
 }
 

@@ -13,7 +13,7 @@ import allonym
 from allonym import plan, policy, registry
 from allonym.files import journal, runreport
 from allonym.kb import base
-from allonym.replace.mention import get_operator_traits
+from allonym.protocol import get_operator_traits
 from allonym.vault import Vault, store
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,6 +20,7 @@ from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError, check_names
 from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule, has_toml_type
+from allonym.protocol import check_options
 from allonym.text.terms import TermList as TermList
 from allonym.text.terms import read_terms as read_terms
 
@@ -478,8 +479,6 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
             raise PolicyError(f"{where}: operator is required")
         operator, options = inherited.operator, {**inherited.options, **options}
     operator = _check_string(operator, f"{where}.operator")
-    from allonym.replace import check_options  # the operators know their own options
-
     check_options(operator, options, where)
     return Rule(operator, MappingProxyType(options), threshold)
 

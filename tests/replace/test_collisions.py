@@ -11,10 +11,10 @@ from tests.rows import check_each_row
 from allonym.document import Document
 from allonym.link import link
 from allonym.policy import Policy, Rule
+from allonym.protocol import Setting, Wanted
 from allonym.replace import make_plan
 from allonym.replace.cast import make_cast
-from allonym.replace.collisions import avoid_collisions
-from allonym.replace.mention import Setting, Wanted
+from allonym.replace.pseudonym import avoid_collisions
 
 KEYS = [KEY, *(f"key {n} for the tests, of 32 bytes".encode() for n in range(5))]
 SAME = [

@@ -12,10 +12,10 @@ from tests.rows import check_each_row
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.policy import Policy
+from allonym.protocol import Setting, Wanted
 from allonym.replace.cast import make_cast
 from allonym.replace.date_pseudonyms import _move_age, _Mover, make_renderers
 from allonym.replace.dates import draw_day_shift, move_date, read_date
-from allonym.replace.mention import Setting, Wanted
 
 KEY = b"a key only for the tests, 32 byte"
 

@@ -18,10 +18,10 @@ from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.policy import Policy
+from allonym.protocol import Setting, Wanted
 from allonym.replace.cast import make_cast
 from allonym.replace.codes import Draws, _read_shapes, draw_shaped_code, find_shape, read_code
 from allonym.replace.identifiers import make_renderers
-from allonym.replace.mention import Setting, Wanted
 from allonym.replace.phones import draw_phone, read_phone
 from allonym.resolve import resolve
 

@@ -15,10 +15,10 @@ from allonym.document import Document, Entity, Span
 from allonym.errors import EndpointError, UsageError
 from allonym.llm import Reply
 from allonym.policy import Policy
+from allonym.protocol import Setting, Wanted
 from allonym.replace import llm as module
 from allonym.replace import proposals
 from allonym.replace.cast import find_plain_words
-from allonym.replace.mention import Setting, Wanted
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 

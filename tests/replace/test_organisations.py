@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.replace.trade_names import find_name_parts, get_legal_form, is_acronym, tokenise_name
+from allonym.replace.organisations import find_name_parts, get_legal_form, is_acronym, tokenise_name
 from allonym.text.names import normalize_surface
 
 OTHER = b"another key for the tests 32 byte"
@@ -110,8 +110,8 @@ def test_reading_a_name():
 def test_parts_are_the_whole_name(monkeypatch):
     from allonym.document import Document
     from allonym.policy import Policy, Rule
+    from allonym.protocol import Setting
     from allonym.replace.cast import make_cast
-    from allonym.replace.mention import Setting
     from allonym.replace.place_map import open_place_map
 
     setting = Setting(Document("", "x"), Policy(name="p", default=Rule("pseudonym")), KEY)

@@ -18,8 +18,8 @@ from tests.rows import check_each_row
 from allonym.document import Document
 from allonym.link import link
 from allonym.policy import Policy, Rule
+from allonym.protocol import Setting, Wanted
 from allonym.replace.cast import CorpusBook, make_cast
-from allonym.replace.mention import Setting, Wanted
 from allonym.replace.naming import feminise_family_name, parse_name, pluralise_name
 from allonym.replace.people import _list_deletion_forms, choose_family_name, make_renderers
 from allonym.text.fold import to_ascii_letters

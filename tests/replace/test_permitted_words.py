@@ -4,7 +4,7 @@ import pytest
 from tests.replace.pseudonyms import play
 from tests.rows import check_each_row
 
-from allonym.replace.collisions import has_only_time_words, is_permitted_age, is_permitted_time, is_permitted_title
+from allonym.replace.pseudonym import has_only_time_words, is_permitted_age, is_permitted_time, is_permitted_title
 
 TIMES = ("half past five", "5:30 pm EST", "10:15 Uhr", "12 godzin", "two weeks", "w zeszłym roku", "vor drei Jahren")
 TIMES += ("il y a deux ans", "hace tres semanas", "6 and a half years", "północ", "2020年5月", "from 9 to 5 o'clock")

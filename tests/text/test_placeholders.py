@@ -21,8 +21,8 @@ from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link
 from allonym.plan import Plan, apply_edits
 from allonym.policy import Rule, presets
+from allonym.protocol import get_operator_traits, get_traits_by_name, list_policy_grammars
 from allonym.replace import make_plan
-from allonym.replace.mention import get_operator_traits, get_traits_by_name, list_policy_grammars
 from allonym.replace.operators import FORMS
 from allonym.server.gateway.protect import _find_example_placeholder
 from allonym.text.placeholders import SURROGATES, find_placeholders, is_placeholder, remove_placeholders

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from allonym.errors import UsageError
-from allonym.replace.mention import Book as Protocol
+from allonym.protocol import Book as Protocol
 from allonym.vault import Vault
 
 SECRET = b"a secret only for the tests, 32b"

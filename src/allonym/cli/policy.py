@@ -157,7 +157,7 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
 
 
 def _list_keyed_operators(policy: Policy, labels: list[str]) -> list[str]:
-    from allonym.replace.mention import get_operator, get_operator_traits
+    from allonym.protocol import get_operator, get_operator_traits
 
     operators = {policy.rule(label).operator for label in labels}
     return sorted(name for name in operators if get_operator_traits(get_operator(name)).keyed)

@@ -12,7 +12,7 @@ from typing import Any
 from allonym.serial import Serialisable
 
 SCHEMA = 1
-_DEPENDENCIES = ("google-re2", "phonenumbers", "python-stdnum", "cryptography", "lxml", "pyarrow")
+_DEPENDENCIES = ("google-re2", "phonenumberslite", "python-stdnum", "cryptography", "lxml", "pyarrow")
 
 
 class RunReport(Serialisable):

@@ -154,10 +154,6 @@ def _choose_group_label(spans: list[Span]) -> str:
     return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])
 
 
-def _is_capitals(surface: str) -> bool:
-    return surface.strip("().,").isupper()
-
-
 def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
     """The groups, with those of acronyms joined to the one organisation that each abbreviates."""
     by_letters: dict[str, dict[str, Group]] = {}
@@ -169,7 +165,11 @@ def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Gro
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-        elif words and 2 <= len(words[0]) <= 8 and any(_is_capitals(text[s.start : s.end]) for s in group.spans):
+        elif (
+            words
+            and 2 <= len(words[0]) <= 8
+            and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans)
+        ):
             acronyms.append(group)
     joined: set[int] = set()
     for group in acronyms:

@@ -17,8 +17,8 @@ An operator that fails, that returns no string or that returns the text it was g
 
 from __future__ import annotations
 
+from allonym.protocol import Book, Keeper, Mention, Operator, Setting, Traits, Wanted, check_options, traits
 from allonym.replace.compose import Linkage, make_plan, subject_of
-from allonym.replace.mention import Book, Keeper, Mention, Operator, Setting, Traits, Wanted, check_options, traits
 
 __all__ = [
     "Book",

@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
+from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.codes import draw_digits, draw_similar_code
 from allonym.replace.mailbox import Mailboxes, choose_neutral_word, pick_address_word, read_address_word_set
-from allonym.replace.mention import Wanted
 from allonym.replace.wording import match_case
 from allonym.text.names import normalize_surface
 from allonym.text.words import LETTERS
@@ -158,7 +158,7 @@ def _choose_url_code(cast: Cast, text: str) -> str | None:
 
     if text.isdigit():
         return ledger.assign("address number", text, draw_number, telling=lambda number: f"number{number}")
-    draw = partial(draw_similar_code, ledger, "address code", text)
+    draw = partial(draw_similar_code, ledger, text)
     return ledger.assign("address code", text, draw, telling=lambda code: "code" + "".join(filter(str.isalnum, code)))
 
 
@@ -210,7 +210,7 @@ def _replace_url_word_or_code(cast: Cast, token: str) -> str:
         return token
     if token.isalpha() and 3 <= len(token) <= 14 and (token.islower() or token.istitle() or token.isupper()):
         new = choose_neutral_word(cast, lower)
-        return match_case(new, token) if new is not None else draw_similar_code(cast.ledger, "address code", token)
+        return match_case(new, token) if new is not None else draw_similar_code(cast.ledger, token)
     return _replace_url_code(cast, token)
 
 
@@ -228,7 +228,7 @@ def _replace_cookie_value(cast: Cast, pair: str) -> str:
 
 
 def _replace_url_code(cast: Cast, token: str) -> str:
-    return _choose_url_code(cast, token) or draw_similar_code(cast.ledger, "address code", token, 99)
+    return _choose_url_code(cast, token) or draw_similar_code(cast.ledger, token, 99)
 
 
 def _render_address_by_form(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:

@@ -15,20 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
+from allonym.kb import Item, KnowledgeBase
+from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.cast import find_plain_words as split_words
-from allonym.replace.mention import Wanted
 from allonym.replace.place_map import PlaceMap, find_country, open_place_map
-from allonym.replace.places import render_place
+from allonym.replace.places import is_large_place, render_place
 from allonym.replace.tables import read_toml, read_word_set
-from allonym.replace.trade_names import is_large_place
 from allonym.replace.wording import match_capitals
 from allonym.text.names import normalize_surface
-
-if TYPE_CHECKING:
-    from allonym.kb import Item, KnowledgeBase
 
 _KINDS = {
     "ORIGIN": ("nationality", "religion", "ethnic_group", "political_group"),
@@ -56,6 +52,9 @@ _NOUN_BEHIND = re.compile(
 )
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 _ARTICLE_BEFORE = re.compile(r"\b(?:the|an?)\s+\Z", re.IGNORECASE)
+_GENDERED = ("man", "ess", "wife", "boy", "girl", "maid", "master")
+"""Endings of occupations that say the gender."""
+
 _FAMILIAR = 7
 """A language replaces another if it is the first of a country with that many digits of inhabitants, less one."""
 
@@ -256,7 +255,7 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
             continue
         old = set(split_words(item.label))  # another teacher says too much of a teacher
         pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(split_words(o.label))]
-        pools = [[o for o in pool if not _is_gendered_occupation(o.label)], pool]
+        pools = [[o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)], pool]
         # The finance director and the director are two.
         other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
         if other is None:
@@ -268,11 +267,6 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
             label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
         return "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
     return None
-
-
-def _is_gendered_occupation(label: str) -> bool:
-    endings = ("man", "ess", "wife", "boy", "girl", "maid", "master")
-    return normalize_surface(label).endswith(endings)
 
 
 def _choose_chief_office(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:

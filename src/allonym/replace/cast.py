@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from allonym.keys import derive_operator_key
-from allonym.replace.mention import Book, Setting, Wanted
+from allonym.protocol import Book, Setting, Wanted
 from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
 
@@ -173,7 +173,7 @@ class Cast:
         place_map: which place becomes which, once :mod:`allonym.replace.place_map` has been used.
         addresses: IP addresses of the document, once :mod:`allonym.replace.addresses` has looked for them.
         alternatives: entity key to what renders its surfaces once more, where the first pseudonym collides with
-            another; see :mod:`allonym.replace.collisions`.
+            another; see :mod:`allonym.replace.pseudonym`.
     """
 
     setting: Setting

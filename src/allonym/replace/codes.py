@@ -144,6 +144,7 @@ DRAWS = 400
 
 DIGITS, LETTERS, _HEX = string.digits, string.ascii_uppercase, "0123456789ABCDEF"
 _SHAPE_TOKEN = re.compile(r"(\[[^\]]+\]|YYYY|YY|MM|DD|[9A*=?%h])(?:\{([0-9]+)\}|(\+))?")
+_RANGE = re.compile(r"([^\[])-(.)")
 _DATE_PARTS = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2}
 
 
@@ -212,17 +213,12 @@ def _parse_shape(shape: str) -> tuple[tuple[str, ...], bool]:
         if match is None or open_end:
             raise ValueError(f"shapes.tsv: {shape!r} is no shape, from {position} on")
         symbol, count, more = match.groups()
-        if symbol[0] == "[":
-            symbol = _expand_character_set(symbol[1:-1])
+        if symbol[0] == "[":  # "[A-FX2]" becomes "[ABCDEFX2"
+            symbol = _RANGE.sub(lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), symbol[:-1])
         out += [symbol] * _DATE_PARTS.get(symbol, int(count or 1))
         open_end = bool(more)
         position = match.end()
     return tuple(out), open_end
-
-
-def _expand_character_set(inside: str) -> str:
-    """Return ``[`` and the characters of a set such as ``A-FX2``, ranges written out."""
-    return "[" + re.sub(r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), inside)
 
 
 def find_shape(code: Code, lineage: Sequence[str]) -> Shape:
@@ -345,7 +341,7 @@ def draw_digits(ledger: Ledger, kind: str, key: str, old: str, attempt: int = 0)
     return new if new != old else new[:-1] + str((int(new[-1]) + 1 + number % 9) % 10)
 
 
-def draw_similar_code(ledger: Ledger, kind: str, old: str, attempt: int = 0) -> str:
+def draw_similar_code(ledger: Ledger, old: str, attempt: int = 0) -> str:
     """Return a code of the same shape: digits for digits, letters for letters, hexadecimal for hexadecimal."""
     bare = [c for c in old if c.isalnum()]
     hexadecimal = len(bare) > 7 and all(c in string.hexdigits for c in bare)
@@ -354,5 +350,5 @@ def draw_similar_code(ledger: Ledger, kind: str, old: str, attempt: int = 0) -> 
     for i, char in enumerate(old):
         if char.isalnum():
             alphabet = DIGITS if char.isdigit() else letters.upper() if char.isupper() else letters
-            out[i] = alphabet[ledger.draw_number(f"{kind} {i}", old, attempt) % len(alphabet)]
+            out[i] = alphabet[ledger.draw_number(f"address code {i}", old, attempt) % len(alphabet)]
     return "".join(out)

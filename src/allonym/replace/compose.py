@@ -22,23 +22,20 @@ from functools import lru_cache, partial
 from itertools import count, filterfalse
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
+from allonym import protocol
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, apply_edits, digest
-from allonym.replace import mention as protocol
-from allonym.replace.mention import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
+from allonym.policy import Policy
+from allonym.protocol import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
 from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
 from allonym.replace.wording import find_article_change, grow_span, is_word_character, trim_mention, widen_removal
 from allonym.text.fold import Level, fold
 from allonym.text.words import WORD, find_words
 
-if TYPE_CHECKING:
-    from allonym.policy import Policy
-
-T = TypeVar("T")
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
 _NONE_DECIDED: Mapping[Span, tuple[str, str]] = MappingProxyType({})

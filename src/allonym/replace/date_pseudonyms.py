@@ -8,7 +8,7 @@
 - An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
   so that an age still is what date and date of birth tell. No age becomes less than one year.
 - Holidays, days of an unnamed month and whatever else cannot be read become tags, and so does what holds a word that
-  is in no list of :mod:`allonym.replace.collisions`: it may be a name.
+  is in no list of :mod:`allonym.replace.pseudonym`: it may be a name.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from math import floor
 from typing import cast as typed
 
 from allonym.document import splice_text
+from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, Renderer, find_plain_words
-from allonym.replace.collisions import (
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
+from allonym.replace.pseudonym import (
     get_text_outside_mentions,
     has_only_time_words,
     is_permitted_age,
     is_permitted_time,
 )
-from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
-from allonym.replace.mention import Wanted
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
 

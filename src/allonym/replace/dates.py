@@ -13,7 +13,7 @@ from allonym.document import splice_text
 from allonym.errors import DataError
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
-from allonym.replace.mention import Mention, Setting, check_range, declare_surrogate_grammar, traits
+from allonym.protocol import Mention, Setting, check_range, traits
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix
 
@@ -223,7 +223,7 @@ def check_shift_options(options: Mapping[str, Any], where: str) -> None:
     check_range(options, where, "max_days", 365, least, 36500, " days")
 
 
-@traits(keyed=True, check=check_shift_options, grammar=declare_surrogate_grammar)
+@traits(keyed=True, check=check_shift_options)
 def shift_dates(
     mention: Mention,
     setting: Setting,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from allonym.protocol import Mention, Setting, check_range, traits
 from allonym.replace.dates import read_date
-from allonym.replace.mention import Mention, Setting, check_range, declare_surrogate_grammar, traits
 from allonym.replace.wording import read_number
 
 LONGEST = 64
@@ -47,7 +47,7 @@ def _check_generalise_options(options: Mapping[str, Any], where: str) -> None:
     check_range(options, where, "top", 90, 18, 120, " years")
 
 
-@traits(repeats=True, lossy=True, check=_check_generalise_options, grammar=declare_surrogate_grammar)
+@traits(repeats=True, lossy=True, check=_check_generalise_options)
 def generalise(
     mention: Mention,
     setting: Setting,

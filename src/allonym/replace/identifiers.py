@@ -23,10 +23,10 @@ from string import hexdigits
 
 from allonym.checksums.algorithms import BASE58, BECH32, compute_polymod
 from allonym.checksums.general import luhn
+from allonym.protocol import Wanted
 from allonym.replace import phones
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.codes import ANY, DIGITS, LETTERS, Code, Draws, draw_shaped_code, find_shape, read_code
-from allonym.replace.mention import Wanted
 
 LEAST_TAIL = 3
 """Characters that a shortened number has at least."""

@@ -26,10 +26,10 @@ from allonym.llm.answers import parse_cut_answer
 from allonym.llm.client import Client, Recorded, Request, client_for
 from allonym.llm.templates import build_messages, make_object_schema
 from allonym.plan import digest
+from allonym.protocol import Mention, Setting, Wanted, traits
 from allonym.replace import proposals
 from allonym.replace.cast import find_plain_words
 from allonym.replace.covering import find_repeats
-from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogate_grammar, traits
 from allonym.replace.proposals import ModelRenderers, Proposals, find_fullest_surface, read_word_lists
 from allonym.text.names import normalize_surface
 
@@ -93,7 +93,7 @@ def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[st
     return asker.proposals.make_renderers(values, trouble)
 
 
-@traits(keyed=True, repeats=True, prepare=make_renderers, grammar=declare_surrogate_grammar)
+@traits(keyed=True, repeats=True, prepare=make_renderers)
 def llm(
     mention: Mention,
     setting: Setting,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.keys import derive_operator_key
 from allonym.labels import SCHEMES
+from allonym.protocol import Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
 from allonym.replace.cast import Ledger
-from allonym.replace.mention import Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
 from allonym.text.placeholders import Grammar
 
 if TYPE_CHECKING:

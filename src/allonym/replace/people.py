@@ -16,10 +16,11 @@ from functools import lru_cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from allonym.kb import KnowledgeBase
+from allonym.protocol import Wanted
 from allonym.replace import naming
 from allonym.replace.cast import Cast, Propose, Renderer, Telling
 from allonym.replace.codes import draw_digits
-from allonym.replace.mention import Wanted
 from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_name_tables, make_family_name_key, split_hyphens
 from allonym.replace.person import (
     FAMILY,
@@ -35,7 +36,6 @@ from allonym.text.fold import to_ascii_letters
 from allonym.text.names import find_given_name_variants, is_within_one_edit, list_singulars, normalize_surface
 
 if TYPE_CHECKING:
-    from allonym.kb import KnowledgeBase
     from allonym.replace.mailbox import Mailboxes
 
 # Which choices come from which pool: like the original in length and letters; of its language of origin; English; any;
@@ -510,16 +510,12 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
     else:
         given_names = [u for w in person.given for u in split_hyphens(w)]
         ordered = given_names[index : index + 1] + [w for i, w in enumerate(given_names) if i != index]
-        families = () if any(_is_family_name_piece(person, p) for p in names) else person.family
+        known = (person.find_word(normalize_surface(p.text)) for p in names if p.kind == "name")
+        families = () if any(w is not None and person.is_family_word(w) for w in known) else person.family
         word = next((w for w in (*ordered, *families) if w[:1] == letter), None)
     new = to_ascii_letters(person.new[word])[:1] if word is not None and word in person.new else ""
     new = new or choose_initial(cast, person, letter)
     return (new.lower() if text[:1].islower() else new.upper()) + text[1:]
-
-
-def _is_family_name_piece(person: Person, piece: Piece) -> bool:
-    word = person.find_word(normalize_surface(piece.text)) if piece.kind == "name" else None
-    return word is not None and person.is_family_word(word)
 
 
 def choose_initial(cast: Cast, person: Person, letter: str) -> str:

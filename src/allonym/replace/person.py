@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from allonym.document import Span
+from allonym.kb import KnowledgeBase
+from allonym.protocol import Wanted
 from allonym.replace import naming
 from allonym.replace.cast import Cast
-from allonym.replace.mention import Wanted
 from allonym.replace.naming import (
     ARTICLES,
     ROMAN,
@@ -28,9 +28,6 @@ from allonym.text.names import (
     make_sound_key,
     normalize_surface,
 )
-
-if TYPE_CHECKING:
-    from allonym.kb import KnowledgeBase
 
 GIVEN, FAMILY = "given name", "family name"
 FAMILY_FIRST = frozenset({"chinese", "korean", "vietnamese", "hungarian", "japanese"})

@@ -27,16 +27,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
+from allonym.kb import Item, KnowledgeBase
+from allonym.policy import Policy
+from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, find_plain_words
-from allonym.replace.mention import Wanted
 from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.names import normalize_surface, parse_person
-
-if TYPE_CHECKING:
-    from allonym.kb import Item, KnowledgeBase
-    from allonym.policy import Policy
 
 Pools = Sequence[Sequence["Item"]]
 CODED = ("US", "CA", "AU")

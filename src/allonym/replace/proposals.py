@@ -22,8 +22,8 @@ from typing import Any, cast
 from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.keys import derive_operator_key
+from allonym.protocol import Mention, Setting, Wanted, check_range, traits
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, Telling, find_plain_words, format_offline_remark
-from allonym.replace.mention import Mention, Setting, Wanted, check_range, declare_surrogate_grammar, traits
 from allonym.replace.naming import Piece, load_name_tables, parse_name, pluralise_name
 from allonym.replace.pseudonym import make_renderers as make_pseudonym_renderers
 from allonym.replace.pseudonym import render_mention
@@ -265,13 +265,7 @@ def _check_seq2seq_options(options: Mapping[str, Any], where: str) -> None:
     check_range(options, where, "max_length", 256, 1, 4096)
 
 
-@traits(
-    keyed=True,
-    repeats=True,
-    prepare=make_renderers,
-    check=_check_seq2seq_options,
-    grammar=declare_surrogate_grammar,
-)
+@traits(keyed=True, repeats=True, prepare=make_renderers, check=_check_seq2seq_options)
 def seq2seq(
     mention: Mention,
     setting: Setting,

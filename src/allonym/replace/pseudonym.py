@@ -1,26 +1,44 @@
 """Realistic pseudonyms: other people, places, organizations, dates and numbers of the same kind.
 
 All pseudonyms of a document are chosen once, family by family, so that what belongs together moves together: places
-first, then organizations (a club follows its town), people, their addresses, then attributes, dates and numbers. In the
-end :mod:`allonym.replace.collisions` makes sure that no two entities share a pseudonym. Where nothing fits, the
-policy's tag is written. The same key, scope and entity lead to the same first choice in every document; see
-:mod:`allonym.replace.cast`.
+first, then organizations (a club follows its town), people, their addresses, then attributes, dates and numbers. Where
+nothing fits, the policy's tag is written. The same key, scope and entity lead to the same first choice in every
+document; see :mod:`allonym.replace.cast`.
+
+What the modules would write is looked at over all families, in reading order. Where a pseudonym is another entity's, or
+occurs in the document anyway, the later entity takes its next choice where its module offers one
+(``Cast.alternatives``), else its tag. One original may have one pseudonym wherever it stands (``Connor`` of two
+relatives); text that is left as it is belongs to nobody. Numbers of one or two digits may occur elsewhere in the
+document, since nearly every text has some; whoever restores must go by their places. A date or an age may equal another
+one of the document, for both move.
+
+What a pseudonym may keep of its original is checked too: in a time, an age or a form of address the words of a list
+stay, and no others. A detector may mark more than a time: ``the year connor died``, ``sarah's 40th birthday``. A word
+that is in no list may be somebody's name, so that a tag must replace all of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, cached_property, partial
 from importlib import import_module
-from typing import Any, Literal, cast
+from operator import itemgetter
+from typing import Any, Literal
+from typing import cast as typed
 from unicodedata import normalize
 
+from allonym.document import subtract_intervals
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
-from allonym.replace.cast import Renderer, make_cast
-from allonym.replace.collisions import avoid_collisions, is_permitted_age, is_permitted_time, is_permitted_title
+from allonym.protocol import Mention, Setting, Wanted, traits
+from allonym.replace.cast import Cast, Renderer, find_plain_words, make_cast
 from allonym.replace.dates import check_shift_options
-from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogate_grammar, traits
+from allonym.replace.naming import load_name_tables
+from allonym.replace.tables import join_calendar_names, read_toml, read_word_set
+from allonym.text.names import normalize_surface
+from allonym.text.words import LETTERS
 
 ORDER = (
     ("places", "LOCATION"),
@@ -35,9 +53,6 @@ ORDER = (
     ),
 )
 """The modules that find pseudonyms, and for which families, in the order in which they are called."""
-
-_MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_permitted_time, "AGE": is_permitted_age}
-"""Families of which some surfaces stay as they are, and which: a weekday or ``yesterday`` says nothing by itself."""
 
 
 def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, Renderer]:
@@ -85,13 +100,7 @@ def _check_pseudonym_options(options: Mapping[str, Any], where: str) -> None:
         KnowledgeBase.open(str(options["kb"]))  # a missing or damaged file is reported now, not at the first name
 
 
-@traits(
-    keyed=True,
-    repeats=True,
-    prepare=make_renderers,
-    check=_check_pseudonym_options,
-    grammar=declare_surrogate_grammar,
-)
+@traits(keyed=True, repeats=True, prepare=make_renderers, check=_check_pseudonym_options)
 def pseudonym(
     mention: Mention,
     setting: Setting,
@@ -119,7 +128,186 @@ def pseudonym(
         order: how ``03/04/2020`` is read.
         kb: file of another knowledge base; see ``allonym kb``.
     """
-    return render_mention(mention, setting, cast("Mapping[str, Renderer]", setting.prepared["pseudonym"]))
+    return render_mention(mention, setting, typed("Mapping[str, Renderer]", setting.prepared["pseudonym"]))
+
+
+# Collisions
+
+
+_MOVING = frozenset({"DATE_TIME", "AGE", "NUMERIC"})
+_ARTICLE = re.compile(r"\A(?:the|an?)\s+(?=\S)")
+_SHORT = 3  # letters from which on case does not tell words apart
+_FEW_DIGITS = 2  # digits of a number that may occur elsewhere
+
+
+def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[str, Renderer]) -> dict[str, Renderer]:
+    """Return renderers that give None where they would write another entity's pseudonym or one that the text has.
+
+    Args:
+        cast: of the document.
+        targets: all entities that get a pseudonym, in reading order.
+        renderers: entity key to what renders its surfaces.
+    """
+    surroundings = _Surroundings(cast, targets)
+    results: dict[str, dict[str, str | None]] = {t.entity.key: {} for t in targets if t.entity.key in renderers}
+    owners: dict[str, tuple[str, str]] = {}  # pseudonym -> key of its entity, and the original
+    refused = 0
+
+    def is_free(new: str, key: str, original: str, family: str) -> bool:
+        plain = _normalise_pseudonym(new)
+        owner = owners.get(plain, (key, original))
+        if plain == original:
+            return True
+        return (owner[0] == key or owner[1] == original) and not surroundings.occurs_in_document(new, key, family)
+
+    mentions = [(span.start, t, s) for t in targets for span, s in zip(t.entity.spans, t.surfaces, strict=True)]
+    for _, target, surface in sorted(mentions, key=itemgetter(0)):
+        key = target.entity.key
+        if key not in results or surface in results[key]:
+            continue
+        original = _normalise_pseudonym(surface)
+        family = cast.get_label_family(target)
+        new = renderers[key](surface)
+        if new and not is_free(new, key, original, family):
+            new = cast.alternatives[key](surface) if key in cast.alternatives else None
+            new = new if new and is_free(new, key, original, family) else None
+            refused += 1
+        if new:
+            owners.setdefault(_normalise_pseudonym(new), (key, original))
+        results[key][surface] = new
+    if refused:
+        remark = "substitutes were another's or stood in the text: a further choice or a tag instead"
+        cast.remarks.append(f"{refused} {remark}")
+    return {key: partial(_look_up_or_render, results[key], render) for key, render in renderers.items()}
+
+
+def _look_up_or_render(results: Mapping[str, str | None], render: Renderer, surface: str) -> str | None:
+    return results[surface] if surface in results else render(surface)
+
+
+def _normalise_pseudonym(text: str) -> str:
+    """Return a pseudonym without case and without an article before it, as pseudonyms are compared."""
+    return _ARTICLE.sub("", text.casefold())
+
+
+def get_text_outside_mentions(setting: Setting) -> str:
+    """Return the text of a document without what is about to be replaced."""
+    text = setting.document.text
+    return "\0".join(text[a:b] for a, b in subtract_intervals((0, len(text)), setting.places))
+
+
+class _Surroundings:
+    """What stands in a document: its text outside of what is replaced, and the names of other entities."""
+
+    def __init__(self, cast: Cast, targets: Sequence[Wanted]) -> None:
+        self._cast = cast
+        self._targets = targets
+
+    @cached_property
+    def _outside_text(self) -> str:
+        return get_text_outside_mentions(self._cast.setting)
+
+    @cached_property
+    def _plain_outside_text(self) -> str:
+        return normalize_surface(self._outside_text)
+
+    @cached_property
+    def _keys_by_name(self) -> dict[str, str]:
+        """Map each name of the document, in plain form, to the key of its entity; empty: several have it."""
+        out: dict[str, str] = {}
+        for target in self._targets:
+            key = target.entity.key
+            if self._cast.get_label_family(target) not in _MOVING:
+                for name in {normalize_surface(s) for s in target.surfaces}:
+                    out[name] = key if out.get(name, key) == key else ""
+        return out
+
+    def occurs_in_document(self, new: str, key: str, family: str) -> bool:
+        """Whether a pseudonym for ``key`` occurs in the document.
+
+        Args:
+            new: the pseudonym.
+            key: of the entity that it is for.
+            family: of its label; dates, ages and numbers may equal others of the document.
+        """
+        if not self._cast.ledger.text_has_words(find_plain_words(new)):
+            return False
+        letters = sum(map(str.isalpha, new))
+        if not letters and sum(map(str.isdigit, new)) <= _FEW_DIGITS:
+            return False
+        # March is no march, and A no article.
+        cased = letters < _SHORT or family == "DATE_TIME"
+        text, phrase = (self._outside_text, new) if cased else (self._plain_outside_text, normalize_surface(new))
+        if _has_phrase(text, phrase):
+            return True
+        return family not in _MOVING and self._keys_by_name.get(normalize_surface(new), key) != key
+
+
+def _has_phrase(text: str, phrase: str) -> bool:
+    """Whether a text holds a phrase with no letter or digit at either end of it."""
+    start = text.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        if not (text[start - 1 : start] if start else "").isalnum() and not text[end : end + 1].isalnum():
+            return True
+        start = text.find(phrase, start + 1)
+    return False
+
+
+_DIGITS = re.compile(r"\d+")
+_YEAR_DIGITS, _AGE_DIGITS, _MOST_DIGITS = 4, 3, 12
+_FILE = "permitted_words.toml"
+
+
+def _find_folded_words(text: str) -> list[str]:
+    return LETTERS.findall(normalize_surface(text))
+
+
+@cache
+def _list_time_words() -> frozenset[str]:
+    calendar = {w for kind in ("month", "weekday", "season") for w in _find_folded_words(join_calendar_names(kind))}
+    signs = read_toml(_FILE)["signs"]
+    return frozenset({*read_word_set("words", file=_FILE), *read_word_set("times", file=_FILE), *calendar, *signs})
+
+
+def has_only_time_words(text: str) -> bool:
+    """Whether all words of a text are those of times, dates and durations."""
+    permitted = _list_time_words()
+    return all(w in permitted or (not w.isascii() and permitted.issuperset(w)) for w in _find_folded_words(text))
+
+
+def is_permitted_time(text: str) -> bool:
+    """Whether a text may stay as it is: only words of times, and numbers as short as those of times."""
+    sizes = [len(run) for run in _DIGITS.findall(text)]
+    return has_only_time_words(text) and max(sizes, default=0) <= _YEAR_DIGITS and sum(sizes) <= _MOST_DIGITS
+
+
+def is_permitted_age(text: str) -> bool:
+    """Whether all words of a text are those of ages, and its numbers have no more than three digits."""
+    # An age names no month, but may name June.
+    permitted = read_word_set("words", file=_FILE) | read_word_set("ages", file=_FILE)
+    has_age = all(len(run) <= _AGE_DIGITS for run in _DIGITS.findall(text))
+    return has_age and permitted.issuperset(_find_folded_words(text))
+
+
+@cache
+def _list_title_words() -> frozenset[str]:
+    lists = load_name_tables()
+    joining = ("and", "und", "et", "y", "e", "i", "of")
+    titles = (*lists.titles, *lists.suffixes, *lists.degrees, *lists.joined)
+    return frozenset((*titles, *joining, *read_word_set("titles", file=_FILE)))
+
+
+def is_permitted_title(text: str) -> bool:
+    """Whether a text consists of forms of address, offices, degrees and what may stand behind a name."""
+    parts = [w for w in re.split(r"[\s,/&\-]+", re.sub(r"[.'’]", "", normalize_surface(text))) if w]
+    return bool(parts) and _list_title_words().issuperset(parts)
+
+
+# Rendering
+
+_MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_permitted_time, "AGE": is_permitted_age}
+"""Families of which some surfaces stay as they are, and which: a weekday or ``yesterday`` says nothing by itself."""
 
 
 def render_mention(mention: Mention, setting: Setting, renderers: Mapping[str, Renderer]) -> str:

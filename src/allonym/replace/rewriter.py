@@ -24,6 +24,7 @@ MARK = "\n=>\n"
 """The mark between a passage and its rewriting in the text of a causal model."""
 TOKENS = 256
 """Tokens of a passage, and of its rewriting, at most."""
+_BATCH = 16  # passages that the model reads at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,6 @@ class Rewriter:
         *,
         beams: int = 1,
         token_limit: int = TOKENS,
-        batch: int = 16,
         banned: Sequence[str] = (),
     ) -> list[str]:
         """Return the model's rewriting of each passage: the most likely one, nothing is drawn at random.
@@ -56,14 +56,13 @@ class Rewriter:
             passages: texts.
             beams: how many rewritings are followed at once.
             token_limit: tokens of a passage and of its rewriting.
-            batch: passages that the model reads at once.
             banned: words whose beginnings the model must not write.
         """
         banned_tokens = self._encode_word_beginnings(banned)
         order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
         out = [""] * len(passages)
-        for start in range(0, len(order), batch):
-            chosen = order[start : start + batch]
+        for start in range(0, len(order), _BATCH):
+            chosen = order[start : start + _BATCH]
             texts = self._rewrite_batch([passages[i] for i in chosen], beams, token_limit, banned_tokens)
             for i, text in zip(chosen, texts, strict=True):
                 out[i] = text

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, invert_plan
-from allonym.replace.mention import get_traits_by_name
+from allonym.protocol import get_traits_by_name
 from allonym.replace.wording import find_article, fit_article
-from allonym.restoration.codes import Decrypter, make_decrypter
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.scan import Scan
@@ -86,7 +85,7 @@ class Restorer:
         # The planner adapted the article before these replacements; it is adapted back if the text is complete.
         self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(_ARTICLE))
         self._index = Index(entry for entry in listed if not entry.operator.startswith(_ARTICLE))
-        self._decrypter: Decrypter | None = None if key is None else make_decrypter(require_key(key, "encrypt"))
+        self._key = None if key is None else require_key(key, "encrypt")
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
@@ -121,7 +120,7 @@ class Restorer:
         return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
 
     def _make_scan(self, text: str, *, final: bool = True) -> Scan:
-        return Scan(text, self._index, self._decrypter, final=final)
+        return Scan(text, self._index, self._key, final=final)
 
     def _apply_matches(self, text: str, matches: Iterable[Match], begin: int = 0) -> Restored:
         """Put the originals of the sure matches into ``text`` from offset ``begin`` on, and return that part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from allonym.document import Interval
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _IN_CODES = frozenset(" -./()\u00a0\u2009\u202f–‑,'’+\n")
 _IN_DATES = re.compile(r"[\s\-/.,–:ºª'’]{0,5}\Z")
 _DATE_WORDS = 12
-
-Decrypter = Callable[[str, str], "str | None"]
-"""Returns the original of a label and a code; None if the key does not fit."""
 
 LONGEST = 2**16
 _BASE32 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz234567")
@@ -169,16 +166,6 @@ def is_date_word(word: str) -> bool:
     return find_calendar_name("month", word) is not None or find_calendar_name("weekday", word) is not None
 
 
-def make_decrypter(key: bytes | str) -> Decrypter:
-    """Return a function that decrypts with a key."""
-
-    def decrypt_code(label: str, code: str) -> str | None:
-        match = TOKEN.fullmatch(f"[{label}:e1:{code}]")
-        return None if match is None else decrypt_token(match, key)
-
-    return decrypt_code
-
-
 def _is_code_length(size: int) -> bool:
     """Tell whether ``size`` characters of base 32 can be a code: at least two blocks of 16 bytes."""
     nbytes = size * 5 // 8
@@ -260,4 +247,5 @@ def _decrypt_mention(scan: Scan, label: str, code: str) -> str | None:
     form = scan.index.sealed.get(code)
     if form is not None:
         return form.target
-    return None if scan.decrypter is None else scan.decrypter(label, code)
+    token = TOKEN.fullmatch(f"[{label}:e1:{code}]")
+    return None if scan.key is None or token is None else decrypt_token(token, scan.key)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from allonym.labels import TAXONOMY
+from allonym.protocol import Traits
 from allonym.replace.dates import read_date
-from allonym.replace.mention import Traits
 from allonym.restoration.view import SPECIAL, View
 from allonym.restoration.words import read_common_words
 from allonym.text.fold import fold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from allonym.replace.mention import Traits, get_traits_by_name
+from allonym.protocol import Traits, get_traits_by_name
 from allonym.replace.operators import TOKEN
 from allonym.restoration import forms
 from allonym.restoration.fit import extract_code_characters, get_letter_case, read_date_key, strip_calling_code

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import accumulate
 from operator import add
 
-from allonym.restoration import codes, exact, gaps, hits
-from allonym.restoration.codes import Decrypter
-from allonym.restoration.forms import ADDRESS, CODE, TAG, Form, split_words_and_gaps
-from allonym.restoration.hits import Hit, Match
+from allonym.restoration import codes, gaps, hits
+from allonym.restoration.codes import is_date_word
+from allonym.restoration.forms import ADDRESS, CLOSING, CODE, OPENING, TAG, Form, split_words_and_gaps
+from allonym.restoration.hits import Hit, Match, describe_shared
 from allonym.restoration.index import Index, Reading
 from allonym.restoration.view import View, escape_like
 from allonym.restoration.words import AFTER_APOSTROPHE, Ending, read_common_words
@@ -25,11 +25,11 @@ _BROKEN = re.compile(r"[-\u2010\u2011][ \t]*\r?\n")
 class Scan:
     """A search of one text with an index. If ``is_final`` is false, the text is the beginning of a longer one."""
 
-    def __init__(self, raw: str, index: Index, decrypter: Decrypter | None = None, *, final: bool = True) -> None:
+    def __init__(self, raw: str, index: Index, key: bytes | str | None = None, *, final: bool = True) -> None:
         self.view = View(raw)
         self.text = self.view.text
         self.index = index
-        self.decrypter = decrypter
+        self.key = key
         self.is_final = final
         split = split_words_and_gaps(self.text)
         self.gaps = split[0::2]
@@ -55,7 +55,7 @@ class Scan:
         """
         view = self.view
         covered_until = 0
-        literals = exact.find_wordless_replacements(self) if self.index.literal else iter(())
+        literals = self._find_wordless_replacements() if self.index.literal else iter(())
         literal = next(literals, None)
         for i in [*self._list_start_words(), len(self.words)]:
             start = self.starts[i]
@@ -117,7 +117,7 @@ class Scan:
                 broken = "\n" in self.gaps[i] and len(self.gaps[i]) < 8 and _HYPHEN_BREAK.fullmatch(self.gaps[i])
                 if broken and index.read_word(words[i - 1] + words[i]):
                     joined.append(i - 1)
-        encrypted = bool(index.sealed) or self.decrypter is not None
+        encrypted = bool(index.sealed) or self.key is not None
         sealed = [i for i, low in enumerate(lows) if low == "e1"] if encrypted else []
         if not self.is_final and self.count and words[self.count - 1] not in begins:
             last = self.count - 1  # its second half may still arrive
@@ -139,13 +139,13 @@ class Scan:
 
     def _find_best_match(self, word_index: int, covered_until: int) -> Match | None:
         index = self.index
-        if self.words[word_index].lower() != "e1" and (index.sealed or self.decrypter is not None):
+        if self.words[word_index].lower() != "e1" and (index.sealed or self.key is not None):
             match = codes.find_encrypted_match(self, word_index, covered_until)
             if match is not None or self.is_short:
                 return match
-        match = exact.match_exactly(self, word_index, covered_until)
+        match = self._match_exactly(word_index, covered_until)
         if match is None and word_index not in self.joined:
-            match = exact.match_single_word(self, word_index, covered_until)
+            match = self._match_single_word(word_index, covered_until)
         if match is not None:
             return match
         candidates = list(self._find_word_hits(word_index, index.heads, index.full))
@@ -168,7 +168,7 @@ class Scan:
             return None
         self.mark_if_text_short(candidates[0].end + (8 if candidates[0].form.kind == TAG else 4))
         if hit is None:
-            return self._make_match(candidates[0], None, hits.describe_shared(candidates[0].form))
+            return self._make_match(candidates[0], None, describe_shared(candidates[0].form))
         return self._make_match(hit, hits.fit_original(hit))
 
     def _is_whole_replacement(self, word_index: int, candidates: list[Hit]) -> bool:
@@ -198,6 +198,109 @@ class Scan:
         is_whole = not form.rule and not any(hit.endings)
         rule = "+".join(rules) or "exact"
         return Match(a, b, out, rule, form.label, form.row, is_whole, len(form.keys), why, hit.is_sure)
+
+    # Letter by letter, which is fast
+
+    def _match_exactly(self, word_index: int, covered_until: int) -> Match | None:
+        """Match a replacement letter by letter at word ``word_index``, if no longer one is possible there."""
+        index, lows = self.index, self.lows
+        for length in index.heads.get(lows[word_index], ()):
+            last = word_index + length
+            if last > self.count:
+                if word_index + 1 < self.count and not self._is_pair_start(word_index):
+                    continue
+                return None
+            forms = index.full.get(tuple(lows[word_index:last]))
+            if forms is None:
+                if length > 1 and index.read_word(self.words[word_index + 1]):
+                    return None  # perhaps in another form
+                continue
+            form, text = forms[0], self.text
+            start, end = self.starts[word_index] - len(form.head), self.ends[last - 1] + len(form.tail)
+            if len(forms) > 1 or form.target is None or form.is_ordinary or start < covered_until:
+                return None
+            if end - start != len(form.text) or not text.startswith(form.text, start):
+                return None
+            if not self.is_final and not self._is_end_proven(form, end):
+                return None
+            if last < self.count and text[end] in "'’ʼ" and lows[last] in AFTER_APOSTROPHE:
+                return None
+            a, b = self.view.get_text_start(start), self.view.get_text_end(end)
+            if not _is_separate(form, text, start, end) or self.view.list_escapes(a, b):
+                return None
+            return Match(a, b, form.target, "exact", form.label, form.row, True, length)
+        return None
+
+    def _match_single_word(self, word_index: int, covered_until: int) -> Match | None:
+        """Match one word of a name letter by letter, if nothing longer and nothing else is possible there."""
+        index, word, key = self.index, self.words[word_index], self.lows[word_index]
+        if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in read_common_words():
+            return None
+        if word_index + 1 >= self.count or index.read_word(self.words[word_index + 1]):
+            return None
+        if index.dates and is_date_word(word):
+            return None
+        start, end = self.starts[word_index], self.ends[word_index]
+        after = self.text[end]
+        if after in "'’ʼ-‐‑" or start < covered_until or (not self.is_final and end + 8 > len(self.text)):
+            return None
+        index.derive_forms_with_word(key, False)
+        forms = index.short.get((key,), ())
+        if len(forms) != 1 or forms[0].text != word or forms[0].target is None or index.short_heads.get(key) != [1]:
+            return None
+        a, b = self.view.get_text_start(start), self.view.get_text_end(end)
+        if self.view.list_escapes(a, b) or not gaps.is_separate_name(self.text, start, end, False):
+            return None
+        form = forms[0]
+        return Match(a, b, form.target, form.rule, form.label, form.row, False)
+
+    def _is_pair_start(self, word_index: int) -> bool:
+        """Tell whether this word and the next may be the first two of a longer replacement."""
+        first, readings = self.lows[word_index], self.index.read_word(self.words[word_index + 1])
+        return word_index in self.joined or any((first, reading.key) in self.index.pairs for reading in readings)
+
+    def _is_end_proven(self, form: Form, end: int) -> bool:
+        """Tell whether the text so far proves that a replacement ends at ``end``."""
+        text = self.text
+        if end + 8 <= len(text):
+            return True
+        after = text[end : end + 1]
+        if form.kind == TAG and form.tail and form.tail[-1] in CLOSING:
+            return bool(after) and after != form.tail[-1]
+        return bool(after) and after in " \n,;!?)"
+
+    def _find_wordless_replacements(self) -> Iterator[Match]:
+        """Yield replacements without words, or in scripts without spaces, that occur letter by letter."""
+        index, text, view = self.index, self.text, self.view
+        first = re.compile("[" + "".join(re.escape(c) for c in index.literal) + "]")
+        longest = max(len(f.text) for listed in index.literal.values() for f in listed)
+        covered_until = 0
+        for match in first.finditer(text):
+            start = match.start()
+            if start < covered_until:
+                continue
+            if not self.is_final and start + longest + 1 > len(text):
+                self.limit = start
+                self.count = min(self.count, self.find_word_after(start))
+                return
+            for form in index.literal[match[0]]:
+                end = start + len(form.text)
+                if not text.startswith(form.text, start):
+                    continue
+                a, z = form.text[0], form.text[-1]
+                if not a.isalnum() and a not in OPENING and text[start - 1 : start] == a and start:
+                    continue
+                if not z.isalnum() and z not in CLOSING and text[end : end + 1] == z:
+                    continue
+                neighbours = ((a, text[start - 1 : start] if start else ""), (z, text[end : end + 1]))
+                if any(c.isascii() and c.isalnum() and neighbour.isalnum() for c, neighbour in neighbours):
+                    continue
+                begin, stop, escapes = view.map_to_raw(start, end, form.text)
+                out = form.target if form.target is None else escape_like(form.target, escapes)
+                rule = "+".join(kind for kind, _ in escapes) or "exact"
+                yield Match(begin, stop, out, rule, form.label, form.row, why=describe_shared(form))
+                covered_until = end
+                break
 
     # Words
 
@@ -351,3 +454,10 @@ class Scan:
                 self.is_short = True
         elif word.isupper() and len(word) > 2:
             index.derive_forms_with_acronym(word)
+
+
+def _is_separate(form: Form, text: str, start: int, end: int) -> bool:
+    if form.kind == TAG:
+        return gaps.find_tag_reach(form, text, start + len(form.head), end - len(form.tail), "") == (start, end, "")
+    is_plain = form.kind != ADDRESS and not form.head and not form.tail and len(form.text) > 1
+    return is_plain and gaps.is_separate_name(text, start, end, True)

@@ -141,7 +141,7 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
 
     Args:
         text: any text; signs may be escaped as in XML or JSON.
-        grammars: further grammars, such as :func:`allonym.replace.mention.list_policy_grammars` gives for a policy.
+        grammars: further grammars, such as :func:`allonym.protocol.list_policy_grammars` gives for a policy.
     """
     from allonym import registry
 

@@ -131,7 +131,7 @@ class Book:
         if row.row is not None:
             self._linked.add((digest, self._subject))
         self._link_to_subject(digest)
-        if self._is_kept_longer_than(row.expires):
+        if row.expires is not None and (self._expires is None or self._expires > row.expires):
             self._longer.append({"key": digest, "until": self._expires})
         return value
 
@@ -193,13 +193,18 @@ class Book:
         self._insert_rows(store.assigned, self._new_assigned)
         self._insert_rows(store.assigned_subjects, self._new_links)
         self._extend_expiry(store.assigned, self._longer)
+        table = store.counters
         for digest, (kind, last) in self._counters.items():
-            self._write_counter(digest, kind, last)
+            sealed = self._sealer.seal((kind, str(last)), "counter", self.place.digest, digest)
+            change = table.update().where(table.c.digest == digest).values(sealed=sealed)
+            if self._connection.execute(change).rowcount == 0:
+                self._insert_rows(table, [{"digest": digest, "scope": self.place.id, "sealed": sealed}])
         has_changed = [self._write_known(dict(batch)) for batch in make_batches(self._known.items())]
         if any(has_changed):
             table = store.scopes  # readers keep what they have read of a scope until this changes
-            change = table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
-            self._connection.execute(change)
+            self._connection.execute(
+                table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
+            )
         self._forget_collected()
 
     def close(self) -> None:
@@ -217,10 +222,6 @@ class Book:
         if expires is not None and not isinstance(expires, int):
             raise VaultError(f"{self._sealer.where}: a row is damaged, or was changed without the key")
         return expires is not None and expires <= self._now
-
-    def _is_kept_longer_than(self, expires: int | None) -> bool:
-        """Return whether what is written now is kept for longer than a row that expires then."""
-        return expires is not None and (self._expires is None or self._expires > expires)
 
     def _read_counter(self, digest: str) -> int:
         if digest in self._counters:
@@ -244,13 +245,6 @@ class Book:
         if (digest, self._subject) not in self._linked:
             self._linked.add((digest, self._subject))
             self._new_links.append({"row": digest, "subject": self._subject})
-
-    def _write_counter(self, digest: str, kind: str, last: int) -> None:
-        table = store.counters
-        sealed = self._sealer.seal((kind, str(last)), "counter", self.place.digest, digest)
-        result = self._connection.execute(table.update().where(table.c.digest == digest).values(sealed=sealed))
-        if result.rowcount == 0:
-            self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
 
     def _write_known(self, batch: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
         """Write new originals and their subjects; return whether anything changed that a reader sees."""

@@ -146,14 +146,16 @@ def load_digests(connection: sa.Connection, sealer: Sealer, scope: str | None, n
     Args:
         connection: of a transaction that reads.
         sealer: of the vault.
-        scope: digest of a scope; None: all of them.
+        scope: name of a scope; None: all of them.
         now: in seconds since 1970.
     """
     originals = store.originals
     query = sa.select(store.digests).join(originals, originals.c.digest == store.digests.c.row)
-    query = query.where(sa.or_(originals.c.expires.is_(None), originals.c.expires > now)).order_by(store.digests.c.row)
+    query = query.where(sa.or_(originals.c.expires.is_(None), originals.c.expires > now))
+    query = query.order_by(store.digests.c.row)
     if scope is not None:
-        query = query.join(store.scopes, store.scopes.c.id == originals.c.scope).where(store.scopes.c.digest == scope)
+        query = query.join(store.scopes, store.scopes.c.id == originals.c.scope)
+        query = query.where(store.scopes.c.digest == sealer.digest("scope", scope))
     entries: dict[tuple[str, bytes], Entry] = {}
     longest = 0
     for row in connection.execute(query):

@@ -41,11 +41,11 @@ class Traces:
         Raises:
             VaultError: something of it is still there.
         """
-        count = (
-            _count_marks_in_files(database, self.marks)
-            if database.file
-            else _count_marks_in_tables(database, self.marks)
-        )
+        if database.file:
+            files = (Path(f"{database.file}{suffix}") for suffix in ("", "-wal", "-journal"))
+            count = sum(count_marks_in_file(file, self.marks) for file in files if file.exists())
+        else:
+            count = _count_marks_in_tables(database, self.marks)
         if count:
             raise VaultError(f"{database.shown}: {count} traces of what was purged are left; purge when nobody uses it")
         return Purged(**self.counts, checked="files" if database.file else "tables")
@@ -195,12 +195,6 @@ def _count_marks_in_tables(database: Store, marks: Iterable[bytes]) -> int:
             for condition in conditions:
                 count += connection.execute(sa.select(sa.func.count()).where(condition)).scalar_one()
     return count
-
-
-def _count_marks_in_files(database: Store, marks: set[bytes]) -> int:
-    assert database.file is not None
-    files = (database.file, *(Path(f"{database.file}{suffix}") for suffix in ("-wal", "-journal")))
-    return sum(count_marks_in_file(file, marks) for file in files if file.exists())
 
 
 def count_marks_in_file(file: Path, marks: Iterable[bytes]) -> int:

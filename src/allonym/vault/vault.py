@@ -406,7 +406,7 @@ class Vault:
             VaultError: a row was changed by somebody without the key.
         """
         with self._open_read_transaction() as (connection, sealer):
-            return Digests.of(sealer.checking, *self._load_scope_digests(connection, sealer, scope))
+            return Digests.of(sealer.checking, *checking.load_digests(connection, sealer, scope, int(time.time())))
 
     def write_digests(
         self, path: str | Path, *, scope: str | None = None, overwrite: bool = False, actor: str = ""
@@ -421,17 +421,10 @@ class Vault:
         """
         self._check_is_not_vault_file(path)
         with self._open_read_transaction() as (connection, sealer):
-            entries, longest = self._load_scope_digests(connection, sealer, scope)
+            entries, longest = checking.load_digests(connection, sealer, scope, int(time.time()))
             count = checking.write_digests(Path(path), sealer.checking, entries, longest, overwrite=overwrite)
         self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
         return count
-
-    @staticmethod
-    def _load_scope_digests(
-        connection: sa.Connection, sealer: Sealer, scope: str | None
-    ) -> tuple[list[checking.Entry], int]:
-        digest = None if scope is None else sealer.digest("scope", scope)
-        return checking.load_digests(connection, sealer, digest, int(time.time()))
 
     def _check_is_not_vault_file(self, path: str | Path) -> None:
         file = self._store.file

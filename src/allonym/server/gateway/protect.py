@@ -24,8 +24,8 @@ from allonym.llm import unlocked
 from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
+from allonym.protocol import get_traits_by_name, list_policy_grammars
 from allonym.replace import subject_of
-from allonym.replace.mention import get_traits_by_name, list_policy_grammars
 from allonym.restoration import Restorer
 from allonym.server.gateway.reading import FieldReaders, Passage, Piece, RequestText
 from allonym.server.gateway.refusal import Refusal

@@ -12,7 +12,7 @@ from allonym import registry
 from allonym.errors import UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, presets
-from allonym.replace.mention import get_operator, get_operator_traits
+from allonym.protocol import get_operator, get_operator_traits
 from allonym.server.policies import load_policy
 from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
 from allonym.server.wire import accounts as wire

@@ -17,6 +17,7 @@ from allonym import registry
 from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UnknownNameError, UsageError
 from allonym.labels import SCHEMES
+from allonym.pattern import has_toml_type
 from allonym.text.placeholders import SURROGATES, Grammar
 
 if TYPE_CHECKING:
@@ -298,14 +299,10 @@ def _has_type(value: object, annotation: object) -> bool:
     kind = origin or annotation
     if not isinstance(kind, type):
         return True
-    if isinstance(value, bool):
-        return kind is bool
-    if kind is float:
-        return isinstance(value, (int, float))
     if issubclass(kind, (list, tuple)) and isinstance(value, (list, tuple)):
         items = [argument for argument in arguments if argument is not Ellipsis]
         return not items or all(_has_type(item, items[0]) for item in value)
-    return isinstance(value, kind)
+    return has_toml_type(value, kind)
 
 
 _TYPE_NAMES = {
