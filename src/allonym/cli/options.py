@@ -389,28 +389,7 @@ field_option = option(
     "Column or dotted path of the text, such as review or user.name. Repeatable; by default all text.",
     multiple=True,
 )
-workers_option = option(
-    "--workers",
-    "Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
-    type=POSITIVE,
-    default=1,
-)
-
-
-def runner_option(note: str) -> Declaration:
-    """Declare --runner; ``note`` ends its help."""
-    return option(
-        "--runner",
-        "Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one started for this "
-        f"run. {note}",
-        type=click.Choice(("processes", "ray")),
-        default="processes",
-    )
-
-
-policy_options = group_options("choice", PolicyChoice)
 text_options = group_options("texts", TextFields)
-secret_options = group_options("secret", SecretChoice)
 vault_options = group_options("vault", VaultChoice)
 
 
