@@ -113,7 +113,7 @@ def collect_offers() -> dict[str, list[str]]:
 
     from allonym import intruder, registry
     from allonym.cli import app
-    from allonym.evaluate.measures import MEASURES
+    from allonym.evaluate.study import MEASURES
     from allonym.files import formats
     from allonym.server.app import create_app
     from allonym.server.settings import Settings

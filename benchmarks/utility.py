@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from allonym.document import Document
-from allonym.evaluate.classification import utility_loss
+from allonym.evaluate.downstream_use import utility_loss
 from allonym.pipeline import anonymize
 from allonym.policy import Policy
 

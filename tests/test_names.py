@@ -26,11 +26,10 @@ PUBLIC_FUNCTIONS = frozenset(
 
 PUBLIC_FIELDS = frozenset(
     """
-    evaluate.information:Contrast.found evaluate.detection_scores:Scores.found
-    evaluate.document_risks:DocumentRisk.found
+    evaluate.information:Contrast.found evaluate.detection_scores:Scores.found evaluate.document_risks:DocumentRisk.found
     evaluate.document_risks:Review.left evaluate.generated_originals:GenerationLeaks.found
-    evaluate.intruder:SubjectTerms.found evaluate.measures:Inputs.done evaluate.outputs:OutputLeaks.found
-    evaluate.people:PeopleStudy.kept evaluate.scoring:Scoring.own
+    evaluate.intruder:SubjectTerms.found evaluate.study:Inputs.done evaluate.generated_originals:OutputLeaks.found
+    evaluate.people:PeopleStudy.kept evaluate.residual:Scoring.own
     files.pdf.scans:Word.left files.record:Tally.left
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told

@@ -62,7 +62,7 @@ def test_without_a_command_there_is_help_and_no_error(run, args):
 
 def test_a_package_that_is_missing_names_its_extra(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.isotonic", None)
-    monkeypatch.delitem(sys.modules, "allonym.evaluate.document_risk", raising=False)
+    monkeypatch.delitem(sys.modules, "allonym.evaluate.document_risks", raising=False)
     (tmp_path / "a.jsonl").write_text('{"a": "Ada Brook", "b": "[PERSON_1]"}\n' * 4)
     path = str(tmp_path / "a.jsonl")
     result = run("evaluate", "all", path, "--field", "a", "--anonymised-field", "b", "--measure", "document_risk")

@@ -16,18 +16,18 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recal
 from allonym.document import Span
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
-from allonym.evaluate.agreement import (
+from allonym.evaluate.classes import Classes, find_taxonomy_labels
+from allonym.evaluate.leaks import contains_folded_surface, is_masked
+from allonym.evaluate.matching import (
+    Mention,
     compute_cohen_kappa,
     compute_krippendorff_alpha,
     count_coincidences,
     measure_agreement,
+    select_disjoint_mentions,
 )
-from allonym.evaluate.classes import Classes, find_taxonomy_labels
-from allonym.evaluate.leaks import contains_folded_surface, is_masked
-from allonym.evaluate.matching import Mention, select_disjoint_mentions
 from allonym.pipeline import anonymize
-from allonym.stats.resampling import Draws
-from allonym.stats.samples import bootstrap
+from allonym.stats.samples import Draws, bootstrap
 from allonym.train.records import make_record, select_outermost_spans
 
 TEXT = "Ada Brook met Cyd in Elmford. Later Cyd saw Ada Brook."

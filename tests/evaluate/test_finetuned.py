@@ -165,12 +165,11 @@ def test_a_split_without_a_class_and_a_head_of_another_size(hub, tmp_path):
     texts, moods = calls(48)
     import numpy as np
 
-    classifier = Classifier(model, FAST)
-    rows = classifier.tokenise(texts)
+    classifier = Classifier(model, FAST, [texts])
     y = np.array([7 if mood == "angry" else 4 for mood in moods], np.int64)
-    said = classifier.train_and_predict(rows[:40], y[:40], rows[40:], 0)
+    said = classifier.train_and_predict(np.arange(40), y[:40], np.arange(40, len(texts)))
     assert said.tolist() == y[40:].tolist()
-    assert classifier.train_and_predict(rows[:2], np.array([4, 4]), rows[:3], 0).tolist() == [4, 4, 4]
+    assert classifier.train_and_predict(np.arange(2), np.array([4, 4]), np.arange(3)).tolist() == [4, 4, 4]
 
 
 def test_long_and_empty_texts(hub, tmp_path):
@@ -178,7 +177,7 @@ def test_long_and_empty_texts(hub, tmp_path):
     config = hub.RobertaConfig(max_position_embeddings=18, **{**SHAPE, "pad_token_id": 1})
     folder = tmp_path / "roberta"
     model = "finetune:" + saved(hub, folder, "RobertaModel", config, most=10**9)
-    rows = Classifier(model).tokenise(["plan " * 100, ""])
+    (rows,) = Classifier(model, None, [["plan " * 100, ""]]).rows
     assert [len(row) for row in rows] == [16, 2]
     found = utility_loss(["plan " * 100, ""] * 4, ["x"] * 8, ["a", "b"] * 4, model=model, training=FAST, repeats=2)
     assert not math.isnan(found.before.value)

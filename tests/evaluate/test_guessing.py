@@ -5,7 +5,7 @@ from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.guessing import attribute_guesses, person_guesses
+from allonym.evaluate.people import attribute_guesses, person_guesses
 
 pytest.importorskip("httpx")
 

@@ -193,7 +193,7 @@ def test_the_command(tmp_path):
             "--json", str(numbers), "--report", str(page)]  # fmt: skip
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output
-    assert "judge identifies, after" in result.output
+    assert "Judge finds the subject" in result.output
     hardened = [json.loads(line) for line in out.read_text().splitlines()]
     plans = [Plan.from_dict(json.loads(line)) for line in plan.read_text().splitlines()]
     assert [h["subject"] for h in hardened] == subjects

@@ -10,8 +10,8 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import construct_loss, contrasts, information_loss, placeholders, utility_loss
-from allonym.evaluate.classification import average_over_splits
 from allonym.evaluate.construct import count_parts_of_speech, open_tagger
+from allonym.evaluate.downstream_use import average_over_splits
 from allonym.report import html, markdown
 from allonym.report.evaluate.utility import information_section
 from allonym.report.page import Bars, Page, Table, Tag
@@ -314,7 +314,7 @@ def test_the_command(tmp_path):
         told.append((tmp_path / f"out{seed}.json").read_text("utf-8"))
     assert told[0] == told[1]
     assert json.loads(told[0])["information"]["utility"]["repeats"] == 3
-    assert "words removed" in done.stdout and "PROPN" in done.stdout and "Cohen's d" in done.stdout
+    assert "share of words, placeholders" in done.stdout and "PROPN" in done.stdout and "Cohen's d" in done.stdout
     page = (tmp_path / "out1.html").read_text("utf-8")
     assert "Information loss" in page and "Farrow" not in page and "Farrow" not in done.stdout + done.stderr
 

@@ -12,9 +12,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from allonym.document import Span
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.document_risks import document_risk
+from allonym.evaluate.document_risks import TRAITS, document_risk, leftovers
 from allonym.evaluate.intruder import reidentification
-from allonym.evaluate.leftover_traits import TRAITS, leftovers
 from allonym.intruder.before_after import assign_folds
 from allonym.report.evaluate.intruders import linkage_section
 from allonym.report.evaluate.risk import document_risk_section
@@ -230,29 +229,26 @@ def test_risk_is_a_probability_that_holds():
     assert [risks[i] for i in review.places] == sorted(risks[list(review.places)], reverse=True)
 
 
-@pytest.mark.parametrize("calibration", module.CALIBRATIONS)
-def test_a_risk_comes_from_models_that_do_not_know_the_document(calibration):
+def test_a_risk_comes_from_models_that_do_not_know_the_document():
     rng = np.random.default_rng(5)
     traits = rng.normal(size=(120, len(TRAITS)))
     y = (traits[:, 0] + rng.normal(size=120) > 0).astype(np.int64)
     home, judged = np.arange(120) % 4, np.arange(120)
-    risks, _ = module._cross_fit_risks(traits, judged, y, home, calibration, 0)
+    risks, _ = module._cross_fit_risks(traits, judged, y, home, 0)
     y[home == 2] = 1 - y[home == 2]
-    again, _ = module._cross_fit_risks(traits, judged, y, home, calibration, 0)
+    again, _ = module._cross_fit_risks(traits, judged, y, home, 0)
     # What happened in a fold changes all risks but its own; inner folds are drawn fold by fold.
     assert again[0] != risks[0] and module._compute_auc(risks, y) != module._compute_auc(again, y)
-    only, _ = module._cross_fit_risks(traits, judged, y, np.where(home == 2, 0, 1), calibration, 0)
+    only, _ = module._cross_fit_risks(traits, judged, y, np.where(home == 2, 0, 1), 0)
     flipped = np.where(home == 2, 1 - y, y)
-    same, _ = module._cross_fit_risks(traits, judged, flipped, np.where(home == 2, 0, 1), calibration, 0)
+    same, _ = module._cross_fit_risks(traits, judged, flipped, np.where(home == 2, 0, 1), 0)
     np.testing.assert_allclose(only[home == 2], same[home == 2])
 
 
 def test_copies_share_a_fold(monkeypatch):
     texts, subjects = ["One text", "one  TEXT", "another", "third"] * 20, ["a", "b"] * 40
     ranks = tuple((1, 1 + i % 2) for i in range(80))
-    judged = dataclasses.replace(
-        reidentification(texts, texts, subjects), ranks=ranks, chances=(0.5,) * 80, surest=((0.5, 0.1),) * 80
-    )
+    judged = dataclasses.replace(reidentification(texts, texts, subjects), ranks=ranks)
     homes = []
 
     def assign(*arguments):
@@ -264,12 +260,6 @@ def test_copies_share_a_fold(monkeypatch):
     for text in ("one text", "another", "third"):
         fold_of = zip(homes[0], texts, strict=True)
         assert len({int(h) for h, t in fold_of if " ".join(t.casefold().split()) == text}) == 1
-
-
-def test_the_intruders_confidence_separates_better():
-    plain, asked = risky(), risky(confidence=True)
-    assert asked.auc.value > plain.auc.value
-    assert "surest" in dict(asked.traits) and "surest" not in dict(plain.traits)
 
 
 def test_without_subjects_there_is_an_order_and_no_probability():
@@ -303,7 +293,6 @@ def test_no_document_at_all():
     [
         ({"folds": 1}, "folds must be 2"),
         ({"review_above": 1.5}, "from 0 to 1"),
-        ({"calibration": "guess"}, "platt, isotonic"),
         ({"intruder": reidentification([], [], [])}, "on these 12 texts"),
     ],
 )
@@ -332,7 +321,7 @@ def everything():
     before, after, subjects, groups = corpus(n=5)
     made = reidentification(before, after, subjects, groups=groups)
     told = [(s.subject, s.found, s.missed) for s in made.terms]
-    return made.ranks, made.chances, told, leftovers(after, entities=[[]] * 20).tolist()
+    return made.ranks, told, leftovers(after, entities=[[]] * 20).tolist()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 import allonym
 from allonym.errors import AllonymError, DataError
-from allonym.evaluate.outputs import output_leaks
+from allonym.evaluate.generated_originals import output_leaks
 from allonym.report.evaluate.utility import downstream_section
 
 TEXTS = [

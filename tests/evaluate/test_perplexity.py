@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.unusual_wording import KneserNey, measure_perplexities, perplexity
+from allonym.evaluate.surface_measures import KneserNey, perplexity
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=12)
 
@@ -41,15 +41,15 @@ def test_what_was_read_is_less_surprising():
 
 def test_placeholders_are_passed_over_and_break_the_history():
     texts = ["the cat sat on the mat"] * 6
-    before, after = measure_perplexities(texts, ["[PERSON_1] sat on the mat", *texts[1:]])
+    before, after = perplexity(texts, ["[PERSON_1] sat on the mat", *texts[1:]]).values
     assert after[1:] == before[1:] and math.isfinite(after[0])
-    only = measure_perplexities(texts, ["[PERSON_1]", *texts[1:]])[1]
+    only = perplexity(texts, ["[PERSON_1]", *texts[1:]]).values[1]
     assert math.isnan(only[0])
 
 
 def test_no_text_is_judged_by_a_model_that_saw_it():
     texts = ["common words stand here", "common words stand here", "strange zebra quagga okapi"]
-    before, _ = measure_perplexities(texts, texts, folds=3)
+    before, _ = perplexity(texts, texts, folds=3).values
     assert before[2] > 2 * before[0]
 
 
@@ -60,8 +60,8 @@ def test_one_text_has_no_perplexity():
 
 def test_the_seed_settles_the_folds():
     texts = [f"text {i} of {i * 7 % 5} and {i % 3}" for i in range(12)]
-    assert measure_perplexities(texts, texts, seed=3) == measure_perplexities(texts, texts, seed=3)
-    assert measure_perplexities(texts, texts, seed=3) != measure_perplexities(texts, texts, seed=4)
+    assert perplexity(texts, texts, seed=3) == perplexity(texts, texts, seed=3)
+    assert perplexity(texts, texts, seed=3) != perplexity(texts, texts, seed=4)
 
 
 def test_refuses(tmp_path):
@@ -81,7 +81,7 @@ warnings.simplefilter("ignore")
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 import torch
-from allonym.evaluate.unusual_wording import measure_perplexities
+from allonym.evaluate.surface_measures import perplexity
 folder = sys.argv[1]
 words = ["<s>", "<unk>", "the", "cat", "sat"]
 tok = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<unk>"))
@@ -91,7 +91,7 @@ torch.manual_seed(0)
 net = GPT2LMHeadModel(GPT2Config(vocab_size=5, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0))
 torch.nn.init.zeros_(net.transformer.wte.weight)
 net.save_pretrained(folder)
-print(json.dumps(measure_perplexities(["the cat sat " * 9], ["the cat"], model=folder)))
+print(json.dumps(perplexity(["the cat sat " * 9], ["the cat"], model=folder).values))
 """
 
 

@@ -14,8 +14,7 @@ import scipy.stats
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Marked, residual_risk, second_reading
 from allonym.evaluate.marking import read_marks
-from allonym.evaluate.residual import NO_VALUE, measure_normality
-from allonym.evaluate.scoring import Scoring
+from allonym.evaluate.residual import NO_VALUE, Scoring, measure_normality
 
 # Scores by hand: support 0, 3, 5, 2 (mean 2.5); sales 0, 9 (mean 4.5); one conversation without a context: 1.
 TEXTS = [

@@ -10,7 +10,7 @@ from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Mark, Marked, read_marks
-from allonym.evaluate.scoring import Scoring, score_conversation
+from allonym.evaluate.residual import Scoring, score_conversation
 
 TABLE_2 = """Person 1: (Dunder Mifflin)[MISSED_ORGANIZATION_NAME_SPEAKER], this
 is [PERSON_NAME_1] (Green)[MISSED_PERSON_NAME_PARTIAL] speaking.

@@ -14,8 +14,8 @@ from tests.evaluate.small import PEOPLE, records, write
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Pairs, compare, evaluate, read_pairs
-from allonym.evaluate import measures as table
-from allonym.evaluate.measures import HEADLINES, MEASURES, NEEDS, get_nested_value, list_headlines, match_gold_records
+from allonym.evaluate import study as table
+from allonym.evaluate.study import HEADLINES, MEASURES, NEEDS, get_nested_value, list_headlines, match_gold_records
 
 QUICK = ("linkage", "document_risk", "syntheticity")
 

@@ -10,7 +10,7 @@ from tests.rows import check_each_row
 
 from allonym.errors import DataError
 from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
-from allonym.evaluate.surface_measures import list_words, word_ranks
+from allonym.evaluate.surface_measures import list_words
 from allonym.pipeline import anonymize
 from allonym.text.placeholders import remove_placeholders
 
@@ -109,8 +109,9 @@ def test_ranks_of_a_file_and_of_wordfreq(tmp_path):
     path.write_text("the\nof\n\nThe\nking\n", "utf-8")
     ranks = ranks_of(path)
     assert ranks == {"the": 1, "of": 2, "king": 3}
-    assert word_ranks(["The king, of [PERSON_1] Ruritania"], ranks) == [2]
-    assert math.isnan(word_ranks(["zzz"], ranks)[0])
+    before, after = surface(["The king, of [PERSON_1] Ruritania"], ["zzz"], ranks=ranks).rank.values
+    assert before == [2]
+    assert math.isnan(after[0])
     common = ranks_of()
     assert len(common) == 10_000 and common["the"] == 1
     (tmp_path / "empty.txt").write_text("\n", "utf-8")

@@ -8,8 +8,7 @@ from tests.llm.fixtures import server  # noqa: F401
 from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.intruder.attributes import ATTRIBUTES, guess_attributes, score_attribute_guesses
-from allonym.intruder.persons import open_client
+from allonym.intruder.persons import ATTRIBUTES, guess_attributes, open_client, score_attribute_guesses
 from allonym.intruder.scoring import score_guess
 
 

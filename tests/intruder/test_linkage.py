@@ -12,8 +12,7 @@ from sklearn.linear_model import Ridge
 from allonym.errors import UsageError
 from allonym.intruder import Item, Target, open_intruder, study
 from allonym.intruder import linkage as module
-from allonym.intruder.features import FeatureReader, TfidfWeights
-from allonym.intruder.linkage import FEATURES, Linkage
+from allonym.intruder.linkage import FEATURES, FeatureReader, Linkage, TfidfWeights
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 
 PEOPLE = {
@@ -79,17 +78,6 @@ def test_character_features_are_those_within_words():
         assert (ours[[a]] @ ours[[b]].T)[0, 0] == pytest.approx((theirs[[a]] @ theirs[[b]].T)[0, 0])
 
 
-def test_each_text_judged_by_all_the_others_is_exact():
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(12, 30))
-    wanted = rng.normal(size=(12, 2))
-    _, left_out = module._solve_ridge_regression(rows @ rows.T, wanted, 0.5)
-    for i in range(12):
-        rest = np.arange(12) != i
-        model = Ridge(alpha=0.5, fit_intercept=False).fit(rows[rest], wanted[rest])
-        np.testing.assert_allclose(left_out[i], model.predict(rows[[i]])[0], atol=1e-8)
-
-
 @pytest.mark.parametrize("features", ["words", "characters", "both"])
 def test_what_words_add_makes_up_the_score(features):
     judge = learnt(features)
@@ -116,19 +104,10 @@ def test_any_text_has_scores_that_its_words_make_up(text):
 JUDGE = learnt()
 
 
-def test_probabilities():
-    judge = learnt()
-    sure = judge.probabilities([target(PEOPLE["Wen"]), target("unheard of")])
-    assert sure.sum(axis=1) == pytest.approx(1)
-    assert sure[0].argmax() == 2 and sure[0, 2] > 0.9
-    assert sure[1] == pytest.approx(1 / 3)
-
-
 def test_classes_without_texts_are_never_guessed():
     judge = Linkage().learn([Item("goats graze"), Item("organs hum")], [2, 0], ["a", "b", "c"])
     scores = judge.scores([target("goats")])
     assert scores[0, 1] == -np.inf and scores[0].argmax() == 2
-    assert judge.probabilities([target("goats")])[0, 1] == 0
     assert judge.rank([target("goats")]).order.tolist() == [[2, 0]]
     with pytest.raises(UsageError, match="class 1 is none of the 2"):
         judge.list_word_contributions("goats", 1)
@@ -138,7 +117,6 @@ def test_who_has_learnt_nothing_says_nothing():
     judge = Linkage().learn([], [], ["a", "b"])
     assert (judge.scores([target("goats")]) == -np.inf).all()
     assert judge.rank([target("goats")]).order.tolist() == [[-1]]
-    assert np.isnan(judge.probabilities([target("goats")])).all()
     one = Linkage().learn([Item("goats")], [1], ["a", "b"])
     assert one.rank([target("organs")]).order.tolist() == [[1]]
     assert one.rank([]).order.shape == (0, 1) and one.terms([], []) == {}
@@ -163,7 +141,7 @@ def test_many_texts_are_fitted_step_by_step_to_the_same(monkeypatch):
     monkeypatch.setattr(module, "_SOLVED", 20)
     stepwise = learnt("both")
     np.testing.assert_allclose(stepwise.scores([target(PEOPLE["Ivo"])]), whole, atol=1e-3)
-    assert stepwise.probabilities([target(PEOPLE["Ivo"])])[0].argmax() == 1
+    assert stepwise.rank([target(PEOPLE["Ivo"])]).order[0, 0] == 1
     monkeypatch.setattr(module, "_ROOM", 0)  # no room for weights of features
     narrow = learnt("words")
     monkeypatch.undo()

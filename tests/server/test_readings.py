@@ -11,7 +11,7 @@ from tests.rows import check_each_row
 
 from allonym.document import Span
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.scoring import score_conversation
+from allonym.evaluate.residual import score_conversation
 from allonym.labels import TAXONOMY
 from allonym.train.records import select_outermost_spans
 

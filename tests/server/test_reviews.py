@@ -172,7 +172,7 @@ def test_without_the_extra_it_is_said_at_once(admin, project, monkeypatch):
     import allonym.evaluate
 
     monkeypatch.delattr(allonym.evaluate, "second_reading", raising=False)
-    monkeypatch.delitem(sys.modules, "allonym.evaluate.second_reading", raising=False)
+    monkeypatch.delitem(sys.modules, "allonym.evaluate.rereading", raising=False)
     monkeypatch.delitem(sys.modules, "allonym.evaluate.residual", raising=False)
     monkeypatch.setitem(sys.modules, "scipy", None)
     answer = admin.post(f"{project}/documents", json={"documents": [{"id": "late", "text": "x"}]})

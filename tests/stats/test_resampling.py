@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from allonym.stats.resampling import Draws
-from allonym.stats.samples import bootstrap
+from allonym.stats.samples import Draws, bootstrap
 
 
 @pytest.mark.parametrize("n", [2, 7, 300])

@@ -14,9 +14,8 @@ from allonym import Policy, registry
 from allonym.document import Document, Span
 from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
 from allonym.evaluate.rewording import list_words_and_placeholders
-from allonym.evaluate.surface_measures import list_words
-from allonym.evaluate.unusual_wording import perplexity
-from allonym.intruder.features import FeatureReader
+from allonym.evaluate.surface_measures import list_words, perplexity
+from allonym.intruder.linkage import FeatureReader
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link
 from allonym.plan import Plan, apply_edits

@@ -14,27 +14,26 @@ from allonym.text.placeholders import find_placeholders as placeholders  # noqa:
 
 if TYPE_CHECKING:
     from allonym.evaluate.classes import read_label_map as read_label_map
-    from allonym.evaluate.classification import Utility as Utility
-    from allonym.evaluate.classification import utility_loss as utility_loss
     from allonym.evaluate.construct import Construct as Construct
     from allonym.evaluate.construct import construct_loss as construct_loss
     from allonym.evaluate.detection_scores import Detection as Detection
     from allonym.evaluate.detection_scores import detection as detection
     from allonym.evaluate.document_risks import DocumentRisk as DocumentRisk
     from allonym.evaluate.document_risks import document_risk as document_risk
+    from allonym.evaluate.document_risks import leftovers as leftovers
     from allonym.evaluate.downstream_use import Downstream as Downstream
+    from allonym.evaluate.downstream_use import Utility as Utility
     from allonym.evaluate.downstream_use import downstream as downstream
+    from allonym.evaluate.downstream_use import utility_loss as utility_loss
     from allonym.evaluate.findings import found_between as found_between
     from allonym.evaluate.findings import found_by as found_by
     from allonym.evaluate.findings import found_in_plans as found_in_plans
     from allonym.evaluate.findings import read_findings as read_findings
     from allonym.evaluate.finetuned import Training as Training
     from allonym.evaluate.generated_originals import GenerationLeaks as GenerationLeaks
+    from allonym.evaluate.generated_originals import OutputLeaks as OutputLeaks
     from allonym.evaluate.generated_originals import generations as generations
-    from allonym.evaluate.guessing import AttributeGuesses as AttributeGuesses
-    from allonym.evaluate.guessing import PersonGuesses as PersonGuesses
-    from allonym.evaluate.guessing import attribute_guesses as attribute_guesses
-    from allonym.evaluate.guessing import person_guesses as person_guesses
+    from allonym.evaluate.generated_originals import output_leaks as output_leaks
     from allonym.evaluate.hardening import Hardened as Hardened
     from allonym.evaluate.hardening import Hardening as Hardening
     from allonym.evaluate.hardening import Level as Level
@@ -46,18 +45,19 @@ if TYPE_CHECKING:
     from allonym.evaluate.intruder import Reidentification as Reidentification
     from allonym.evaluate.intruder import reidentification as reidentification
     from allonym.evaluate.leaks import unigram_bits as unigram_bits
-    from allonym.evaluate.leftover_traits import leftovers as leftovers
     from allonym.evaluate.marking import Mark as Mark
     from allonym.evaluate.marking import Marked as Marked
     from allonym.evaluate.marking import read_annotated as read_annotated
     from allonym.evaluate.marking import read_marks as read_marks
     from allonym.evaluate.marking import write_marks as write_marks
-    from allonym.evaluate.outputs import OutputLeaks as OutputLeaks
-    from allonym.evaluate.outputs import output_leaks as output_leaks
+    from allonym.evaluate.people import AttributeGuesses as AttributeGuesses
     from allonym.evaluate.people import Judgement as Judgement
     from allonym.evaluate.people import PeopleStudy as PeopleStudy
+    from allonym.evaluate.people import PersonGuesses as PersonGuesses
     from allonym.evaluate.people import Truth as Truth
+    from allonym.evaluate.people import attribute_guesses as attribute_guesses
     from allonym.evaluate.people import people_study as people_study
+    from allonym.evaluate.people import person_guesses as person_guesses
     from allonym.evaluate.reading import Pairs as Pairs
     from allonym.evaluate.reading import read_pairs as read_pairs
     from allonym.evaluate.red_team import RedTeam as RedTeam
@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from allonym.evaluate.rereading import SecondReading as SecondReading
     from allonym.evaluate.rereading import second_reading as second_reading
     from allonym.evaluate.residual import ResidualRisk as ResidualRisk
+    from allonym.evaluate.residual import Scoring as Scoring
     from allonym.evaluate.residual import residual_risk as residual_risk
-    from allonym.evaluate.scoring import Scoring as Scoring
-    from allonym.evaluate.scoring import score_conversation as score_conversation
+    from allonym.evaluate.residual import score_conversation as score_conversation
     from allonym.evaluate.sheets import Subject as Subject
     from allonym.evaluate.sheets import fictitious_people as fictitious_people
     from allonym.evaluate.study import Comparison as Comparison
@@ -79,13 +79,13 @@ if TYPE_CHECKING:
     from allonym.evaluate.study import evaluate as evaluate
     from allonym.evaluate.surface_measures import Similarity as Similarity
     from allonym.evaluate.surface_measures import Surface as Surface
+    from allonym.evaluate.surface_measures import perplexity as perplexity
     from allonym.evaluate.surface_measures import ranks_of as ranks_of
     from allonym.evaluate.surface_measures import removed as removed
     from allonym.evaluate.surface_measures import similarity as similarity
     from allonym.evaluate.surface_measures import surface as surface
     from allonym.evaluate.synthetic_text import Syntheticity as Syntheticity
     from allonym.evaluate.synthetic_text import syntheticity as syntheticity
-    from allonym.evaluate.unusual_wording import perplexity as perplexity
 
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
 """The packages of the extra ``evaluate``, as they are imported."""

@@ -85,7 +85,6 @@ class Classes:
     Attributes:
         names: the classes, sorted.
         unmapped: labels of the gold that mean nothing in the taxonomy, sorted.
-        left_out: labels of the gold that the label map leaves out, sorted.
     """
 
     def __init__(
@@ -99,11 +98,10 @@ class Classes:
             for label in sorted(self._map[name]):
                 TAXONOMY.get(label, f"label map, {name}")
         self._meant: dict[str, frozenset[str]] = {}
-        left_out, unmapped = set(), set()
+        unmapped = set()
         for label, source in sorted(set(gold)):
             meant = self._map_to_taxonomy(label, source)
             if label in self._map and not meant:
-                left_out.add(label)
                 continue
             if not meant and compare != "exact":
                 unmapped.add(label)
@@ -111,7 +109,6 @@ class Classes:
             self._meant[name] = self._meant.get(name, frozenset()) | meant
         self.names = tuple(sorted(self._meant))
         self.unmapped = tuple(sorted(unmapped))
-        self.left_out = tuple(sorted(left_out))
         self._of: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def _map_to_taxonomy(self, label: str, source: str) -> frozenset[str]:

@@ -16,7 +16,6 @@ import numpy as np
 from allonym.document import Span
 from allonym.errors import DataError
 from allonym.evaluate import leaks as leaking
-from allonym.evaluate.agreement import Agreement, measure_agreement
 from allonym.evaluate.classes import Classes, Compare, Map
 from allonym.evaluate.findings import found_between
 from allonym.evaluate.leaks import Leaks, TabScores, Weights, unigram_bits
@@ -27,17 +26,19 @@ from allonym.evaluate.matching import (
     GOLD_HIT,
     LEVELS,
     NONE,
+    Agreement,
     ClassNames,
     Mention,
     Tally,
     add_counts,
     map_findings_to_classes,
+    measure_agreement,
     select_disjoint_mentions,
 )
 from allonym.evaluate.pairs import check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-from allonym.stats.resampling import Draws
+from allonym.stats.samples import Draws
 from allonym.train.records import Mark, Record
 
 Ratios = tuple[Any, Any, Any]

@@ -114,27 +114,26 @@ class Classifier(_Network):
     Args:
         model: ``finetune:`` and a folder.
         training: how; None: :class:`Training`'s defaults.
+        versions: the texts, before and after; both in the same order.
+        seed: of the splits.
+
+    Attributes:
+        rows: the tokens of each text of each version, cut to what the network takes.
 
     Raises:
         DataError: the folder holds no such network.
     """
 
-    def __init__(self, model: str, training: Training | None = None) -> None:
+    def __init__(self, model: str, training: Training | None, versions: Sequence[Sequence[str]], seed: int = 0) -> None:
         super().__init__(CLASSIFIER, model, training, ignore_mismatched_sizes=True)
-
-    def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each text, cut to what the network takes."""
+        self._seed = seed
         with _use_seeded_torch(CLASSIFIER, 0):
-            return [_tokenise_text(self._tokenizer, text, self._room) for text in texts]
+            self.rows = [[_tokenise_text(self._tokenizer, text, self._room) for text in texts] for texts in versions]
 
-    def train_and_predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
-        """Fine-tune on texts of at least two classes, then classify others.
-
-        Args:
-            learnt, judged: tokens of texts, see :meth:`tokenise`.
-            y: class of each text that is learnt from.
-            seed: of this split, see :func:`derive_split_seed`.
-        """
+    def train_and_predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
+        """Fine-tune on texts of a version, with classes ``y``, then classify texts of the first version."""
+        learnt, judged = [self.rows[version][i] for i in train], [self.rows[0][i] for i in test]
+        seed = derive_split_seed(self._seed, train)
         classes, place = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             return np.full(len(judged), classes[0], np.int64)

@@ -33,7 +33,7 @@ from allonym.evaluate.rewording import (
     make_edits,
     soften_placeholders,
 )
-from allonym.evaluate.surface_measures import list_words, measure_similarities
+from allonym.evaluate.surface_measures import list_words, similarity
 from allonym.intruder import Item, Target
 from allonym.intruder.before_after import assign_folds
 from allonym.intruder.linkage import Linkage, LinkageJudge
@@ -361,7 +361,7 @@ def _find_similar_step_indices(
     out = list(stops)
     open_ = [i for i, k in enumerate(out) if k]
     while open_:
-        values, _ = measure_similarities([original[i] for i in open_], [steps_by_text[i][out[i]].text for i in open_])
+        values = similarity([original[i] for i in open_], [steps_by_text[i][out[i]].text for i in open_]).values
         open_ = [i for i, value in zip(open_, values, strict=True) if value < least_similarity]
         for i in open_:
             out[i] -= 1

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
+from allonym.evaluate.downstream_use import UTILITY_REPEATS, Utility, utility_loss
 from allonym.evaluate.finetuned import Training
 from allonym.evaluate.pairs import check_lengths
-from allonym.evaluate.surface_measures import (
-    Change,
-    Similarity,
-    Surface,
-    measure_similarities,
-    ranks_of,
-    removed,
-    summarise_similarities,
-    surface,
-    word_ranks,
-)
-from allonym.evaluate.unusual_wording import measure_perplexities
+from allonym.evaluate.surface_measures import Change, Similarity, Surface, perplexity, removed, similarity, surface
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE
@@ -70,7 +60,7 @@ def information_loss(
     measures: Sequence[str] = MEASURES,
     model: str = "linear",
     training: Training | None = None,
-    repeats: int = REPEATS,
+    repeats: int = UTILITY_REPEATS,
     tagger: str | Tagger = "embedded",
     scale: float = SCALE,
     independent: bool = False,
@@ -86,9 +76,9 @@ def information_loss(
         original, anonymised: the same texts in the same order.
         labels: class of each text, for the utility loss; None: that is skipped.
         identified: whether an intruder identified each text's subject, for P3's Table 9.
-        groups: see :func:`~allonym.evaluate.classification.utility_loss`.
+        groups: see :func:`~allonym.evaluate.downstream_use.utility_loss`.
         measures: those of :data:`MEASURES` that are wanted.
-        model, training, repeats: see :func:`~allonym.evaluate.classification.utility_loss`.
+        model, training, repeats: see :func:`~allonym.evaluate.downstream_use.utility_loss`.
         tagger, scale, independent: of the construct loss.
         ranks: see :func:`~allonym.evaluate.surface_measures.ranks_of`.
         language_model: folder of a causal language model for the perplexity; None: n-grams of the originals.
@@ -107,33 +97,27 @@ def information_loss(
     skipped = {} if labels is not None or "utility" not in measures else {"utility": "needs a label for each text"}
     chosen = [name for name in MEASURES if name in measures and name not in skipped]
     variables: dict[str, Sequence[float]] = {}
-    on_surface: Surface | None = None
-    similar: Similarity | None = None
-    unusual: Change | None = None
-    construct: Construct | None = None
-    utility: Utility | None = None
+    parts: dict[str, Any] = {}
     for number, name in enumerate(chosen):
         step = _scale_progress(advance, number, len(chosen))
         if name == "surface":
-            ranks = ranks_of() if ranks is None else ranks
-            on_surface = surface(original, anonymised, ranks=ranks)
+            parts[name] = surface(original, anonymised, ranks=ranks)
             variables["share removed"] = removed(original, anonymised)
-            variables["frequency rank, original"] = word_ranks(original, ranks)
-            variables["frequency rank, anonymised"] = word_ranks(anonymised, ranks)
+            before, after = parts[name].rank.values
+            variables |= {"frequency rank, original": before, "frequency rank, anonymised": after}
         elif name == "similarity":
-            own_similarity, unrelated = measure_similarities(original, anonymised, threads=threads, advance=step)
-            similar = summarise_similarities(own_similarity, unrelated)
-            variables["semantic similarity"] = own_similarity
+            parts[name] = similarity(original, anonymised, threads=threads, advance=step)
+            variables["semantic similarity"] = parts[name].values
         elif name == "perplexity":
-            before, after = measure_perplexities(original, anonymised, model=language_model, seed=seed, advance=step)
-            unusual = Change.measure(before, after, "no text has words, or there is only one text")
+            parts[name] = perplexity(original, anonymised, model=language_model, seed=seed, advance=step)
+            before, after = parts[name].values
             variables |= {"perplexity, original": before, "perplexity, anonymised": after}
         elif name == "construct":
-            construct = construct_loss(
+            parts[name] = construct_loss(
                 original, anonymised, tagger=tagger, scale=scale, independent=independent, threads=threads, advance=step
             )
         elif labels is not None:
-            utility = utility_loss(
+            parts[name] = utility_loss(
                 original, anonymised, labels,
                 groups=groups, model=model, training=training, repeats=repeats, seed=seed, advance=step,
             )  # fmt: skip
@@ -141,8 +125,14 @@ def information_loss(
             step(1, 1)
     order = [v for v in _TABLE_9 if v in variables]
     compared = contrasts({v: variables[v] for v in order}, identified) if identified is not None else ()
-    judge = "" if unusual is None else "n-grams of the originals" if language_model is None else "causal model"
-    return Information(n, on_surface, similar, unusual, judge, construct, utility, compared, skipped)
+    judge = "n-grams of the originals" if language_model is None else "causal model"
+    return Information(
+        texts=n,
+        **{name: parts.get(name) for name in MEASURES},
+        perplexity_model=judge if "perplexity" in parts else "",
+        contrasts=compared,
+        skipped=skipped,
+    )
 
 
 _TABLE_9 = (

@@ -7,7 +7,7 @@ The intruder knows texts about the same subjects that others wrote: texts of the
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, NamedTuple
@@ -97,8 +97,6 @@ class Reidentification(Serialisable):
         unjudged: texts that were left out, as no other text is about their subject, or a group has one subject only.
         results: the table that all intruders have, of the anonymised texts.
         ranks: per text, the place of its subject before and after, from 1; 0: not judged.
-        chances: per text, the intruder's own probability of the true subject after; NaN: not judged.
-        surest: per text, that of its first guess; and the lead of that over the second.
         terms: per subject. Hidden from ``repr``.
     """
 
@@ -114,8 +112,6 @@ class Reidentification(Serialisable):
     unjudged: int
     results: Results
     ranks: tuple[tuple[int, int], ...] = field(repr=False)
-    chances: tuple[float, ...] = field(repr=False)
-    surest: tuple[tuple[float, float], ...] = field(repr=False)
     terms: tuple[SubjectTerms, ...] = field(default=(), repr=False)
 
     @property
@@ -197,8 +193,6 @@ def reidentification(
         n - len(judged),
         tabulate_rows(f"linkage {features}", rows, top=TOP),
         tuple((v.before, v.after) for v in verdicts),
-        tuple(v.chance for v in verdicts),
-        tuple(v.surest for v in verdicts),
         run.list_terms(terms),
     )
 
@@ -216,58 +210,51 @@ class _Verdict(NamedTuple):
     after: int
     candidates: int = 0
     guess: str = ""
-    chance: float = math.nan
-    surest: tuple[float, float] = (math.nan, math.nan)
     blind: float = math.nan
 
 
 _UNJUDGED = _Verdict(0, 0)
 
 
+@dataclass(eq=False)
 class _LinkageRun:
     """Judges parts, and keeps the verdicts text by text.
 
-    Args:
+    Attributes:
         intruder: what learns.
         original, anonymised: the texts that are judged.
         versions: those of them that it may know of others.
         subjects, groups: of the texts.
+        verdicts: number of a text to the answers about it.
+        terms: group and subject to what pointed there in texts whose subject was found, and in those where it was not.
     """
 
-    def __init__(
-        self,
-        intruder: Linkage,
-        original: Sequence[str],
-        anonymised: Sequence[str],
-        versions: Sequence[Sequence[str]],
-        subjects: Sequence[str],
-        groups: Sequence[str],
-    ) -> None:
-        self._intruder = intruder
-        self._original, self._anonymised, self._versions = original, anonymised, versions
-        self._subjects, self._groups = subjects, groups
-        self.verdicts: dict[int, _Verdict] = {}
-        self._terms: defaultdict[tuple[str, str], tuple[Counter[str], Counter[str]]] = defaultdict(
-            lambda: (Counter(), Counter())
-        )
+    intruder: Linkage
+    original: Sequence[str]
+    anonymised: Sequence[str]
+    versions: Sequence[Sequence[str]]
+    subjects: Sequence[str]
+    groups: Sequence[str]
+    verdicts: dict[int, _Verdict] = field(default_factory=dict)
+    terms: dict[tuple[str, str], tuple[Counter[str], Counter[str]]] = field(default_factory=dict)
 
     def judge_fold(self, judged: Sequence[int], learnt: Sequence[int], background: Sequence[tuple[str, str]]) -> None:
         """Learn from some texts, or a background, and judge both versions of others."""
-        hidden = {fold_surface(t[i], Level.CASE) for i in judged for t in (self._original, self._anonymised)}
-        pairs = [*background, *((version[i], self._subjects[i]) for version in self._versions for i in learnt)]
+        hidden = {fold_surface(t[i], Level.CASE) for i in judged for t in (self.original, self.anonymised)}
+        pairs = [*background, *((version[i], self.subjects[i]) for version in self.versions for i in learnt)]
         examples = [pair for pair in pairs if fold_surface(pair[0], Level.CASE) not in hidden]
         often = Counter(name for _, name in examples)
         classes = sorted(often)
         place = {name: k for k, name in enumerate(classes)}
-        judge = self._intruder.learn(
+        judge = self.intruder.learn(
             [Item(text) for text, _ in examples], [place[name] for _, name in examples], classes
         )
-        mine = [i for i in judged if self._subjects[i] in place]
-        truth = np.array([place[self._subjects[i]] for i in mine], np.int64)
+        mine = [i for i in judged if self.subjects[i] in place]
+        truth = np.array([place[self.subjects[i]] for i in mine], np.int64)
         if len(classes) < 2 or not mine:
             return
         ranks = []
-        for texts in (self._original, self._anonymised):
+        for texts in (self.original, self.anonymised):
             targets = [Target(Item(texts[i])) for i in mine]
             table = judge.scores(targets)
             true_scores = table[np.arange(len(mine)), truth][:, None]
@@ -275,28 +262,20 @@ class _LinkageRun:
             ranks.append((1 + ((table > true_scores) | ((table == true_scores) & earlier)).sum(axis=1)).tolist())
         most = max(often.values())
         tied = sum(n == most for n in often.values())
-        first, sure = table.argmax(axis=1), judge.probabilities(targets)
-        leading = np.sort(sure, axis=1)[:, ::-1]
+        first = table.argmax(axis=1)
         for k, i in enumerate(mine):
-            before, after, subject = ranks[0][k], ranks[1][k], self._subjects[i]
-            surest = float(leading[k, 0]), float(leading[k, 0] - leading[k, 1])
+            before, after, subject = ranks[0][k], ranks[1][k], self.subjects[i]
             blind = (often[subject] == most) / tied if background else math.nan
-            chance = float(sure[k, truth[k]])
-            self.verdicts[i] = _Verdict(before, after, len(classes), classes[first[k]], chance, surest, blind)
-            weights = self._terms[self._groups[i], subject][after > 1]
+            self.verdicts[i] = _Verdict(before, after, len(classes), classes[first[k]], blind)
+            weights = self.terms.setdefault((self.groups[i], subject), (Counter(), Counter()))[after > 1]
             for term, weight in judge.terms([targets[k]], [int(truth[k])]).items():
                 weights[term] += weight  # type: ignore[assignment]
 
     def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
         """Return the strongest terms of each subject."""
         return tuple(
-            SubjectTerms(
-                name,
-                group,
-                list_top_term_shares(identified, most),
-                list_top_term_shares(missed, most),
-            )
-            for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
+            SubjectTerms(name, group, list_top_term_shares(identified, most), list_top_term_shares(missed, most))
+            for (group, name), (identified, missed) in sorted(self.terms.items(), key=lambda pair: pair[0])
         )
 
     def summarise_group(self, name: str, members: Sequence[int]) -> Linked:
@@ -336,8 +315,8 @@ class _LinkageRun:
         blind = [self.verdicts[i].blind for i in members]
         if not math.isnan(blind[0]):
             return sum(blind) / len(blind)
-        texts_of = group_items(members, self._groups.__getitem__).values()
-        return sum(max(Counter(self._subjects[i] for i in texts).values()) for texts in texts_of) / len(members)
+        texts_of = group_items(members, self.groups.__getitem__).values()
+        return sum(max(Counter(self.subjects[i] for i in texts).values()) for texts in texts_of) / len(members)
 
 
 def _split_group_into_folds(

@@ -30,7 +30,7 @@ from allonym.evaluate.matching import Finding, Mention, group_referents, has_unc
 from allonym.evaluate.surface_measures import open_word_frequencies
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
-from allonym.stats.resampling import Draws
+from allonym.stats.samples import Draws
 from allonym.text.fold import fold_spellings
 from allonym.text.words import IDENTIFIER, compile_whole_words
 

@@ -6,6 +6,9 @@ relative path. Nothing is guessed: what has no partner is an error that says whe
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -213,3 +216,14 @@ def _order_partner_documents(
         lacks = " (one version has ids, the other has none)" if bare[0] != bare[1] else ""
         raise DataError(f"{second_name}: {'; '.join(reasons)}{lacks}")
     return [second[key] for key in first]
+
+
+def write_rows(rows: Sequence[Mapping[str, object]], head: Sequence[str], kind: str) -> str:
+    """Write rows as ``csv``, with the header ``head``, or as ``jsonl``: an object in each line."""
+    if kind != "csv":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, head, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

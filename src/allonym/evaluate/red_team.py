@@ -21,6 +21,7 @@ import numpy as np
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked, make_missed_tag, parse_missed_tag
 from allonym.evaluate.pairs import group_items, prefix_data_errors
+from allonym.evaluate.reading import write_rows
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
@@ -185,14 +186,8 @@ def write_forms(forms: Sequence[Form], kind: str = "md") -> str:
         {"number": f.number, "id": f.id, "stratum": f.stratum, **dict.fromkeys(_QUESTIONS, ""), "text": f.text}
         for f in forms
     ]
-    if kind == "jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    if kind == "csv":
-        out = io.StringIO(newline="")
-        writer = csv.DictWriter(out, _FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return out.getvalue()
+    if kind != "md":
+        return write_rows(rows, _FIELDS, kind)
     pieces = [_GUIDE]
     for form in forms:
         if "\n" in form.id or form.id != form.id.strip():

@@ -23,8 +23,7 @@ from allonym.document import Document, Interval, Span, merge_intervals, subtract
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, list_mark_rows
 from allonym.evaluate.pairs import check_lengths, iterate_with_progress
-from allonym.evaluate.residual import ResidualRisk, residual_risk
-from allonym.evaluate.scoring import Scoring
+from allonym.evaluate.residual import ResidualRisk, Scoring, residual_risk
 from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
 from allonym.serial import Serialisable

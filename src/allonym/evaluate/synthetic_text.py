@@ -8,6 +8,7 @@ pseudonymised texts are learnt too, by P4's model as by this one: it is a measur
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,15 +130,14 @@ def syntheticity(
     fold = _assign_pairs_to_folds(groups, parts, seed)
     counted, terms, in_tags = _count_features(old, new)
     margins = np.zeros((2, len(changed)))
-    sums: dict[int, float] = {}
-    pairs_by_column: dict[int, int] = {}
+    weights: Any = Counter()  # of floats
+    times: Counter[int] = Counter()
     for part in iterate_with_progress(range(parts), advance, parts):
-        margins[:, fold == part] = _train_and_judge_fold(
-            counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, pairs_by_column
-        )
+        rest, judged = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+        margins[:, judged] = _train_and_judge_fold(counted, rest, judged, weights, times)
     features = [
-        (terms[k], "tag" if k in in_tags else _find_feature_kind(terms[k]), w, pairs_by_column[k])
-        for k, w in sums.items()
+        (terms[k], "tag" if k in in_tags else _find_feature_kind(terms[k]), weight, times[k])
+        for k, weight in weights.items()
     ]
     return _summarise_syntheticity(margins, groups, features, unchanged, parts, seed)
 
@@ -167,12 +167,12 @@ def _count_features(original: Sequence[str], new: Sequence[str]) -> tuple[list[A
     return counts, terms, frozenset(in_tags)
 
 
-def _train_and_judge_fold(
-    counted: list[Any], train: Any, test: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
-) -> Any:
-    """Return margins (2, test) of originals and pseudonymised texts; contributions of features are added to ``sums``.
+def _train_and_judge_fold(counted: list[Any], train: Any, test: Any, added: Any, times: Counter[int]) -> Any:
+    """Return margins (2, test) of originals and pseudonymised texts.
 
-    Rows of ``counted`` are originals and then pseudonymised texts; only ``train`` says what features there are.
+    Rows of ``counted`` are originals and then pseudonymised texts; only ``train`` says what features there are. What
+    each feature contributes to the margin between two versions, signed by the version that it speaks for, is added to
+    ``added``, and in how many pairs its count differs to ``times``.
     """
     n = counted[0].shape[0] // 2
     learnt, judged = np.concatenate((train, train + n)), np.concatenate((test, test + n))
@@ -188,22 +188,16 @@ def _train_and_judge_fold(
         return np.zeros((2, len(test)))
     rows = hstack(parts, "csr")
     model = LinearSVC(max_iter=5000, random_state=0).fit(rows[learnt], np.repeat([0, 1], len(train)))
-    _add_contributions(rows[test + n] - rows[test], model.coef_[0], np.concatenate(used), sums, pairs_by_column)
-    return model.decision_function(rows[judged]).reshape(2, len(test))
-
-
-def _add_contributions(
-    difference: Any, weights: Any, columns: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
-) -> None:
-    """Add up what each feature contributes to the margin between two versions, signed by the version it speaks for."""
-    difference = csr_matrix(difference)
+    difference = csr_matrix(rows[test + n] - rows[test])
     difference.eliminate_zeros()
-    added = np.bincount(difference.indices, difference.data * weights[difference.indices], len(weights))
-    differ = np.bincount(difference.indices, minlength=len(weights))
-    for k in np.flatnonzero(added > 0).tolist():
-        column = int(columns[k])
-        sums[column] = sums.get(column, 0.0) + float(added[k] * np.sign(weights[k]))
-        pairs_by_column[column] = pairs_by_column.get(column, 0) + int(differ[k])
+    signed = np.bincount(difference.indices, difference.data * model.coef_[0][difference.indices], rows.shape[1])
+    helpful = np.flatnonzero(signed > 0)
+    columns = np.concatenate(used)[helpful].tolist()
+    contributions = signed[helpful] * np.sign(model.coef_[0][helpful])
+    differing = np.bincount(difference.indices, minlength=rows.shape[1])[helpful]
+    added.update(dict(zip(columns, contributions.tolist(), strict=True)))
+    times.update(dict(zip(columns, differing.tolist(), strict=True)))
+    return model.decision_function(rows[judged]).reshape(2, len(test))
 
 
 def _summarise_syntheticity(

@@ -3,23 +3,28 @@
 Ridge regression on TF-IDF weights of words (1- to 2-grams), of characters (3- to 5-grams within words) and on vectors
 of the embedded sentence encoder, one output a class. Each kind of feature has length 1 in each text, so that none
 outweighs another. What a feature adds to a class is known exactly, so a text can be marked where it gives itself away.
+
+Features of texts for record linkage: n-grams of words, n-grams of characters within words, and sentence vectors.
+
+Every feature knows the words that it stands on, so that what it adds to a decision can be shown in the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.optimize import minimize_scalar
+from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from allonym.document import subtract_intervals
 from allonym.errors import UsageError
-from allonym.intruder.features import FeatureReader, TfidfWeights
 from allonym.intruder.protocol import Item, Ranking, Target
+from allonym.text.placeholders import find_placeholders, remove_placeholders
+from allonym.text.words import IDENTIFIER
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "words": ("words",),
@@ -34,7 +39,6 @@ _BESIDE = 0.25  # weight of the encoder beside others: it hears topics, which th
 _GUESSES = 1000
 _SOLVED = 4000  # most texts whose equations are solved at once; more are solved step by step
 _ROOM = 50_000_000  # most weights of features times classes in memory
-_FACTORS = (0.1, 1000.0)
 
 Floats = NDArray[np.float64]
 
@@ -83,24 +87,17 @@ class Linkage:
         texts = [item.text for item in items]
         known_classes, y = np.unique(np.asarray(labels, np.int64), return_inverse=True)
         if not texts:
-            return LinkageJudge(self._reader, [], known_classes, np.zeros(0), len(classes), 1.0)
+            return LinkageJudge(self._reader, [], known_classes, np.zeros(0), len(classes))
         outputs = np.zeros((len(texts), len(known_classes)))
         outputs[np.arange(len(texts)), y] = 1
         shares = outputs.mean(axis=0)
         beside = _BESIDE if len(self._kinds) > 1 else 1.0
         parts = [_FeatureModel(k, self._reader, texts, beside if k == "encoder" else 1.0) for k in self._kinds]
-        sample = np.arange(len(texts))
-        if len(texts) > _SOLVED:
-            sample = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
-        similarity = sum(p.compute_similarity(sample) for p in parts)
-        dual, left_out = _solve_ridge_regression(similarity, (outputs - shares)[sample], self._ridge)
-        if len(texts) > _SOLVED:
-            dual = _approximate_ridge_weights(parts, outputs - shares, self._ridge)
-        unique = _mark_texts_without_copy(texts)[sample]
-        factor = _fit_softmax_factor((left_out + shares)[unique], y[sample][unique])
+        solve = _solve_ridge_regression if len(texts) <= _SOLVED else _approximate_ridge_weights
+        text_weights = solve(parts, outputs - shares, self._ridge)
         for part in parts:
-            part.learn_feature_weights(dual)
-        return LinkageJudge(self._reader, parts, known_classes, shares, len(classes), factor)
+            part.learn_feature_weights(text_weights)
+        return LinkageJudge(self._reader, parts, known_classes, shares, len(classes))
 
 
 @dataclass(repr=False, eq=False)
@@ -112,7 +109,6 @@ class LinkageJudge:
     _known_classes: NDArray[np.int64]
     _shares: Floats
     _classes: int
-    _factor: float
 
     def scores(self, targets: Sequence[Target]) -> Floats:
         """How much speaks for every class: float ``(n, C)``, about 0 to 1; -inf for classes that it has never met."""
@@ -122,19 +118,6 @@ class LinkageJudge:
             added = sum(part.score_classes(part.compute_features(texts)) for part in self._parts)
             scores[:, self._known_classes] = self._shares + added
         return scores
-
-    def probabilities(self, targets: Sequence[Target]) -> Floats:
-        """Probabilities of every class: float ``(n, C)``, rows add up to 1; 0 for classes that it has never met.
-
-        The softmax of :meth:`scores` times a factor that is fitted to the learnt texts, each judged without itself. So
-        it is as sure as it may be of texts like those; of anonymised ones it is too sure. NaN: it has learnt nothing.
-        """
-        if not len(self._known_classes):
-            return np.full((len(targets), self._classes), np.nan)
-        scores = self.scores(targets) * self._factor
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        probabilities: Floats = powers / powers.sum(axis=1, keepdims=True)
-        return probabilities
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
         """The classes that it has met, 1,000 at most, the likeliest first; ties go to the first class."""
@@ -213,14 +196,13 @@ class _FeatureModel:
             return self._reader.encode_texts(texts)
         return self._tfidf.weigh_counts(self._reader.count_features(texts, self.kind))
 
-    def compute_similarity(self, sample: NDArray[np.int64]) -> Any:
-        """Similarity of some learnt texts: dense ``(n, n)``."""
-        rows = self._learnt[sample]
-        table = rows @ rows.T
+    def compute_similarity(self) -> Any:
+        """Similarity of the learnt texts: dense ``(n, n)``."""
+        table = self._learnt @ self._learnt.T
         return self._weight * (table if self.kind == "encoder" else table.toarray())
 
     def multiply_similarity(self, vector: Any) -> Any:
-        """Multiply :meth:`compute_similarity` of all learnt texts by a vector ``(n,)``."""
+        """Multiply :meth:`compute_similarity` by a vector ``(n,)``."""
         return self._weight * (self._learnt @ (self._learnt.T @ vector))
 
     def learn_feature_weights(self, text_weights: Any) -> None:
@@ -268,11 +250,11 @@ class _FeatureModel:
         return total
 
 
-def _solve_ridge_regression(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """The weights of texts ``(n, C)``, and the outputs of each text from all others (exact leave-one-out)."""
-    inverse = linalg.inv(similarity + ridge * np.eye(len(outputs)), check_finite=False)
-    dual: Floats = inverse @ outputs
-    return dual, outputs - dual / np.diag(inverse)[:, None]
+def _solve_ridge_regression(parts: Sequence[_FeatureModel], outputs: Floats, ridge: float) -> Floats:
+    """The weights of texts ``(n, C)``."""
+    similarity = sum(part.compute_similarity() for part in parts)
+    weights: Floats = linalg.inv(similarity + ridge * np.eye(len(outputs)), check_finite=False) @ outputs
+    return weights
 
 
 def _approximate_ridge_weights(parts: Sequence[_FeatureModel], outputs: Floats, ridge: float) -> Floats:
@@ -284,23 +266,145 @@ def _approximate_ridge_weights(parts: Sequence[_FeatureModel], outputs: Floats, 
     return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in outputs.T])
 
 
-def _mark_texts_without_copy(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Which texts have no exact copy: a copy would tell the answer."""
-    _, which, times = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
-    single: NDArray[np.bool_] = times[which] == 1
-    return single
+Ids = NDArray[np.int64]
+
+_CACHED = 20_000  # texts whose features are remembered
 
 
-def _fit_softmax_factor(scores: Floats, y: NDArray[np.int64]) -> float:
-    """The factor before softmax under which the true classes are likeliest."""
-    if not len(y) or scores.shape[1] < 2:
-        return 1.0
+@dataclass(frozen=True, slots=True, repr=False)
+class TextFeatures:
+    """The features of a text.
 
-    def mean_loss(log_factor: float) -> float:
-        scaled = scores * np.exp(log_factor)
-        top = scaled.max(axis=1)
-        total = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
-        return float((total - scaled[np.arange(len(y)), y]).mean())
+    Attributes:
+        spans: int ``(t, 2)``: start and end of its words, in code points, end exclusive.
+        ids: int ``(f,)``: its features, each as often as it occurs.
+        first, last: int ``(f,)``: the first and the last of the words that each stands on.
+    """
 
-    low, high = np.log(_FACTORS)
-    return float(np.exp(minimize_scalar(mean_loss, bounds=(low, high), method="bounded").x))
+    spans: Ids
+    ids: Ids = field(repr=False)
+    first: Ids
+    last: Ids
+
+
+class FeatureReader:
+    """Reads texts once for all intruders that share it. Features are numbered as they are met.
+
+    Args:
+        words: least and greatest n of word n-grams; words have two letters at least, in lower case.
+        characters: least and greatest n of character n-grams; a blank stands before and behind each word.
+        tags: whether placeholders are read as words; else they are passed over.
+    """
+
+    def __init__(
+        self, words: tuple[int, int] = (1, 2), characters: tuple[int, int] = (3, 5), *, tags: bool = False
+    ) -> None:
+        self._words = words
+        self._characters = characters
+        self._tags = tags
+        self._numbers: dict[str, dict[str, int]] = {"words": {}, "characters": {}}
+        self._grams: dict[str, Ids] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._read: dict[tuple[str, str], TextFeatures] = {}
+
+    def read_features(self, text: str, kind: str) -> TextFeatures:
+        """Return the features of one kind, ``words`` or ``characters``, and where they stand."""
+        features = self._read.pop((kind, text), None)
+        if features is None:
+            spans = self.find_word_spans(text)
+            low = text.lower() if len(text.lower()) == len(text) else "".join(map(_lower_keeping_length, text))
+            words = [low[a:b] for a, b in spans]
+            grams = self._locate_word_grams(words) if kind == "words" else self._locate_character_grams(words)
+            features = TextFeatures(np.array(spans, np.int64).reshape(-1, 2), *grams)
+        self._read[kind, text] = features  # what was used last is dropped last
+        if len(self._read) > _CACHED:
+            del self._read[next(iter(self._read))]
+        return features
+
+    def count_features(self, texts: Sequence[str], kind: str) -> Any:
+        """How often each feature occurs in each text: sparse ``(n, V)``; V grows as features are met."""
+        if not texts:
+            return sparse.csr_matrix((0, len(self._numbers[kind])))
+        rows = [np.unique(self.read_features(text, kind).ids, return_counts=True) for text in texts]
+        starts = np.cumsum([0, *(len(ids) for ids, _ in rows)])
+        data = np.concatenate([times for _, times in rows]).astype(np.float64)
+        ids = np.concatenate([ids for ids, _ in rows])
+        return sparse.csr_matrix((data, ids, starts), shape=(len(texts), len(self._numbers[kind])))
+
+    def list_known_features(self, kind: str) -> list[str]:
+        """The features of a kind by their numbers."""
+        return list(self._numbers[kind])
+
+    def encode_texts(self, texts: Sequence[str], *, cache: bool = True) -> NDArray[np.float64]:
+        """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``; ``cache`` caches them."""
+        from allonym.models.encoder import WIDTH, load_encoder
+
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        readable = missing if self._tags else [remove_placeholders(text) for text in missing]
+        vectors = self._vectors | (dict(zip(missing, load_encoder().encode(readable), strict=True)) if missing else {})
+        if cache and len(vectors) <= _CACHED:
+            self._vectors = vectors
+        return np.array([vectors[text] for text in texts], np.float64).reshape(-1, WIDTH)
+
+    def find_word_spans(self, text: str) -> list[tuple[int, int]]:
+        """Start and end of the words of a text that are read."""
+        placeholders = [] if self._tags else [(p.start, p.end) for p in find_placeholders(text)]
+        readable = subtract_intervals((0, len(text)), placeholders)
+        return [match.span() for start, end in readable for match in IDENTIFIER.finditer(text, start, end)]
+
+    def _locate_word_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
+        numbers = self._numbers["words"]
+        places = [i for i, word in enumerate(words) if len(word) > 1]
+        ids, first, last = [], [], []
+        low, high = self._words
+        for size in range(low, high + 1):
+            for k in range(len(places) - size + 1):
+                name = " ".join(words[i] for i in places[k : k + size])
+                ids.append(numbers.setdefault(name, len(numbers)))
+                first.append(places[k])
+                last.append(places[k + size - 1])
+        return np.array(ids, np.int64), np.array(first, np.int64), np.array(last, np.int64)
+
+    def _locate_character_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
+        grams = [self._list_gram_ids_of_word(word) for word in words]
+        places = np.repeat(np.arange(len(words)), [len(ids) for ids in grams]).astype(np.int64)
+        return (np.concatenate(grams) if grams else np.zeros(0, np.int64)), places, places
+
+    def _list_gram_ids_of_word(self, word: str) -> Ids:
+        if word not in self._grams:
+            numbers, padded = self._numbers["characters"], f" {word} "
+            low, high = self._characters
+            sizes = range(low, min(high, len(padded)) + 1)
+            names = [padded[i : i + size] for size in sizes for i in range(len(padded) - size + 1)]
+            self._grams[word] = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+        return self._grams[word]
+
+
+def _lower_keeping_length(character: str) -> str:
+    """In lower case, where that is one character too: offsets must not move."""
+    return low if len(low := character.lower()) == 1 else character
+
+
+class TfidfWeights:
+    """Sublinear TF-IDF as learnt from some texts: ``(1 + log tf) (log((1 + n) / (1 + df)) + 1)``, rows of length 1.
+
+    Args:
+        counts: sparse ``(n, V)``, of the texts to learn from.
+    """
+
+    def __init__(self, counts: Any) -> None:
+        documents = np.bincount(counts.indices, minlength=counts.shape[1])
+        self.idf = np.where(documents > 0, np.log((1 + counts.shape[0]) / (1 + documents)) + 1, 0.0)
+
+    def weigh_counts(self, counts: Any) -> Any:
+        """Weigh the counts of other texts; a feature that was never learnt has no weight."""
+        width = len(self.idf)
+        rows = counts[:, :width] if counts.shape[1] > width else counts.copy()
+        if rows.shape[1] < width:
+            rows = sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
+        rows.data = (1 + np.log(rows.data)) * self.idf[rows.indices]
+        rows.eliminate_zeros()
+        length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        length[length == 0] = 1
+        rows.data /= np.repeat(length, np.diff(rows.indptr))
+        return rows

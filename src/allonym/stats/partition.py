@@ -23,11 +23,8 @@ from allonym.stats import Estimate, none
 
 __all__ = [
     "Partition",
-    "asymptotic_uniques",
     "count_frequencies",
-    "expected_uniques",
     "fit_partition",
-    "log_probability",
     "log_stay",
     "log_uniques",
 ]
@@ -131,44 +128,6 @@ def count_frequencies(counts: Iterable[int]) -> dict[int, int]:
         UsageError: a size below 1.
     """
     return _sort_valid_frequencies(Counter(int(c) for c in counts))
-
-
-def log_probability(frequencies: Mapping[int, int], theta: float, alpha: float) -> float:
-    """Return the logarithm of (2.10): the probability of these frequencies among all partitions of n.
-
-    Raises:
-        UsageError: sizes or numbers below 1, alpha outside [0, 1), or theta not above -alpha.
-    """
-    _check_parameters(theta, alpha)
-    return _Likelihood(_sort_valid_frequencies(frequencies)).log_likelihood(theta, alpha)
-
-
-def expected_uniques(theta: float, alpha: float, population: float) -> float:
-    """Return E[S_1], the expected number of blocks of one among ``population`` observations, exactly (2.13).
-
-    Stable up to 1e18 and beyond: no two large logarithms are subtracted.
-
-    Raises:
-        UsageError: parameters out of range, or a population below 1.
-    """
-    _check_parameters(theta, alpha)
-    return math.exp(log_uniques(population)(theta, alpha)[0])
-
-
-def asymptotic_uniques(theta: float, alpha: float, population: float, *, order: int = 1) -> float:
-    """Return E[S_1] for a large population by (2.14), P1's estimator; too large unless it is far above theta.
-
-    Args:
-        theta, alpha: strength and discount.
-        population: N.
-        order: 2 also takes the next term of the expansion, with a relative error of order (theta / N) squared.
-
-    Raises:
-        UsageError: parameters out of range, or a population below 1.
-    """
-    _check_parameters(theta, alpha)
-    first = math.exp(log_uniques(population, asymptotic=True)(theta, alpha)[0])
-    return first if order == 1 else first * (1 + (alpha - 1) * (2 * theta + alpha - 2) / (2 * population))
 
 
 def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
@@ -426,13 +385,6 @@ def _invert_or_infinity(value: float) -> float:
 def _make_degenerate_fit(data: _Likelihood, status: str, limit: tuple[float, float] | None = None) -> Partition:
     nan = math.nan
     return Partition(nan, nan, 0.0, status, data.n, data.k, data.singles, ((nan, nan), (nan, nan)), nan, nan, limit)
-
-
-def _check_parameters(theta: float, alpha: float) -> None:
-    if not 0 <= alpha < 1:
-        raise UsageError(f"alpha: must lie in [0, 1), got {alpha:g}")
-    if not theta > -alpha or theta == math.inf:
-        raise UsageError(f"theta: must be finite and above -alpha ({-alpha:g}), got {theta:g}")
 
 
 def _sort_valid_frequencies(frequencies: Mapping[int, int]) -> dict[int, int]:

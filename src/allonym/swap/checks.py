@@ -131,7 +131,7 @@ def check_runs(
         background: outside texts to learn from, with the protected value of each.
         options: intruder to its options, such as ``{"llm": {"settings": policy.llm}}``.
         most: intruder to the number of runs that it judges at most, if it is expensive.
-        folds, seed: see :func:`allonym.intruder.study`.
+        folds, seed: see :func:`allonym.intruder.before_after`.
         progress: called with ``check`` and the intruder, the number of steps that are done, and of all.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.evaluate.small import PEOPLE, records, write
 
-from allonym.evaluate.measures import MEASURES
+from allonym.evaluate.study import MEASURES
 
 QUICK = ("--measure", "linkage", "--measure", "syntheticity", "--measure", "detection")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allonym import report
-from allonym.evaluate.measures import MEASURES
+from allonym.evaluate.study import MEASURES
 from allonym.report.evaluate.page import SECTIONS, choose_headline_tone
 from allonym.report.page import Bars, Chart, Figures, Multiples, Notice, Table, Text
 from allonym.report.values import Values

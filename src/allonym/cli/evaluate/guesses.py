@@ -271,7 +271,7 @@ def persons(
     Example:
       allonym evaluate guess persons original.jsonl safe.jsonl --subject subject --policy mine.toml
     """
-    from allonym.evaluate.guessing import person_guesses
+    from allonym.evaluate.people import person_guesses
 
     output.check_writable(*source.paths)
     settings["client"] = model.open_client()
@@ -306,9 +306,9 @@ def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Ou
     Example:
       allonym evaluate guess attributes original.jsonl safe.jsonl --attribute age=profile.age --policy mine.toml
     """
-    from allonym.evaluate.guessing import attribute_guesses
+    from allonym.evaluate.people import attribute_guesses
     from allonym.evaluate.reading import get_metadata_value
-    from allonym.intruder.attributes import ATTRIBUTES
+    from allonym.intruder.persons import ATTRIBUTES
 
     keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}
     check_names("attribute", keys, ATTRIBUTES, "--attribute")

@@ -34,13 +34,6 @@ _MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 @options.training_options(beams=False)
 @option("--repeats", "Number of splits for the utility loss.", type=click.IntRange(2), default=20)
 @option("--tagger NAME", "Part-of-speech tagger: embedded or spacy:MODEL.", default="embedded")
-@option(
-    "--scale",
-    "Scale of the Cauchy prior on the effect.",
-    type=click.FloatRange(0, min_open=True),
-    default=2**0.5 / 2,
-    show_default="0.707",
-)
 @flag("--unpaired", "Test parts of speech unpaired, as if the versions were different texts (P3).", name="independent")
 @option(
     "--ranks FILE", "File of words by frequency, the commonest first, one per line. By default wordfreq's.", type=FILE
@@ -76,8 +69,8 @@ def information(
       allonym evaluate information study.jsonl --field text --anonymised-field textwash --identified found
     """
     output.check_writable(*source.paths, ranks, settings["language_model"])
-    from allonym.evaluate.classification import MODELS
     from allonym.evaluate.construct import open_tagger
+    from allonym.evaluate.downstream_use import MODELS
     from allonym.evaluate.finetuned import CLASSIFIER, check_model_available
     from allonym.evaluate.information import MEASURES, information_loss
     from allonym.evaluate.surface_measures import ranks_of

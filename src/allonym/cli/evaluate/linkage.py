@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, format_queue
-from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, flag, option
-from allonym.errors import DataError
+from allonym.cli.evaluate.options import Output, Source
+from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, option
 
 _group = option(
     "--group KEY", "Metadata field, such as the fame class, with groups; the intruder guesses within the text's group."
@@ -60,7 +59,7 @@ def intruder(
     output.check_writable(*source.paths, background)
     pairs = source.read_pairs()
     settings["groups"] = pairs.labels(group) if group else None
-    settings["background"] = _read_background(background, subject, source) if background else None
+    settings["background"] = source.read_background(background, subject) or None
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     with output.show_progress("linkage") as advance:
         result = reidentification(*texts, ids=pairs.ids, advance=advance, **settings)
@@ -75,14 +74,6 @@ def intruder(
 @_features
 @option("--review-above P", "Documents with a greater risk go to review.", type=SHARE)
 @option("--queue FILE", "Write the documents for review, riskiest first: .jsonl or .csv.", type=NEW_FILE)
-@flag("--confidence", "Include the intruder's confidence as a predictor.")
-@option("--population N", "Size of the population; by default 100 times the corpus.", type=click.FloatRange(1))
-@option(
-    "--calibration",
-    "Calibration of the probabilities; isotonic needs about a thousand documents.",
-    type=click.Choice(["platt", "isotonic"]),
-    default="platt",
-)
 @options.seed_option
 @options.output_options
 def risk(
@@ -105,41 +96,21 @@ def risk(
       allonym evaluate risk original.jsonl safe.jsonl --review-above 0.9
     """
     from allonym.evaluate.document_risks import document_risk
+    from allonym.evaluate.reading import write_rows
 
     if queue is not None and settings["review_above"] is None:
         raise click.UsageError("--queue requires --review-above")
-    for name, value in (("group", group), ("background", background), ("confidence", settings["confidence"])):
-        if value and subject is None:
-            raise click.UsageError(f"--{name} requires --subject")
+    if group and subject is None:
+        raise click.UsageError("--group requires --subject")
     output.check_writable(*source.paths, background, queue=queue)
     pairs = source.read_pairs()
     settings["groups"] = pairs.labels(group) if group else None
-    settings["background"] = _read_background(background, subject, source) if background and subject else None
+    settings["background"] = source.read_background(background, subject) or None
     subjects = pairs.labels(subject) if subject else None
     with output.show_progress("documents") as advance:
         result = document_risk(pairs.original, pairs.anonymised, subjects, advance=advance, **settings)
     review, beside = result.review, {}
     if queue is not None and review is not None:
         places = [{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in review.places]
-        beside[queue] = format_queue(places, ("id", "risk"), queue)
+        beside[queue] = write_rows(places, ("id", "risk"), queue.suffix.lower()[1:])
     output.write_measure("document_risk", result.to_dict(), beside=beside)
-
-
-def _read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:
-    """Read the intruder's texts with their subjects.
-
-    Raises:
-        DataError: a text has no subject, or there are no texts.
-    """
-    from allonym.evaluate.reading import get_metadata_value
-    from allonym.files import read_documents
-
-    documents = list(read_documents(path, fields=source.field or ("text",), named=False))
-    pairs = [(d.text, get_metadata_value(d.meta, subject)) for d in documents]
-    lacking = [i for i, (_, name) in enumerate(pairs, 1) if not name]
-    if lacking or not pairs:
-        shortfall = (
-            f"{len(lacking)} of {len(pairs)} have none, the first is number {lacking[0]}" if lacking else "got none"
-        )
-        raise DataError(f"{path}: texts with {subject!r} are required; {shortfall}")
-    return pairs

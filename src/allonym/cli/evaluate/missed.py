@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, format_queue
+from allonym.cli.evaluate.options import Output
 from allonym.cli.options import FILE, NEW_FILE, PATH, POSITIVE, flag, format_option, group_options, option
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.terminal import decode_text, print_note, print_table, show_stage_bar
@@ -99,8 +99,7 @@ def residual(
       allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
     """
     from allonym.evaluate.marking import list_missed_surfaces
-    from allonym.evaluate.residual import residual_risk
-    from allonym.evaluate.scoring import Scoring
+    from allonym.evaluate.residual import Scoring, residual_risk
 
     output.check_writable(annotated, conversations.metadata, queue=queue)
     scoring = Scoring(email_partial, scores)
@@ -117,12 +116,14 @@ def residual(
 
 def _format_queue(result: ResidualRisk, path: Path) -> str:
     """Return the review queue in the format of the file's suffix, without any text."""
+    from allonym.evaluate.reading import write_rows
+
     rows = []
     for conversation, group in result.queue:
         tags = ", ".join(f"{i.tag} ({i.score})" for i in conversation.items if i.score)
         numbers = {"score": conversation.score, "direct": conversation.direct}
         rows.append({"id": conversation.id, "group": group, **numbers, "missed": tags})
-    return format_queue(rows, ("id", "group", "score", "direct", "missed"), path)
+    return write_rows(rows, ("id", "group", "score", "direct", "missed"), path.suffix.lower()[1:])
 
 
 @click.command("second-reading", short_help="Propose missed identifiers for a person to confirm.")

@@ -73,7 +73,7 @@ def downstream(
     if not kinds and outputs is None:
         raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
     output.check_writable(*source.paths, outputs)
-    from allonym.evaluate.classification import MODELS
+    from allonym.evaluate.downstream_use import MODELS
     from allonym.evaluate.downstream_use import downstream as measure
     from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model_available
 
@@ -89,7 +89,7 @@ def downstream(
             result = measure(pairs.original, pairs.anonymised, targets, kinds, advance=advance, **settings)
         values |= result.to_dict()
     if outputs is not None:
-        from allonym.evaluate.outputs import output_leaks
+        from allonym.evaluate.generated_originals import output_leaks
 
         other_field = (outputs_field,) if outputs_field else ()
         written = source._replace(anonymised=outputs, anonymised_field=other_field, metadata=None).read_pairs()

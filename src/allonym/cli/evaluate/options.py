@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -78,6 +78,19 @@ class Source(NamedTuple):
         from allonym.evaluate.reading import read_pairs
 
         return read_pairs(**self._asdict())
+
+    def read_background(self, path: Path | None, subject: str | None) -> list[tuple[str, str]]:
+        """Read further texts with their subjects, in the fields of ORIGINAL; none without a path.
+
+        Raises:
+            UsageError, DataError: a text has no subject, or as :func:`allonym.evaluate.reading.read_pairs`.
+        """
+        if path is None:
+            return []
+        if subject is None:
+            raise UsageError("--background requires --subject")
+        pairs = self._replace(original=path, anonymised=path, anonymised_field=(), metadata=None).read_pairs()
+        return list(zip(pairs.original, pairs.labels(subject), strict=True))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -171,20 +184,6 @@ class Output(NamedTuple):
         return show_stage_bar(name, enabled=not self.quiet)
 
 
-def format_queue(rows: Sequence[Mapping[str, object]], head: Sequence[str], path: Path) -> str:
-    """Return a queue for review in the format of the file's suffix: CSV or JSON Lines."""
-    import csv
-    import io
-
-    if path.suffix.lower() != ".csv":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, head, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
 def _make_source(**values: Any) -> Source:
     source = Source(**values)
     if source.anonymised is None and not source.anonymised_field:
@@ -243,12 +242,12 @@ def print_blocks(blocks: Iterable[Block], *, tab: str = "", notes: bool = True) 
     for block in blocks:
         if isinstance(block, page.Text):
             if block.tone == "lead":
-                click.echo(block.text)
+                click.echo(replace_hard_spaces(block.text))
             elif block.tone == "muted" and notes:
-                print_note(block.text)
+                print_note(replace_hard_spaces(block.text))
         elif isinstance(block, page.Notice):
             if notes:
-                print_note("\n  ".join((block.text, *block.items)))
+                print_note(replace_hard_spaces("\n  ".join((block.text, *block.items))))
         elif isinstance(block, page.Figures):
             _print_figures(block)
         elif isinstance(block, page.Table):

@@ -34,24 +34,14 @@ class Study(NamedTuple):
 
     def read_settings(self, source: Source) -> dict[str, Any]:
         """Read the inputs beside the texts, as the arguments of :func:`allonym.evaluate.study.evaluate`."""
-        from allonym.evaluate.reading import get_metadata_value, read_pairs
         from allonym.train.records import read_records
 
-        background: list[tuple[str, str]] = []
-        if self.background is not None:
-            if self.subject is None:
-                raise UsageError("--background requires --subject")
-            pairs = read_pairs(self.background, self.background, field=source.field, format=source.format)
-            subjects = [get_metadata_value(meta, self.subject) for meta in pairs.meta]
-            if not any(subjects):
-                pairs.labels(self.subject)  # its message lists the fields
-            background = [pair for pair in zip(pairs.original, subjects, strict=True) if pair[1]]
         return {
             "gold": None if self.gold is None else read_records(self.gold),
             "labels": self.labels,
             "subjects": self.subject,
             "groups": self.group,
-            "background": background,
+            "background": source.read_background(self.background, self.subject),
             "review_above": self.review_above,
             "measures": self.measure or None,
             "seed": self.seed,

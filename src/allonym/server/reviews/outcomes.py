@@ -27,8 +27,7 @@ def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> Agreed:
         MissingExtra: the extra ``evaluate`` is not installed.
     """
     from allonym.evaluate import residual_risk
-    from allonym.evaluate.agreement import measure_agreement
-    from allonym.evaluate.matching import Mention
+    from allonym.evaluate.matching import Mention, measure_agreement
 
     finished = [(item, seats) for item, seats in reviewed if all(n in seats and seats[n].done for n in SEATS)]
     texts = [item.document.text for item, _ in finished]
