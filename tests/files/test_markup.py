@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, RefusedContent
-from allonym.files import markup, subtitles
+from allonym.files import markup
 from allonym.files.segments import splice_segments
+from allonym.files.text import find_subtitle_segments
 
 MAIL = "[EMAIL_ADDRESS_1]"
 
@@ -49,7 +50,7 @@ def test_html_with_embedded_data_is_refused(run, tmp_path):
 def test_html_and_subtitles_change_nothing_where_nothing_is_found(source):
     found = markup.find_html_segments(source)
     assert splice_segments(source, found, [s.text for s in found] if found else ()) == source
-    spoken = list(subtitles.find_subtitle_segments(source, is_webvtt=True))
+    spoken = list(find_subtitle_segments(source, is_webvtt=True))
     assert splice_segments(source, spoken, [s.text for s in spoken] if spoken else ()) == source
     for many in (found, spoken):
         places = sorted((s.start, s.end) for s in many)
