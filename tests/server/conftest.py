@@ -50,6 +50,7 @@ class Site:
         self.settings = Settings(**{"data": folder, "workers": 1, "rate": 0.0, **settings})
         self.app = create_app(self.settings)
         self.services = self.app.state.services
+        self.services.kernel.start = lambda: None  # its processes begin with the first text, and many tests have none
         self._clients: list[Any] = []
         self._main = self.client()
 
