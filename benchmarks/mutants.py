@@ -85,12 +85,7 @@ MUTANTS = [
     ),
     Mutant("plan.py", "if digest(text) != plan.digest:", "if not plan.digest:", "test_plan.py"),
     Mutant("restoration/bring.py", "if not m.is_sure:", "if m.out is None:", "restore"),
-    Mutant(
-        "restoration/bring.py",
-        "tail = UNFINISHED.search(",
-        "tail = None and UNFINISHED.search(",
-        "restore/test_stream.py",
-    ),
+    Mutant("restoration/bring.py", "if final else max(position, scan.held_from)", "if final else len(text)", STREAM),
     Mutant("restoration/index.py", "if len({fold(key) for key in self.entities}) > 1 and", "if False and", "restore"),
     Mutant("server/problems.py", "in errors[:_READ]", "in errors", "server/test_problems.py"),
 ]
