@@ -97,7 +97,7 @@ def main() -> None:
 
 def parts_of_speech(original: Sequence[str], texts: Sequence[str]) -> dict[str, object]:
     """Bayes factors of the construct test (P3 3.2)."""
-    from allonym.evaluate.construct import construct_loss
+    from allonym.evaluate.information import construct_loss
 
     return construct_loss(original, texts).to_dict()
 

@@ -10,8 +10,8 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import construct_loss, contrasts, information_loss, placeholders, utility_loss
-from allonym.evaluate.construct import count_parts_of_speech, open_tagger
 from allonym.evaluate.downstream_use import average_over_splits
+from allonym.evaluate.information import count_parts_of_speech, open_tagger
 from allonym.report import html, markdown
 from allonym.report.evaluate.utility import information_section
 from allonym.report.page import Bars, Page, Table, Tag

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.reading import get_metadata_value, read_pairs
+from allonym.evaluate.pairs import get_metadata_value, read_pairs
 
 SECRET = "Zaphrandel"
 

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from allonym.errors import DataError
-from allonym.intruder.table import Row, tabulate_rows
+from allonym.intruder.protocol import Row, tabulate_rows
 
 
 def texts(hits, n, subject="s", group="g", **more):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import UsageError
-from allonym.stats.paired import mcnemar
+from allonym.stats.samples import mcnemar
 
 COUNT = st.integers(0, 60)
 

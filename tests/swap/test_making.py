@@ -22,8 +22,8 @@ import allonym
 from allonym.errors import UnknownNameError
 from allonym.plan import apply
 from allonym.swap.making import derive_fallback_key, estimate_changed_word_share
+from allonym.swap.risk import STAND_IN
 from allonym.swap.settings import Settings
-from allonym.swap.utility import STAND_IN
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = Settings.load().with_(

@@ -17,8 +17,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.plan import Plan, apply, apply_parts
 from allonym.policy import Policy
 from allonym.swap.corpus import Corpus
-from allonym.swap.documents import get_metadata, list_text_fields, read_corpus_documents
 from allonym.swap.reading import load, rewrite
+from allonym.swap.sections import get_metadata, list_text_fields, read_corpus_documents
 from allonym.swap.settings import Settings
 from allonym.swap.writing import write
 

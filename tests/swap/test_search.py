@@ -480,7 +480,7 @@ def test_drawn_chunks_stand_for_all_of_their_stratum(sizes, sample, seed):
 
 
 def test_releases_are_compared_on_one_scale():
-    from allonym.swap.utility import compute_utility
+    from allonym.swap.risk import compute_utility
 
     def point(before, after):
         u = compute_utility(before, after, 10.0, n=4, d=8)

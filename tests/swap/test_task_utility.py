@@ -9,7 +9,7 @@ import pytest
 from tests.swap.corpora import corpus
 
 from allonym.errors import DataError
-from allonym.swap.utility import task_utility
+from allonym.swap.risk import task_utility
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.swap.utility import compute_utility
+from allonym.swap.risk import compute_utility
 
 few = settings(max_examples=60, deadline=None)
 DENSITY = st.floats(-50, 50)

@@ -19,7 +19,7 @@ from allonym.errors import DataError
 if TYPE_CHECKING:
     from allonym.document import Document
     from allonym.evaluate.hardening import Hardening
-    from allonym.evaluate.reading import Pairs
+    from allonym.evaluate.pairs import Pairs
     from allonym.plan import Plan
 
 

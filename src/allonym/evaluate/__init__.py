@@ -14,8 +14,6 @@ from allonym.text.placeholders import find_placeholders as placeholders  # noqa:
 
 if TYPE_CHECKING:
     from allonym.evaluate.classes import read_label_map as read_label_map
-    from allonym.evaluate.construct import Construct as Construct
-    from allonym.evaluate.construct import construct_loss as construct_loss
     from allonym.evaluate.detection_scores import Detection as Detection
     from allonym.evaluate.detection_scores import detection as detection
     from allonym.evaluate.document_risks import DocumentRisk as DocumentRisk
@@ -38,8 +36,10 @@ if TYPE_CHECKING:
     from allonym.evaluate.hardening import Hardening as Hardening
     from allonym.evaluate.hardening import Level as Level
     from allonym.evaluate.hardening import harden as harden
+    from allonym.evaluate.information import Construct as Construct
     from allonym.evaluate.information import Contrast as Contrast
     from allonym.evaluate.information import Information as Information
+    from allonym.evaluate.information import construct_loss as construct_loss
     from allonym.evaluate.information import contrasts as contrasts
     from allonym.evaluate.information import information_loss as information_loss
     from allonym.evaluate.intruder import Reidentification as Reidentification
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from allonym.evaluate.marking import read_annotated as read_annotated
     from allonym.evaluate.marking import read_marks as read_marks
     from allonym.evaluate.marking import write_marks as write_marks
+    from allonym.evaluate.pairs import Pairs as Pairs
+    from allonym.evaluate.pairs import read_pairs as read_pairs
     from allonym.evaluate.people import AttributeGuesses as AttributeGuesses
     from allonym.evaluate.people import Judgement as Judgement
     from allonym.evaluate.people import PeopleStudy as PeopleStudy
@@ -58,8 +60,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.people import attribute_guesses as attribute_guesses
     from allonym.evaluate.people import people_study as people_study
     from allonym.evaluate.people import person_guesses as person_guesses
-    from allonym.evaluate.reading import Pairs as Pairs
-    from allonym.evaluate.reading import read_pairs as read_pairs
     from allonym.evaluate.red_team import RedTeam as RedTeam
     from allonym.evaluate.red_team import read_forms as read_forms
     from allonym.evaluate.red_team import red_team_sample as red_team_sample

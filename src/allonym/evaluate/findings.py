@@ -13,8 +13,7 @@ from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.errors import DataError, PlanMismatch
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
-from allonym.evaluate.reading import read_pairs
+from allonym.evaluate.pairs import check_lengths, iterate_with_progress, read_pairs
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest, read_plan_rows
 from allonym.policy import Policy

@@ -18,12 +18,10 @@ from allonym.errors import UsageError
 from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
 from allonym.intruder.before_after import assign_folds, list_top_term_shares
 from allonym.intruder.linkage import Linkage
-from allonym.intruder.protocol import Item, Target
-from allonym.intruder.table import Results, Row, tabulate_rows
+from allonym.intruder.protocol import Item, Results, Row, Target, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
-from allonym.stats.paired import McNemar, mcnemar
-from allonym.stats.samples import average, difference, share
+from allonym.stats.samples import McNemar, average, difference, mcnemar, share
 from allonym.text.fold import Level, fold_surface
 
 TOP = (1, 3, 5, 10)

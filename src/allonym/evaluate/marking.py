@@ -17,8 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.evaluate.pairs import prefix_data_errors
-from allonym.evaluate.reading import Fields, read_pairs
+from allonym.evaluate.pairs import Fields, prefix_data_errors, read_pairs
 from allonym.labels import TAXONOMY, from_scheme, to_scheme
 
 PARTIAL = "_PARTIAL"
@@ -296,7 +295,7 @@ def read_annotated(
 
     Args:
         source: a file or folder of any format that allonym reads.
-        field, format, metadata: as for :func:`allonym.evaluate.reading.read_pairs`.
+        field, format, metadata: as for :func:`allonym.evaluate.pairs.read_pairs`.
 
     Raises:
         UsageError: no such file, format or field.

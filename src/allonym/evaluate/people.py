@@ -36,8 +36,8 @@ from allonym.intruder.persons import (
     open_client,
     score_attribute_guesses,
 )
+from allonym.intruder.protocol import Results, Row, tabulate_rows
 from allonym.intruder.scoring import CUT, measure_best_likeness
-from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.llm import Client
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none

@@ -20,8 +20,7 @@ import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked, make_missed_tag, parse_missed_tag
-from allonym.evaluate.pairs import group_items, prefix_data_errors
-from allonym.evaluate.reading import write_rows
+from allonym.evaluate.pairs import group_items, prefix_data_errors, write_rows
 from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate

@@ -34,8 +34,7 @@ from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, make_missed_tag, parse_missed_tag
-from allonym.evaluate.pairs import group_items, iterate_with_progress
-from allonym.evaluate.reading import get_metadata_value
+from allonym.evaluate.pairs import get_metadata_value, group_items, iterate_with_progress
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from allonym import evaluate as package
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.evaluate.pairs import check_lengths
-from allonym.evaluate.reading import Pairs, get_metadata_value
+from allonym.evaluate.pairs import Pairs, check_lengths, get_metadata_value
 from allonym.files.state import State, digest_values
 from allonym.serial import Serialisable
 from allonym.train.records import Record
@@ -93,7 +92,7 @@ def evaluate(
     """Run every measure that the inputs allow.
 
     Args:
-        pairs: the texts before and after, see :func:`~allonym.evaluate.reading.read_pairs`.
+        pairs: the texts before and after, see :func:`~allonym.evaluate.pairs.read_pairs`.
         gold: annotated records of the originals, see :func:`allonym.train.records.read_records`.
         labels: the class of each text, or the metadata field that says it.
         subjects: whom each text is about, or the metadata field that says it; empty where that is not known.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from allonym.errors import UsageError
 from allonym.intruder.protocol import TOLD, Intruder, Item, Target
 from allonym.stats import Estimate, mean
-from allonym.stats.paired import McNemar, mcnemar
+from allonym.stats.samples import McNemar, mcnemar
 
 BEFORE, AFTER = "before", "after"
 Changed = Mapping[int, Item]

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from allonym.swap.results import Outcome as Outcome
     from allonym.swap.results import Release as Release
     from allonym.swap.results import TableFit as TableFit
+    from allonym.swap.risk import Task as Task
+    from allonym.swap.risk import task_utility as task_utility
     from allonym.swap.run import Run as Run
     from allonym.swap.settings import Settings as Settings
     from allonym.swap.settings import presets as presets
     from allonym.swap.table import recoding as recoding
     from allonym.swap.table import tabulate as tabulate
-    from allonym.swap.utility import Task as Task
-    from allonym.swap.utility import task_utility as task_utility
 
 __all__ = load_on_use(__name__, ("swapping", "swap", ("scipy", "sklearn", "jinja2")))

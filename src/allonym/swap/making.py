@@ -19,6 +19,7 @@ from allonym.stats import Estimate
 from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
+from allonym.swap.risk import STAND_IN
 from allonym.swap.rows import Spread
 from allonym.swap.space import (
     Moved,
@@ -28,7 +29,6 @@ from allonym.swap.space import (
     list_prefix_lengths,
     measure_utility,
 )
-from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, is_any_form_in_text, write
 
 if TYPE_CHECKING:

@@ -33,13 +33,6 @@ from allonym.swap.categories import (
 )
 from allonym.swap.chunking import join_cut_tiles, split_chunks, split_sentences
 from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
-from allonym.swap.documents import (
-    is_named_in_unread_text,
-    list_aliases,
-    list_protected_values,
-    list_text_fields,
-    read_corpus_documents,
-)
 from allonym.swap.protected import (
     OTHER,
     add_protected_rule,
@@ -48,7 +41,17 @@ from allonym.swap.protected import (
     insert_protected_spans,
 )
 from allonym.swap.rows import Spread
-from allonym.swap.sections import Sectioner, check_section, everything, get_sectioner
+from allonym.swap.sections import (
+    Sectioner,
+    check_section,
+    everything,
+    get_sectioner,
+    is_named_in_unread_text,
+    list_aliases,
+    list_protected_values,
+    list_text_fields,
+    read_corpus_documents,
+)
 from allonym.swap.settings import Settings
 from allonym.swap.terms import Phrases, find_noun_phrases, select_terms
 

@@ -20,7 +20,7 @@ from allonym.stats.partition import fit_partition
 from allonym.swap.corpus import Advance, Corpus, digest_corpus, ignore_progress
 from allonym.swap.releases import Candidate, Releases
 from allonym.swap.results import Release, TableFit
-from allonym.swap.risk import Risk, assess_risk
+from allonym.swap.risk import STAND_IN, Risk, assess_risk, compute_distance_utility
 from allonym.swap.rows import Spread
 from allonym.swap.selection import Fit, choose_fit, summarise_clusters
 from allonym.swap.settings import Settings
@@ -36,7 +36,6 @@ from allonym.swap.space import (
     measure_prefixes,
 )
 from allonym.swap.table import Recoding, Table, recoding, tabulate
-from allonym.swap.utility import STAND_IN, compute_distance_utility
 
 Categories = tuple[str, ...]
 Draws = Mapping[Categories, Sequence[tuple[Point, ...]]]

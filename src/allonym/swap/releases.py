@@ -20,12 +20,11 @@ from allonym.swap.checks import Checks
 from allonym.swap.corpus import Advance, Corpus
 from allonym.swap.making import Made
 from allonym.swap.results import Attack, Cluster, Release, TableFit
-from allonym.swap.risk import RankStability, Risk, compute_rank_stability
+from allonym.swap.risk import RankStability, Risk, Task, compute_rank_stability
 from allonym.swap.rows import Spread, ThisProcess
 from allonym.swap.selection import Fit
 from allonym.swap.settings import Settings
 from allonym.swap.space import Space
-from allonym.swap.utility import Task
 
 if TYPE_CHECKING:
     from allonym.swap.hyperparameters import Setting

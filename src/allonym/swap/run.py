@@ -24,9 +24,9 @@ from allonym.swap.reading import load, rewrite
 from allonym.swap.release_search import search
 from allonym.swap.releases import Releases
 from allonym.swap.results import Release
+from allonym.swap.risk import list_metadata_values, task_utility
 from allonym.swap.rows import Spread
 from allonym.swap.settings import Settings
-from allonym.swap.utility import list_metadata_values, task_utility
 
 STAGES: Mapping[str, str] = {
     "read": "reading",

@@ -24,10 +24,10 @@ from allonym.swap.embedding import Embedder, open_embedder
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.exchange import exchange
 from allonym.swap.mixture import SphericalMixture
+from allonym.swap.risk import Utility, compute_utility
 from allonym.swap.rows import Spread, limit_blas_to_one_thread
 from allonym.swap.selection import Fit, fit_all
 from allonym.swap.settings import AUTO, Mixture, Settings
-from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.validity import Ground, Rules
 from allonym.swap.writing import make_swapped_text
 
@@ -77,7 +77,7 @@ def list_prefix_lengths(sequence_length: int, settings: Settings) -> tuple[int, 
 
 class Point(NamedTuple):
     """A recorded prefix. Attributes as in :class:`allonym.swap.results.Release`, of one draw; ``moves`` counts entities
-    at another place; ``misleading`` as in :class:`allonym.swap.utility.Utility`."""
+    at another place; ``misleading`` as in :class:`allonym.swap.risk.Utility`."""
 
     swaps: int
     moves: int

@@ -306,8 +306,8 @@ def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Ou
     Example:
       allonym evaluate guess attributes original.jsonl safe.jsonl --attribute age=profile.age --policy mine.toml
     """
+    from allonym.evaluate.pairs import get_metadata_value
     from allonym.evaluate.people import attribute_guesses
-    from allonym.evaluate.reading import get_metadata_value
     from allonym.intruder.persons import ATTRIBUTES
 
     keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}

@@ -13,7 +13,7 @@ from allonym.cli.options import FILE, POSITIVE, flag, option
 from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
-    from allonym.evaluate.reading import Pairs
+    from allonym.evaluate.pairs import Pairs
 
 _YES = frozenset({"1", "true", "yes", "y"})
 _NO = frozenset({"0", "false", "no", "n"})
@@ -69,10 +69,9 @@ def information(
       allonym evaluate information study.jsonl --field text --anonymised-field textwash --identified found
     """
     output.check_writable(*source.paths, ranks, settings["language_model"])
-    from allonym.evaluate.construct import open_tagger
     from allonym.evaluate.downstream_use import MODELS
     from allonym.evaluate.finetuned import CLASSIFIER, check_model_available
-    from allonym.evaluate.information import MEASURES, information_loss
+    from allonym.evaluate.information import MEASURES, information_loss, open_tagger
     from allonym.evaluate.surface_measures import ranks_of
 
     check_model_available(settings["model"], MODELS, (CLASSIFIER,), "--model")
@@ -96,7 +95,7 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
         UnknownNameError: no record has the field.
         DataError: a value is neither yes nor no.
     """
-    from allonym.evaluate.reading import get_metadata_value
+    from allonym.evaluate.pairs import get_metadata_value
 
     answers = [get_metadata_value(meta, key).lower() for meta in pairs.meta]
     if not any(answers):

@@ -96,7 +96,7 @@ def risk(
       allonym evaluate risk original.jsonl safe.jsonl --review-above 0.9
     """
     from allonym.evaluate.document_risks import document_risk
-    from allonym.evaluate.reading import write_rows
+    from allonym.evaluate.pairs import write_rows
 
     if queue is not None and settings["review_above"] is None:
         raise click.UsageError("--queue requires --review-above")

@@ -116,7 +116,7 @@ def residual(
 
 def _format_queue(result: ResidualRisk, path: Path) -> str:
     """Return the review queue in the format of the file's suffix, without any text."""
-    from allonym.evaluate.reading import write_rows
+    from allonym.evaluate.pairs import write_rows
 
     rows = []
     for conversation, group in result.queue:
@@ -175,7 +175,7 @@ def second_reading(
       allonym evaluate residual marked.jsonl --proposals count
     """
     from allonym.evaluate.marking import list_annotated_lines
-    from allonym.evaluate.reading import read_pairs
+    from allonym.evaluate.pairs import read_pairs
     from allonym.evaluate.rereading import second_reading as read_again
 
     if original_field and original is None:

@@ -15,7 +15,7 @@ from allonym.cli.terminal import report_failure
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
-    from allonym.evaluate.reading import Pairs
+    from allonym.evaluate.pairs import Pairs
     from allonym.vault import Digests
 
 

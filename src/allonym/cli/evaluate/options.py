@@ -21,7 +21,7 @@ from allonym.errors import UsageError
 if TYPE_CHECKING:
     from allonym.cli.options import Declaration
     from allonym.evaluate.finetuned import Training
-    from allonym.evaluate.reading import Pairs
+    from allonym.evaluate.pairs import Pairs
     from allonym.report import Page
     from allonym.report.page import Block, Figures, Table
 
@@ -73,9 +73,9 @@ class Source(NamedTuple):
         """Read the texts before and after.
 
         Raises:
-            UsageError, DataError: as :func:`allonym.evaluate.reading.read_pairs`.
+            UsageError, DataError: as :func:`allonym.evaluate.pairs.read_pairs`.
         """
-        from allonym.evaluate.reading import read_pairs
+        from allonym.evaluate.pairs import read_pairs
 
         return read_pairs(**self._asdict())
 
@@ -83,7 +83,7 @@ class Source(NamedTuple):
         """Read further texts with their subjects, in the fields of ORIGINAL; none without a path.
 
         Raises:
-            UsageError, DataError: a text has no subject, or as :func:`allonym.evaluate.reading.read_pairs`.
+            UsageError, DataError: a text has no subject, or as :func:`allonym.evaluate.pairs.read_pairs`.
         """
         if path is None:
             return []

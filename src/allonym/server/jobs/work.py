@@ -95,7 +95,7 @@ def evaluate(task: Task) -> Outcome:
     """Compute every measure that the inputs allow, as report.html and report.json."""
     from allonym import report
     from allonym.evaluate import study
-    from allonym.evaluate.reading import read_pairs
+    from allonym.evaluate.pairs import read_pairs
     from allonym.evaluate.study import MEASURES
     from allonym.train.records import read_records
 

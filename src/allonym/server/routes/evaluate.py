@@ -27,7 +27,7 @@ async def evaluate_texts(body: wire.Evaluate, caller: Evaluating, services: AnyS
 
 def measure_anonymisation(body: wire.Evaluate) -> dict[str, Any]:
     """Return the measures as plain values. Runs in a worker."""
-    from allonym.evaluate.reading import Pairs
+    from allonym.evaluate.pairs import Pairs
     from allonym.evaluate.study import evaluate
     from allonym.serial import to_plain
 
