@@ -510,8 +510,8 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
     else:
         given_names = [u for w in person.given for u in split_hyphens(w)]
         ordered = given_names[index : index + 1] + [w for i, w in enumerate(given_names) if i != index]
-        known = (person.find_word(normalize_surface(p.text)) for p in names if p.kind == "name")
-        families = () if any(w is not None and person.is_family_word(w) for w in known) else person.family
+        known_words = (person.find_word(normalize_surface(p.text)) for p in names if p.kind == "name")
+        families = () if any(w is not None and person.is_family_word(w) for w in known_words) else person.family
         word = next((w for w in (*ordered, *families) if w[:1] == letter), None)
     new = to_ascii_letters(person.new[word])[:1] if word is not None and word in person.new else ""
     new = new or choose_initial(cast, person, letter)

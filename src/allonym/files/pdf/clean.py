@@ -222,9 +222,9 @@ def _make_string_slot(
 def _clean_and_list_labels_and_layers(root: Any) -> Iterator[TextSlot]:
     labels = (label for _, label in _list_name_tree_pairs(root.get("/PageLabels") or {}, "/Nums"))
     layers = (root.get("/OCProperties") or {}).get("/OCGs", [])
-    for things, key, kept in ((labels, "/P", _PAGE_LABEL), (layers, "/Name", _LAYER)):
+    for things, key, known_keys in ((labels, "/P", _PAGE_LABEL), (layers, "/Name", _LAYER)):
         for thing in things:
-            _keep_only_keys(thing, kept)
+            _keep_only_keys(thing, known_keys)
             if key in thing:
                 yield _make_string_slot(thing, key)
 
