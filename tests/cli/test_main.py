@@ -61,7 +61,7 @@ def test_without_a_command_there_is_help_and_no_error(run, args):
 
 
 def test_a_package_that_is_missing_names_its_extra(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.isotonic", None)
+    monkeypatch.setitem(sys.modules, "sklearn.pipeline", None)
     monkeypatch.delitem(sys.modules, "allonym.evaluate.document_risks", raising=False)
     (tmp_path / "a.jsonl").write_text('{"a": "Ada Brook", "b": "[PERSON_1]"}\n' * 4)
     path = str(tmp_path / "a.jsonl")
@@ -79,7 +79,7 @@ def test_version(run):
     [
         (("anonymise", "x"), "unknown command 'anonymise'; did you mean: anonymize"),
         (("labels", "US_SNS"), "unknown label 'US_SNS'; did you mean: US_SSN"),
-        (("labels", "--scheme", "presido"), "unknown scheme 'presido'; did you mean: presidio"),
+        (("labels", "--scheme", "presido"), "--scheme: unknown value 'presido'; did you mean: presidio"),
         (("policy", "show", "defualt"), "unknown policy preset 'defualt'; did you mean: default"),
         (("labels", "--jsn"), "--jsn"),
         (("anonymize",), "SOURCE"),

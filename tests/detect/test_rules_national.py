@@ -24,7 +24,7 @@ CASES = [
     for line in (HERE.parents[1] / "cases" / "rules_national.jsonl").read_text("utf-8").split("\n")
     if line
 ]
-TABLES = HERE.parents[2] / "src" / "allonym" / "detect" / "tables"
+TABLES = HERE.parents[2] / "src" / "allonym" / "detection" / "tables"
 RULES = read_builtin_rules()
 
 

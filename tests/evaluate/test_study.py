@@ -54,7 +54,7 @@ def test_what_the_inputs_allow(pairs):
     json.dumps(told, allow_nan=False)
 
 
-@pytest.mark.parametrize(("measure", "module"), [("residual", "second_reading"), ("syntheticity", "syntheticity")])
+@pytest.mark.parametrize(("measure", "module"), [("residual", "rereading"), ("syntheticity", "synthetic_text")])
 def test_a_missing_package_of_all_measures_ends_the_run(pairs, monkeypatch, measure, module):
     class Missing:
         def find_spec(self, name, path=None, target=None):

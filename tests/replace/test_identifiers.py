@@ -110,7 +110,7 @@ def test_our_own_rules_find_the_substitutes(label):
 
 
 def test_every_label_with_a_rule_is_tried():
-    tables = HERE.parents[2] / "src" / "allonym" / "detect" / "tables"
+    tables = HERE.parents[2] / "src" / "allonym" / "detection" / "tables"
     labels = {r["label"] for f in tables.glob("*.toml") for r in tomllib.loads(f.read_text("utf-8"))["rule"]}
     wanted = {label for label in labels if FAMILIES.intersection(TAXONOMY.lineage(label))}
     assert wanted == {label for label, _, _ in examples()}

@@ -34,6 +34,10 @@ def cheap_passwords() -> Iterator[None]:
         yield
 
 
+async def start_nothing() -> None:
+    """Stand for the start of the processes."""
+
+
 class Site:
     """An application that runs, one account of each role, and clients.
 
@@ -50,7 +54,7 @@ class Site:
         self.settings = Settings(**{"data": folder, "workers": 1, "rate": 0.0, **settings})
         self.app = create_app(self.settings)
         self.services = self.app.state.services
-        self.services.kernel.start = lambda: None  # its processes begin with the first text, and many tests have none
+        self.services.kernel.start = start_nothing  # its processes begin with the first text, and many tests have none
         self._clients: list[Any] = []
         self._main = self.client()
 

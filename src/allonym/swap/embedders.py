@@ -166,6 +166,9 @@ class Remote:
         dimensions: length of the vectors, for models that offer a choice; 0: the model's own.
         batch_size: texts of one request.
         concurrency: requests at the same time.
+        timeout: seconds for one request.
+        retries: how often a request is sent again after errors that may pass.
+        requests_per_minute: 0: no limit.
 
     Raises:
         UsageError: no address or no model is named.
@@ -182,12 +185,16 @@ class Remote:
         dimensions: int = 0,
         batch_size: int = 64,
         concurrency: int = 4,
+        timeout: float = 60.0,
+        retries: int = 4,
+        requests_per_minute: int = 0,
     ) -> None:
         if not url or not model:
             raise UsageError("embedder 'openai': url and model are required; nothing is sent unless they are named")
         if min(batch_size, concurrency) < 1 or dimensions < 0:
             raise UsageError("embedder 'openai': batch_size and concurrency start at 1, dimensions at 0")
-        endpoint = {"url": url, "model": model, "key_env": key_env, "concurrency": concurrency}
+        limits = {"timeout": timeout, "retries": retries, "requests_per_minute": requests_per_minute}
+        endpoint = {"url": url, "model": model, "key_env": key_env, "concurrency": concurrency, **limits}
         self._client = Client({name: key.default for name, key in LLM_KEYS.items()} | endpoint)
         self._dimensions, self._batch, self._concurrency = dimensions, batch_size, concurrency
         self._width = dimensions
