@@ -28,11 +28,12 @@ from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.pattern import PatternRule
-from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
+from allonym.policy import LabelRow, Policy, PolicyFile, TagTable, presets
 from allonym.registry import Registry
 from allonym.server import settings as server_settings
 from allonym.server.access import ROLES
 from allonym.server.app import ROUTES
+from allonym.settings import list_settings
 from allonym.stats import bayes, paired, partition, resampling, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
@@ -116,7 +117,8 @@ def rules() -> str:
 
 
 def policies() -> str:
-    kinds = {int: "integer", str: "string", float: "number", list: "list", dict: "table"}
+    kinds = {int: "integer", str: "string", float: "number"}
+    shapes = {"list": "list", "table": "table"}
     out = ["# Policies\n\n## Presets\n\n"]
     rows = []
     for name in presets():
@@ -136,10 +138,18 @@ def policies() -> str:
         "\nEvery preset except `earnings` runs the [tagger](../explanation/tagger.md), which finds names in free "
         "text.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
     )
-    out.append(table(["key", "type", "meaning"], [[code(k), kinds[t], cell(d)] for k, (t, d) in KEYS.items()]))
+    rows = [
+        [code(one.name), shapes.get(one.shape) or kinds.get(one.kind, "table"), cell(one.says)]
+        for one in list_settings(PolicyFile)
+    ]
+    out.append(table(["key", "type", "meaning"], rows))
+    keys = {
+        group: ", ".join(code(one.name) for one in list_settings(group))
+        for group in (registry.DetectTable, TagTable, LabelRow)
+    }
     out.append(
-        f"\nThe keys of `[detect]` are {', '.join(map(code, DETECT_KEYS))}. The keys of `[tag]` are "
-        f"{', '.join(map(code, TAG_KEYS))}. The keys of a `[[labels]]` table are {', '.join(map(code, LABEL_KEYS))}.\n"
+        f"\nThe keys of `[detect]` are {keys[registry.DetectTable]}. The keys of `[tag]` are {keys[TagTable]}. "
+        f"The keys of a `[[labels]]` table are {keys[LabelRow]}.\n"
         "\n## Keys of a `[[patterns]]` table\n\n"
     )
     fields = {f.name: f for f in dataclasses.fields(PatternRule)}

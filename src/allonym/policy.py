@@ -7,9 +7,10 @@ A label that a policy looks for and has no rule for is suppressed, never kept.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
@@ -17,15 +18,15 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from allonym import registry
-from allonym.errors import PolicyError, UnknownNameError, check_names
+from allonym.errors import PolicyError, UnknownNameError, UsageError, check_names
 from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule, has_toml_type
 from allonym.protocol import check_options
+from allonym.settings import REQUIRED, Setting, SettingGroup, declare_setting, find_setting, list_defaults, read_given
 from allonym.text.terms import TermList as TermList
 from allonym.text.terms import read_terms as read_terms
 
-SCHEMA = 1
-_NO_LLM = MappingProxyType({name: key.default for name, key in registry.LLM_KEYS.items()})
+_NO_LLM = MappingProxyType(list_defaults(registry.LlmTable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Policy:
         images: what becomes of pictures in files: ``remove`` replaces them by grey ones, ``keep`` keeps them without
             their metadata.
         ocr: name of the OCR that reads scanned pages; empty: files with scanned pages are refused.
-        llm: the endpoint of a language model: all keys of ``registry.LLM_KEYS``. Without a ``url`` none is asked.
+        llm: the endpoint of a language model: all keys of ``registry.LlmTable``. Without a ``url`` none is asked.
         consistent: where an entity has the same keyed replacement: in the ``document``, in all documents of its
             ``subject``, or in the ``scope`` that the caller names.
         taxonomy: the labels, including those that the policy adds.
@@ -73,7 +74,7 @@ class Policy:
     description: str = ""
     language: str = "en"
     threshold: float = 0.5
-    detectors: tuple[str, ...] = ("rules", "spoken", "lexicon", "speakers", "tagger")
+    detectors: tuple[str, ...] = list_defaults(registry.DetectTable)["detectors"]
     labels: tuple[str, ...] = ()
     every: bool = True
     exclude: tuple[str, ...] = ()
@@ -131,7 +132,7 @@ class Policy:
             base.taxonomy.get(label)
         if threshold is not None:
             point = float(threshold) if 0 < threshold < 1 else None
-            base = base.with_threshold(_check_value_form("unit", threshold, "threshold"), point)
+            base = base.with_threshold(_check_threshold(threshold, "threshold"), point)
         return replace(base, name="only", labels=chosen, every=False, exclude=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
@@ -179,9 +180,9 @@ class Policy:
         return next((points[name] for name in (*self.taxonomy.lineage(label), "*") if name in points), "high-recall")
 
     def settings(self, detector: str) -> Mapping[str, Any]:
-        """The options of a detector: those of its table, else the defaults of ``registry.DETECTOR_KEYS``."""
-        defaults = {name: key.default for name, key in registry.DETECTOR_KEYS.get(detector, {}).items()}
-        return MappingProxyType({**defaults, **self.tables.get(detector, {})})
+        """The options of a detector: those of its table, else the defaults of ``registry.DETECTOR_OPTIONS``."""
+        group = registry.DETECTOR_OPTIONS.get(detector)
+        return MappingProxyType({**(list_defaults(group) if group else {}), **self.tables.get(detector, {})})
 
     def fingerprint(self) -> str:
         """A digest of the whole policy, including its lists of terms, for run reports and resume checks."""
@@ -215,68 +216,106 @@ def _sort_tables(value: Any) -> Any:
     return sorted((k, _sort_tables(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
 
 
-# Reading. KEYS is the only list of what a policy file may hold; the JSON schema and the docs derive from it.
+# Reading. PolicyFile is the only list of what a policy file may hold; the JSON schema and the docs derive from it.
 
-KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
-    {
-        "schema": (int, "version of this format; 1"),
-        "name": (str, "name of the policy"),
-        "extends": (str, "preset or file that this policy starts from"),
-        "description": (str, "one line for people"),
-        "language": (str, "ISO 639-1 code of the texts' language"),
-        "threshold": (float, "score from 0 to 1 that a finding needs; the tagger's need their operating point"),
-        "subject": (str, "metadata key that names whom a document is about"),
-        "consistent": (str, "document, subject or scope: where the same entity gets the same keyed replacement"),
-        "ocr": (str, "name of the OCR that reads scanned pages of a PDF, such as tesseract; empty: they are refused"),
-        "images": (str, "remove or keep: whether pictures in files become grey; what they show is never searched"),
-        "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
-        "detect": (dict, "what is looked for, by which detectors, and how strictly; a table for each that has options"),
-        "llm": (dict, "the endpoint of a language model, for the operator and the detector llm"),
-        "tag": (dict, "style and names: how tags are written"),
-        "default": (dict, "operator and options for labels without a rule"),
-        "rules": (dict, "label to operator, options and threshold"),
-        "dictionary": (dict, "label to a list of terms, or to {file, column}"),
-        "exclusions": (dict, "label or '*' to terms that are not findings, or to {file, column}"),
-        "metadata": (dict, "label to the metadata keys that list its terms per document"),
-        "labels": (list, "tables with name, parent, kind, risk, description: labels that the policy adds"),
-        "patterns": (list, "tables with name, label, pattern, score, context ...: patterns that the policy adds"),
-    }
-)
-_TYPE_NAMES = {int: "an integer", str: "a string", float: "a number", list: "a list", dict: "a table"}
-DETECT_LISTS = ("detectors", "labels", "exclude")
-DETECT_KEYS = (*DETECT_LISTS, "operating_point", "operating_points", *sorted(registry.DETECTOR_KEYS))
+SCHEMA = 1
 OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
-CONSISTENT = ("document", "subject", "scope")
-IMAGES = ("remove", "keep")
-PLAIN_KEYS = ("description", "language", "subject", "consistent", "images", "ocr")
-TAG_KEYS = ("style", "names")
-LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
-_MOST = 1e6  # of any number in a policy
-_FORMS: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
-    "unit": (float, "a number from 0 to 1", lambda value: 0 <= value <= 1),
-    "number": (float, "a number", lambda value: abs(value) <= _MOST),
-    "count": (int, "an integer from 1", lambda value: value >= 1),
-    "natural": (int, "an integer from 0", lambda value: value >= 0),
-    "flag": (bool, "true or false", lambda _: True),
-}
-"""Kind of a value to its type, what messages say of it, and which values of the type will do."""
 
 
-def _check_value_form(kind: str, value: Any, where: str) -> Any:
-    cls, expected, is_valid = _FORMS[kind]
-    if not has_toml_type(value, cls) or not is_valid(value):
-        raise PolicyError(f"{where} must be {expected}, got {value!r}")
-    return cls(value)
+class TagTable(SettingGroup):
+    """style and names: how tags are written"""
+
+    style: str = declare_setting("[{label}_{n}]", "form of a tag", noun="style")
+    names: str = declare_setting(
+        "", "scheme whose names of labels tags show; empty: our own", one_of=("", *SCHEMES), noun="scheme"
+    )
+
+
+class LabelRow(SettingGroup):
+    """tables with name, parent, kind, risk, description: labels that the policy adds"""
+
+    name: str = declare_setting(REQUIRED, "name, in capitals, digits and underscores", noun="label")
+    parent: str | None = declare_setting(None, "label above", noun="label")
+    kind: Kind = declare_setting("direct", "how much the label identifies", one_of=get_args(Kind))
+    risk: int = declare_setting(3, "harm if the text is left in", low=0, high=5)
+    description: str = declare_setting("", "meaning")
+
+    def __post_init__(self) -> None:
+        """Check the values, and the form of the name."""
+        super().__post_init__()
+        if not self.name.isidentifier() or self.name != self.name.upper():
+            raise PolicyError(f"label name must be in capitals, digits and underscores, got {self.name!r}")
+
+
+class PolicyFile(SettingGroup):
+    """A policy file."""
+
+    schema: int = declare_setting(SCHEMA, "version of this format; 1", low=SCHEMA, high=SCHEMA)
+    name: str = declare_setting("", "name of the policy")
+    extends: str = declare_setting("", "preset or file that this policy starts from")
+    description: str = declare_setting("", "one line for people")
+    language: str = declare_setting("en", "ISO 639-1 code of the texts' language")
+    threshold: float = declare_setting(
+        0.5, "score from 0 to 1 that a finding needs; the tagger's need their operating point", low=0, high=1
+    )
+    subject: str = declare_setting("", "metadata key that names whom a document is about")
+    consistent: str = declare_setting(
+        "scope",
+        "document, subject or scope: where the same entity gets the same keyed replacement",
+        one_of=("document", "subject", "scope"),
+    )
+    ocr: str = declare_setting(
+        "", "name of the OCR that reads scanned pages of a PDF, such as tesseract; empty: they are refused", noun="OCR"
+    )
+    images: str = declare_setting(
+        "remove",
+        "remove or keep: whether pictures in files become grey; what they show is never searched",
+        one_of=("remove", "keep"),
+    )
+    countries: tuple[str, ...] = declare_setting((), "ISO 3166 codes whose rules run; empty: all")
+    detect: registry.DetectTable = registry.DetectTable()
+    llm: registry.LlmTable = registry.LlmTable()
+    tag: TagTable = TagTable()
+    default: object = declare_setting(None, "operator and options for labels without a rule", noun="rule")
+    rules: Mapping[str, object] = declare_setting(
+        {}, "label to operator, options and threshold", noun="rule", key_noun="label"
+    )
+    dictionary: Mapping[str, object] = declare_setting(
+        {}, "label to a list of terms, or to {file, column}", noun="terms", key_noun="label"
+    )
+    exclusions: Mapping[str, object] = declare_setting(
+        {}, "label or '*' to terms that are not findings, or to {file, column}", noun="terms"
+    )
+    metadata: Mapping[str, object] = declare_setting(
+        {}, "label to the metadata keys that list its terms per document", noun="metadata keys", key_noun="label"
+    )
+    labels: tuple[LabelRow, ...] = ()
+    patterns: tuple[object, ...] = declare_setting(
+        (), "tables with name, label, pattern, score, context ...: patterns that the policy adds", noun="pattern"
+    )
+
+
+_PLAIN_KEYS = ("description", "language", "threshold", "subject", "consistent", "images", "ocr")
+_THRESHOLD = find_setting(PolicyFile, "threshold")
+
+
+def _check_threshold(value: object, where: str) -> float:
+    with _policy_errors():
+        return float(_THRESHOLD.check_value(value, where))
+
+
+@contextmanager
+def _policy_errors() -> Iterator[None]:
+    """A context in which what is said of settings is said of a policy."""
+    try:
+        yield
+    except UsageError as error:
+        raise (PolicyError(str(error)) if type(error) is UsageError else error) from None
 
 
 def _check_string(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
-    return value
-
-
-def _check_choice(kind: str, value: str, choices: Collection[str], where: str) -> str:
-    check_names(kind, (value,), choices, where)
     return value
 
 
@@ -304,104 +343,61 @@ def _parse_policy(data: bytes, where: str, folder: Path | None) -> Policy:
 
 
 def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | None = None) -> Policy:
-    _check_table(raw, KEYS, where)
-    for key, value in raw.items():
-        kind = KEYS[key][0]
-        if not has_toml_type(value, kind):
-            raise PolicyError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, got {type(value).__name__}")
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
-    parent = raw.get("extends", "")
-    if parent:
-        parent_path = folder / parent if folder and parent.endswith(".toml") else parent
-        base = Policy.load(parent_path)
-    base = base or Policy(name="")
-    changes: dict[str, Any] = {key: raw[key] for key in PLAIN_KEYS if key in raw}
-    changes["name"] = raw.get("name") or Path(where).stem
-    if "threshold" in raw:
-        changes["threshold"] = _check_value_form("unit", raw["threshold"], f"{where}: threshold")
-    for key, choices in (("consistent", CONSISTENT), ("images", IMAGES)):
-        _check_choice("value", raw.get(key, choices[0]), choices, f"{where}: {key}")
-    if raw.get("ocr"):
-        _check_choice("OCR", raw["ocr"], registry.ocr.names(), f"{where}: ocr")
+    with _policy_errors():
+        given = read_given(PolicyFile, raw, where)  # types first: what names mean depends on two of the keys
+        if parent := given.get("extends"):
+            base = Policy.load(folder / parent if folder and parent.endswith(".toml") else parent)
+        base = base or Policy(name="")
+        rows = given.get("labels", ())
+        taxonomy = base.taxonomy.extend(Label(r.name, r.parent, r.kind, r.risk, r.description) for r in rows)
+        given = read_given(PolicyFile, raw, where, partial(_convert_value, taxonomy, folder))
+    changes: dict[str, Any] = {key: given[key] for key in _PLAIN_KEYS if key in given}
+    changes |= {"name": given.get("name") or Path(where).stem, "taxonomy": taxonomy, **given.get("tag", {})}
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
-    if "countries" in raw:
-        changes["countries"] = tuple(c.lower() for c in _check_strings(raw["countries"], f"{where}: countries"))
-    taxonomy = base.taxonomy
-    if "labels" in raw:
-        taxonomy = taxonomy.extend(_read_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
-        changes["taxonomy"] = taxonomy
-    changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
-    if "llm" in raw:
-        options = _read_options(registry.LLM_KEYS, raw["llm"], taxonomy, f"{where}: llm", folder)
-        changes["llm"] = MappingProxyType({**base.llm, **options})
-    tag = _check_table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
-    if "style" in tag:
-        changes["style"] = _check_placeholder_style(tag["style"], f"{where}: tag.style")
-    if "names" in tag:
-        changes["names"] = tag["names"] and _check_choice("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
-    if "default" in raw:
-        changes["default"] = _read_rule(raw["default"], f"{where}: default", base.default)
-    if "rules" in raw:
-        rules = dict(base.rules)
-        for name, row in raw["rules"].items():
-            taxonomy.get(name, f"{where}: rules")
-            fallback = changes.get("default", base.default)
-            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), fallback)
-        changes["rules"] = MappingProxyType(rules)
-    for key, current in (("dictionary", base.dictionary), ("exclusions", base.exclusions)):
-        if key in raw:
-            lists = [_read_term_list(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in raw[key].items()]
-            changes[key] = (*current, *lists)
-    if "metadata" in raw:
-        metadata = dict(base.metadata)
-        for name, keys in raw["metadata"].items():
-            taxonomy.get(name, f"{where}: metadata")
-            metadata[name] = _check_strings(keys, f"{where}: metadata.{name}")
-        changes["metadata"] = MappingProxyType(metadata)
-    if "patterns" in raw:
-        rows = [PatternRule.from_row(row, f"{where}: patterns[{i}]") for i, row in enumerate(raw["patterns"])]
-        for row in rows:
-            taxonomy.get(row.label, f"{where}: pattern {row.name}")
-        changes["patterns"] = (*base.patterns, *rows)
-    return replace(base, **changes)
+    if "countries" in given:
+        changes["countries"] = tuple(country.lower() for country in given["countries"])
+    changes |= _merge_detect_table(given.get("detect", {}), taxonomy, f"{where}: detect", base)
+    if "default" in given:
+        changes["default"] = _read_rule(given["default"], f"{where}: default", base.default)
+    rules = dict(base.rules)
+    for name, row in given.get("rules", {}).items():
+        fallback = changes.get("default", base.default)
+        rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), fallback)
+    for key in ("dictionary", "exclusions"):
+        items = given.get(key, {}).items()
+        lists = [_read_term_list(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in items]
+        changes[key] = (*getattr(base, key), *lists)
+    return replace(
+        base,
+        **changes,
+        llm=MappingProxyType({**base.llm, **given.get("llm", {})}),
+        rules=MappingProxyType(rules),
+        metadata=MappingProxyType({**base.metadata, **given.get("metadata", {})}),
+        patterns=(*base.patterns, *given.get("patterns", ())),
+    )
 
 
-def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | None, base: Policy) -> dict[str, Any]:
-    where = f"{where}: detect"
-    detect = _check_table(raw, DETECT_KEYS, where)
-    out: dict[str, Any] = {}
-    for key in DETECT_LISTS:
-        if key in detect:
-            out[key] = _check_strings(detect[key], f"{where}.{key}")
-    check_names("detector", out.get("detectors", ()), registry.detectors.names(), f"{where}.detectors")
-    for key in ("labels", "exclude"):
-        for name in out.get(key, ()):
-            taxonomy.get(name, f"{where}.{key}")
-    if "labels" in out:
-        out["labels"] = tuple(dict.fromkeys(d for name in out["labels"] for d in taxonomy.descendants(name)))
+def _merge_detect_table(given: dict[str, Any], taxonomy: Taxonomy, where: str, base: Policy) -> dict[str, Any]:
+    out: dict[str, Any] = {key: given[key] for key in ("detectors", "exclude") if key in given}
+    if "labels" in given:
+        out["labels"] = tuple(dict.fromkeys(d for name in given["labels"] for d in taxonomy.descendants(name)))
         out["every"] = False
-    points = dict(base.operating_points)
-    if "operating_point" in detect:
-        points["*"] = check_operating_point(detect["operating_point"], f"{where}.operating_point")
-    for name, value in _check_table(detect.get("operating_points", {}), None, f"{where}.operating_points").items():
-        taxonomy.get(name, f"{where}.operating_points")
-        points[name] = check_operating_point(value, f"{where}.operating_points.{name}")
-    out["operating_points"] = MappingProxyType(points)
+    overall = {"*": given["operating_point"]} if "operating_point" in given else {}
+    points = {**base.operating_points, **overall, **given.get("operating_points", {})}
     tables: dict[str, Mapping[str, Any]] = dict(base.tables)
-    with_options = [name for name in detect if name in registry.DETECTOR_KEYS]
+    with_options = [name for name in given if name in registry.DETECTOR_OPTIONS]
     for name in with_options:
-        options = _read_options(registry.DETECTOR_KEYS[name], detect[name], taxonomy, f"{where}.{name}", folder)
-        tables[name] = MappingProxyType({**tables.get(name, {}), **options})
-    out["tables"] = MappingProxyType(tables)
+        tables[name] = MappingProxyType({**tables.get(name, {}), **given[name]})
     running = set(out.get("detectors", base.detectors))
     if "ensemble" in running:
         running.update(tables.get("ensemble", {}).get("members", ()))
     for name in with_options:
         if name not in running:
             raise PolicyError(f"{where}.{name} has options, but {name} is not among the detectors")
-    return out
+    return {**out, "operating_points": MappingProxyType(points), "tables": MappingProxyType(tables)}
 
 
 def check_operating_point(value: Any, where: str) -> str | float:
@@ -411,67 +407,60 @@ def check_operating_point(value: Any, where: str) -> str | float:
         UnknownNameError, PolicyError: it is neither.
     """
     if isinstance(value, str):
-        return _check_choice("operating point", value, OPERATING_POINTS, where)
+        check_names("operating point", (value,), OPERATING_POINTS, where)
+        return value
     if not has_toml_type(value, float) or not 0 < value < 1:
         raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
     return float(value)
 
 
-def _read_options(
-    keys: Mapping[str, registry.Key], raw: object, taxonomy: Taxonomy, where: str, folder: Path | None
-) -> dict[str, object]:
-    return {
-        name: _read_option(keys[name].kind, value, taxonomy, f"{where}.{name}", folder)
-        for name, value in _check_table(raw, keys, where).items()
-    }
+def _convert_value(taxonomy: Taxonomy, folder: Path | None, setting: Setting, value: Any, where: str) -> Any:
+    """Return what a policy keeps of a value, by what it names; names must be known."""
+    match setting.noun:
+        case "label":
+            taxonomy.get(value, where)
+        case "label or nothing" if value:
+            taxonomy.get(value, where)
+        case "detector":
+            check_names("detector", (value,), registry.detectors.names(), where)
+        case "OCR" if value:
+            check_names("OCR", (value,), registry.ocr.names(), where)
+        case "path" | "folder" if value:
+            beside = (folder or Path()) / value
+            return str(beside) if setting.noun == "folder" or beside.exists() else value
+        case "operating point":
+            return check_operating_point(value, where)
+        case "metadata keys":
+            return _check_strings(value, where)
+        case "style":
+            _check_placeholder_style(value, where)
+        case "prompt name":
+            check_names("key", (value,), registry.LLM_PROMPTS, where)
+        case "prompt":
+            return _read_prompt(value, where)
+        case "pattern":
+            rule = PatternRule.from_row(_check_table(value, None, where), where)
+            taxonomy.get(rule.label, f"{where}: pattern {rule.name}")
+            return rule
+    return value
 
 
-def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: Path | None) -> object:
-    if kind in _FORMS:
-        return _check_value_form(kind, value, where)
-    if kind == "names":
-        names = _check_strings(value, where)
-        if where.endswith("ensemble.members"):
-            check_names("detector", names, registry.detectors.names(), where)
-        return names
-    if kind == "labels":
-        for foreign, label in _check_table(value, None, where).items():
-            if not isinstance(label, str):
-                raise PolicyError(f"{where}.{foreign} must be a label, got {type(label).__name__}")
-            if label:
-                taxonomy.get(label, f"{where}.{foreign}")
-    if kind == "modes":
-        for label, mode in _check_table(value, None, where).items():
-            taxonomy.get(label, where)
-            _check_choice("mode", mode, registry.MODES, f"{where}.{label}")
-    if kind in ("labels", "modes"):
-        return MappingProxyType(dict(value))
-    if kind == "prompts":
-        return _read_prompts(value, where)
-    value = _check_string(value, where)
-    if kind == "mode":
-        return _check_choice("mode", value, registry.MODES, where)
-    if kind == "json":
-        return _check_choice("JSON mode", value, registry.JSON_MODES, where)
-    beside = (folder or Path()) / value
-    return str(beside) if value and (kind == "folder" or (kind == "path" and beside.exists())) else value
-
-
-def _read_prompts(value: object, where: str) -> Mapping[str, object]:
-    for name, parts in _check_table(value, registry.LLM_PROMPTS, where).items():
-        for part, text in _check_table(parts, registry.LLM_PROMPT_PARTS, f"{where}.{name}").items():
-            lacking = [n for n in registry.LLM_PROMPTS[name] if part == "user" and f"{{{n}}}" not in str(text)]
-            if not isinstance(text, str) or lacking:
-                needed = f" that holds {{{lacking[0]}}}" if lacking else ""
-                raise PolicyError(f"{where}.{name}.{part} must be a string{needed}, got {type(text).__name__}")
-    return MappingProxyType({name: MappingProxyType(dict(parts)) for name, parts in dict(value).items()})  # type: ignore[call-overload]
+def _read_prompt(value: object, where: str) -> Mapping[str, object]:
+    needed = registry.LLM_PROMPTS[where.rpartition(".")[2]]
+    parts = _check_table(value, registry.LLM_PROMPT_PARTS, where)
+    for part, text in parts.items():
+        lacking = [n for n in needed if part == "user" and f"{{{n}}}" not in str(text)]
+        if not isinstance(text, str) or lacking:
+            held = f" that holds {{{lacking[0]}}}" if lacking else ""
+            raise PolicyError(f"{where}.{part} must be a string{held}, got {type(text).__name__}")
+    return MappingProxyType(dict(parts))
 
 
 def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None = None) -> Rule:
     options = dict(_check_table(raw, None, where))
     threshold = options.pop("threshold", base.threshold if base else None)
     if threshold is not None:
-        threshold = _check_value_form("unit", threshold, f"{where}.threshold")
+        threshold = _check_threshold(threshold, f"{where}.threshold")
     operator = options.pop("operator", None)
     if operator is None:
         inherited = base or fallback
@@ -483,27 +472,13 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
     return Rule(operator, MappingProxyType(options), threshold)
 
 
-def _check_placeholder_style(value: object, where: str) -> str:
-    style = _check_string(value, where)
+def _check_placeholder_style(style: str, where: str) -> None:
     try:
         shown = style.format(label="LABEL", n=1)
     except (AttributeError, KeyError, IndexError, ValueError):
         raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}") from None
     if "LABEL" not in shown:
         raise PolicyError(f"{where}: {{label}} is required, got {style!r}")
-    return style
-
-
-def _read_label(row: object, where: str) -> Label:
-    data = _check_table(row, LABEL_KEYS, where)
-    name, kind, risk = data.get("name"), data.get("kind", "direct"), data.get("risk", 3)
-    if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
-        raise PolicyError(f"{where}.name must be in capitals, digits and underscores, got {name!r}")
-    if kind not in get_args(Kind):
-        raise PolicyError(f"{where}.kind must be direct, quasi or none, got {kind!r}")
-    if not isinstance(risk, int) or not 0 <= risk <= 5:
-        raise PolicyError(f"{where}.risk must be an integer from 0 to 5, got {risk!r}")
-    return Label(name, data.get("parent"), kind, risk, str(data.get("description", "")))
 
 
 def _read_term_list(label: str, value: object, where: str, folder: Path | None, taxonomy: Taxonomy) -> TermList:

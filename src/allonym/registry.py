@@ -3,19 +3,19 @@
 A registry maps a name to ``"module:attribute"``, so that nothing is imported before it is used. Other packages
 add names through entry points in the group ``allonym.<kind>`` or by calling :meth:`Registry.register`.
 
-``DETECTOR_KEYS`` lists the keys of a detector's table in a policy, ``[detect.NAME]``.
+Options of detectors and of the endpoint of a language model are the tables ``[detect]`` and ``[llm]`` of a policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import Literal
+from typing import Any
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.settings import SettingGroup, declare_setting, list_settings
 
 
 class Registry:
@@ -83,122 +83,173 @@ MODES = ("union", "intersection", "vote")
 JSON_MODES = ("schema", "object", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key of a detector's table in a policy.
-
-    Attributes:
-        kind: the type of the value. ``path`` is a file or folder beside the policy, or else a plain name; ``unit`` a
-            number from 0 to 1, ``count`` an integer from 1, ``names`` a list of strings, ``labels`` a table from a
-            model's labels to ours (``""`` drops a label), ``modes`` a table from our labels to a mode of the ensemble,
-            ``number`` a number, ``natural`` an integer from 0, ``folder`` a path beside the policy that need not exist
-            yet, ``json`` one of ``JSON_MODES``, ``prompts`` a table as in ``LLM_PROMPTS``.
-        default: the value if the table does not have the key.
-        description: what the key does, for people.
-    """
-
-    kind: Literal[
-        "text", "path", "flag", "unit", "count", "names", "labels", "mode", "modes",
-        "number", "natural", "folder", "json", "prompts",
-    ]  # fmt: skip
-    default: object
-    description: str
-
-
-_LABELS = Key(
-    "labels", MappingProxyType({}), "the model's labels to ours, if they differ; an empty one drops the label"
+_LABELS = declare_setting(
+    {}, "the model's labels to ours, if they differ; an empty one drops the label", noun="label or nothing"
 )
-_THRESHOLD = Key("unit", 0.5, "least probability of a finding; scores are shifted so that it becomes 0.5")
-_BATCH = Key(
-    "count", 1, "texts that the model reads at once; above 1 is faster, but the last digits of scores may change"
+_SCORE = declare_setting(0.85, "score of findings without a score", low=0, high=1)
+_THRESHOLD = declare_setting(
+    0.5, "least probability of a finding; scores are shifted so that it becomes 0.5", low=0, high=1
 )
-_DEVICE = Key("text", "cpu", "where the model runs, as PyTorch names it: cpu, cuda, cuda:1")
-_DOWNLOAD = Key("flag", False, "whether the model may be fetched from the network")
-_TORCH_KEYS = {
-    "labels": _LABELS,
-    "threshold": _THRESHOLD,
-    "batch_size": _BATCH,
-    "device": _DEVICE,
-    "allow_download": _DOWNLOAD,
-}
+_BATCH = declare_setting(
+    1, "texts that the model reads at once; above 1 is faster, but the last digits of scores may change", low=1
+)
 
-DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
-    {
-        "tagger": {
-            "model": Key("path", "", "folder of a tagger that 'allonym train ner' made; by default the embedded one"),
-            "threads": Key("count", 1, "windows of a long text computed at once; results do not depend on it"),
-            "gpu": Key("flag", False, "use a GPU if the installed onnxruntime supports one"),
-            "name_parts": Key("flag", False, "label first and last names separately, instead of one PERSON"),
-        },
-        "spacy": {
-            "model": Key("path", "", "folder of a pipeline, or name of an installed one"),
-            "labels": _LABELS,
-            "spans": Key("text", "", "group of doc.spans to read in addition to doc.ents"),
-            "score": Key("unit", 0.85, "score of findings without a score"),
-            "batch_size": _BATCH,
-        },
-        "flair": {"model": Key("path", "", "file of a sequence tagger"), **_TORCH_KEYS},
-        "gliner": {
-            "model": Key("path", "", "folder of a model, or its name on the hub"),
-            **_TORCH_KEYS,
-            "labels": Key("labels", MappingProxyType({}), "further prompts to our labels; an empty one is not asked"),
-        },
-        "transformers": {
-            "model": Key("path", "", "folder of a token classifier, or its name on the hub"),
-            **_TORCH_KEYS,
-        },
-        "llm": {
-            "labels": _LABELS,
-            "words": Key("count", 400, "words of a window; neighbouring windows share 40"),
-            "score": Key("unit", 0.85, "score of all findings"),
-        },
-        "presidio": {
-            "recognizers": Key("names", (), "classes of predefined recognizers; by default those that need no model"),
-            "config": Key("path", "", "Presidio's YAML file of recognizers, instead of the list"),
-            "model": Key("path", "", "spaCy pipeline for names and for context words; by default none"),
-            "labels": _LABELS,
-        },
-        "mitie": {
-            "model": Key("path", "", "file of a named entity extractor, or the folder that allonym train wrote"),
-            "features": Key("path", "", "file of its word features, if the model was saved without them"),
-            "labels": _LABELS,
-            "threshold": _THRESHOLD,
-        },
-        "ensemble": {
-            "members": Key("names", (), "detectors, at least two, that run as members of this one only"),
-            "mode": Key(
-                "mode",
-                "union",
-                "findings that count: of any member (union), of all (intersection), or of some (vote)",
-            ),
-            "votes": Key("count", 2, "members that a vote needs"),
-            "labels": Key("modes", MappingProxyType({}), "modes of single labels; they also apply to labels below"),
-        },
-    }
-)
-"""The keys of each detector's table."""
 
-LLM_KEYS: Mapping[str, Key] = MappingProxyType(
-    {
-        "url": Key("text", "", "address of an endpoint for chat completions, up to /v1; empty: no request is sent"),
-        "model": Key("text", "", "name of the model, as the endpoint knows it"),
-        "key_env": Key("text", "", "environment variable with the endpoint's key; empty: no key is sent"),
-        "temperature": Key("number", 0.0, "sampling temperature, 0 or more; below 0 it is not sent"),
-        "max_tokens": Key("natural", 0, "most tokens of an answer; 0: the endpoint's default"),
-        "timeout": Key("number", 60.0, "seconds for one request, up to the last byte of the answer"),
-        "retries": Key("natural", 4, "how often a request is repeated after a temporary error"),
-        "requests_per_minute": Key("natural", 0, "most requests per minute, for each process; 0: no limit"),
-        "concurrency": Key("count", 4, "requests at the same time, for each process"),
-        "json_mode": Key("json", "schema", "how JSON is requested; if the endpoint refuses a mode, the next is used"),
-        "cache": Key("folder", "", "folder of encrypted answers, for calls with a key; empty: no answers are kept"),
-        "prompts": Key(
-            "prompts",
-            MappingProxyType({}),
-            "tables tags, names, detect, decode, summarise; their parts replace ours",
-        ),
-    }
-)
-"""The keys of a policy's table ``[llm]``."""
+def _declare_path(says: str) -> Any:
+    """Declare a file or folder beside the policy, or else a plain name."""
+    return declare_setting("", says, noun="path")
+
+
+class TaggerOptions(SettingGroup):
+    """Options of the tagger."""
+
+    model: str = _declare_path("folder of a tagger that 'allonym train ner' made; by default the embedded one")
+    threads: int = declare_setting(1, "windows of a long text computed at once; results do not depend on it", low=1)
+    gpu: bool = declare_setting(False, "use a GPU if the installed onnxruntime supports one")
+    name_parts: bool = declare_setting(False, "label first and last names separately, instead of one PERSON")
+
+
+class SpacyOptions(SettingGroup):
+    """Options of spaCy."""
+
+    model: str = _declare_path("folder of a pipeline, or name of an installed one")
+    labels: Mapping[str, str] = _LABELS
+    spans: str = declare_setting("", "group of doc.spans to read in addition to doc.ents")
+    score: float = _SCORE
+    batch_size: int = _BATCH
+
+
+class FlairOptions(SettingGroup):
+    """Options of Flair."""
+
+    model: str = _declare_path("file of a sequence tagger")
+    labels: Mapping[str, str] = _LABELS
+    threshold: float = _THRESHOLD
+    batch_size: int = _BATCH
+    device: str = declare_setting("cpu", "where the model runs, as PyTorch names it: cpu, cuda, cuda:1")
+    allow_download: bool = declare_setting(False, "whether the model may be fetched from the network")
+
+
+class GlinerOptions(FlairOptions):
+    """Options of GLiNER."""
+
+    model: str = _declare_path("folder of a model, or its name on the hub")
+    labels: Mapping[str, str] = declare_setting(
+        {}, "further prompts to our labels; an empty one is not asked", noun="label or nothing"
+    )
+
+
+class TransformersOptions(FlairOptions):
+    """Options of Transformers."""
+
+    model: str = _declare_path("folder of a token classifier, or its name on the hub")
+
+
+class LlmOptions(SettingGroup):
+    """Options of the language model as a detector."""
+
+    labels: Mapping[str, str] = _LABELS
+    words: int = declare_setting(400, "words of a window; neighbouring windows share 40", low=1)
+    score: float = declare_setting(0.85, "score of all findings", low=0, high=1)
+
+
+class PresidioOptions(SettingGroup):
+    """Options of Presidio."""
+
+    recognizers: tuple[str, ...] = declare_setting(
+        (), "classes of predefined recognizers; by default those that need no model"
+    )
+    config: str = _declare_path("Presidio's YAML file of recognizers, instead of the list")
+    model: str = _declare_path("spaCy pipeline for names and for context words; by default none")
+    labels: Mapping[str, str] = _LABELS
+
+
+class MitieOptions(SettingGroup):
+    """Options of MITIE."""
+
+    model: str = _declare_path("file of a named entity extractor, or the folder that allonym train wrote")
+    features: str = _declare_path("file of its word features, if the model was saved without them")
+    labels: Mapping[str, str] = _LABELS
+    threshold: float = _THRESHOLD
+
+
+class EnsembleOptions(SettingGroup):
+    """Options of the ensemble."""
+
+    members: tuple[str, ...] = declare_setting(
+        (), "detectors, at least two, that run as members of this one only", noun="detector"
+    )
+    mode: str = declare_setting(
+        "union",
+        "findings that count: of any member (union), of all (intersection), or of some (vote)",
+        one_of=MODES,
+        noun="mode",
+    )
+    votes: int = declare_setting(2, "members that a vote needs", low=1)
+    labels: Mapping[str, str] = declare_setting(
+        {}, "modes of single labels; they also apply to labels below", one_of=MODES, noun="mode", key_noun="label"
+    )
+
+
+class DetectTable(SettingGroup):
+    """what is looked for, by which detectors, and how strictly; a table for each that has options"""
+
+    detectors: tuple[str, ...] = declare_setting(
+        ("rules", "spoken", "lexicon", "speakers", "tagger"), "detectors that run", noun="detector"
+    )
+    labels: tuple[str, ...] = declare_setting((), "the only labels that are looked for, with those below", noun="label")
+    exclude: tuple[str, ...] = declare_setting((), "labels that are not looked for, nor those below", noun="label")
+    operating_point: object = declare_setting(
+        None, "the tagger's balance of recall and precision", noun="operating point"
+    )
+    operating_points: Mapping[str, object] = declare_setting(
+        {}, "operating points of single labels", noun="operating point", key_noun="label"
+    )
+    ensemble: EnsembleOptions = EnsembleOptions()
+    flair: FlairOptions = FlairOptions()
+    gliner: GlinerOptions = GlinerOptions()
+    llm: LlmOptions = LlmOptions()
+    mitie: MitieOptions = MitieOptions()
+    presidio: PresidioOptions = PresidioOptions()
+    spacy: SpacyOptions = SpacyOptions()
+    tagger: TaggerOptions = TaggerOptions()
+    transformers: TransformersOptions = TransformersOptions()
+
+
+DETECTOR_OPTIONS = {setting.name: setting.kind for setting in list_settings(DetectTable) if setting.is_group}
+"""Detector to the group of its options."""
+
+
+class LlmTable(SettingGroup):
+    """the endpoint of a language model, for the operator and the detector llm"""
+
+    url: str = declare_setting("", "address of an endpoint for chat completions, up to /v1; empty: no request is sent")
+    model: str = declare_setting("", "name of the model, as the endpoint knows it")
+    key_env: str = declare_setting("", "environment variable with the endpoint's key; empty: no key is sent")
+    temperature: float = declare_setting(0.0, "sampling temperature, 0 or more; below 0 it is not sent")
+    max_tokens: int = declare_setting(0, "most tokens of an answer; 0: the endpoint's default", low=0)
+    timeout: float = declare_setting(
+        60.0, "seconds for one request, up to the last byte of the answer", low=0, high=100_000
+    )
+    retries: int = declare_setting(4, "how often a request is repeated after a temporary error", low=0)
+    requests_per_minute: int = declare_setting(0, "most requests per minute, for each process; 0: no limit", low=0)
+    concurrency: int = declare_setting(4, "requests at the same time, for each process", low=1)
+    json_mode: str = declare_setting(
+        "schema",
+        "how JSON is requested; if the endpoint refuses a mode, the next is used",
+        one_of=JSON_MODES,
+        noun="JSON mode",
+    )
+    cache: str = declare_setting(
+        "", "folder of encrypted answers, for calls with a key; empty: no answers are kept", noun="folder"
+    )
+    prompts: Mapping[str, object] = declare_setting(
+        {},
+        "tables tags, names, detect, decode, summarise; their parts replace ours",
+        noun="prompt",
+        key_noun="prompt name",
+    )
+
 
 LLM_PROMPTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

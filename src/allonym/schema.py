@@ -1,4 +1,4 @@
-"""The JSON Schema of policy files, derived from the tables by which :mod:`allonym.policy` reads them."""
+"""The JSON Schema of policy files, derived from the settings by which :mod:`allonym.policy` reads them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from allonym import registry
-from allonym.labels import SCHEMES, TAXONOMY, Kind
+from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
-from allonym.policy import CONSISTENT, DETECT_KEYS, IMAGES, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
+from allonym.policy import OPERATING_POINTS, PolicyFile
+from allonym.settings import Schema, describe_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-Schema = dict[str, object]
 
 _TYPES = {int: "integer", str: "string", float: "number", list: "array", dict: "object", bool: "boolean"}
 _STRING: Schema = {"type": "string"}
 _STRINGS: Schema = {"type": "array", "items": _STRING}
 _UNIT: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _LABEL: Schema = {"$ref": "#/$defs/label"}
-_LABELS: Schema = {"type": "array", "items": _LABEL}
-_RULE: Schema = {"$ref": "#/$defs/rule"}
-_TERMS: Schema = {"$ref": "#/$defs/terms"}
 _POINT: Schema = {
     "anyOf": [{"enum": list(OPERATING_POINTS)}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]
 }
@@ -35,41 +31,23 @@ def policy_schema() -> Schema:
     It accepts every file that :meth:`allonym.policy.Policy.load` accepts; what only the loader can know (whether a
     pattern compiles, a file exists, a label is added by the policy itself) it leaves to it.
     """
-    tag_keys = {"style": _STRING, "names": {"enum": ["", *SCHEMES]}}
-    label_keys = {
-        "name": _LABEL,
-        "parent": _LABEL,
-        "kind": {"enum": list(get_args(Kind))},
-        "risk": {"type": "integer", "minimum": 0, "maximum": 5},
-        "description": _STRING,
-    }
-    values: dict[str, Schema] = {
-        "schema": {"const": SCHEMA},
-        "threshold": _UNIT,
-        "consistent": {"enum": list(CONSISTENT)},
-        "images": {"enum": list(IMAGES)},
-        "countries": _STRINGS,
-        "detect": _describe_detect_table(),
-        "llm": _describe_options_table(registry.LLM_KEYS),
-        "tag": _describe_object({key: tag_keys[key] for key in TAG_KEYS}),
-        "default": _RULE,
-        "rules": _describe_table_by_label(_RULE),
-        "dictionary": _describe_table_by_label(_TERMS),
-        "exclusions": {"type": "object", "additionalProperties": _TERMS},
-        "metadata": _describe_table_by_label(_STRINGS),
-        "labels": {
-            "type": "array",
-            "items": _describe_object({key: label_keys[key] for key in LABEL_KEYS}, ("name",)),
-        },
-        "patterns": {"type": "array", "items": _describe_pattern_rule()},
-    }
-    properties: Schema = {
-        key: {"description": says, "type": _TYPES[kind], **values.get(key, {})} for key, (kind, says) in KEYS.items()
+    prompt = _describe_object(dict.fromkeys(registry.LLM_PROMPT_PARTS, _STRING))
+    named: dict[str, Schema] = {
+        "label": _LABEL,
+        "label or nothing": {"anyOf": [_LABEL, {"const": ""}]},
+        "detector": {"enum": list(registry.detectors.names())},
+        "operating point": _POINT,
+        "rule": {"$ref": "#/$defs/rule"},
+        "terms": {"$ref": "#/$defs/terms"},
+        "metadata keys": _STRINGS,
+        "prompt": prompt,
+        "prompt name": {"enum": list(registry.LLM_PROMPTS)},
+        "pattern": _describe_pattern_rule(),
     }
     return {
         "$schema": DIALECT,
         "title": "allonym policy",
-        **_describe_object(properties),
+        **describe_schema(PolicyFile, named),
         "$defs": {
             "label": {"anyOf": [{"enum": [lab.name for lab in TAXONOMY]}, {"pattern": "^[A-Z][A-Z0-9_]*$"}]},
             "rule": _describe_rule(),
@@ -81,45 +59,6 @@ def policy_schema() -> Schema:
 def _describe_object(properties: Mapping[str, object], required: Sequence[str] = ()) -> Schema:
     listed = {"required": list(required)} if required else {}
     return {"type": "object", "properties": dict(properties), **listed, "additionalProperties": False}
-
-
-def _describe_table_by_label(value: Schema) -> Schema:
-    return {"type": "object", "propertyNames": _LABEL, "additionalProperties": value}
-
-
-def _describe_detect_table() -> Schema:
-    tables = {name: _describe_options_table(keys) for name, keys in registry.DETECTOR_KEYS.items()}
-    properties = {
-        "detectors": {"type": "array", "items": {"enum": list(registry.detectors.names())}},
-        "labels": _LABELS,
-        "exclude": _LABELS,
-        "operating_point": _POINT,
-        "operating_points": _describe_table_by_label(_POINT),
-        **tables,
-    }
-    return _describe_object({key: properties[key] for key in DETECT_KEYS})
-
-
-def _describe_options_table(keys: Mapping[str, registry.Key]) -> Schema:
-    """Describe the table of a detector, or the table ``[llm]``."""
-    mode: Schema = {"enum": list(registry.MODES)}
-    prompt = _describe_object(dict.fromkeys(registry.LLM_PROMPT_PARTS, _STRING))
-    kinds: dict[str, Schema] = {
-        "unit": _UNIT,
-        "count": {"type": "integer", "minimum": 1},
-        "natural": {"type": "integer", "minimum": 0},
-        "number": {"type": "number"},
-        "json": {"enum": list(registry.JSON_MODES)},
-        "prompts": _describe_object(dict.fromkeys(registry.LLM_PROMPTS, prompt)),
-        "flag": {"type": "boolean"},
-        "names": _STRINGS,
-        "labels": {"type": "object", "additionalProperties": {"anyOf": [_LABEL, {"const": ""}]}},
-        "mode": mode,
-        "modes": _describe_table_by_label(mode),
-    }
-    return _describe_object(
-        {name: {"description": key.description, **kinds.get(key.kind, _STRING)} for name, key in keys.items()}
-    )
 
 
 def _describe_pattern_rule() -> Schema:

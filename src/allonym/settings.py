@@ -32,6 +32,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -59,6 +60,7 @@ def declare_setting(
     high: float | None = None,
     one_of: Sequence[str] = (),
     noun: str = "",
+    key_noun: str = "",
     option: str = "",
     parse: Callable[[str], Any] | None = None,
 ) -> Any:
@@ -71,13 +73,14 @@ def declare_setting(
         one_of: the strings that are allowed, of each item.
         noun: what a string names, such as ``label`` or ``policy``; for a ``Path`` of a command ``file``, ``path`` or
             ``folder``, which must exist, ``new file`` or ``new folder``. Options are completed and checked by it.
+        key_noun: what the keys of a table name.
         option: how the option is spelled, with a placeholder: ``-n, --name NAME``. By default it has the field's name;
             a placeholder alone, ``NAME``, leaves it that name, and ``<NAME>`` makes it an argument, by its place. A
             list or table whose placeholder ends in ``,...`` is one option with commas; any other is repeated.
         parse: returns the value of an option's text, of each item; raises ValueError with what is required.
     """
-    about = {"says": says, "low": low, "high": high, "one_of": tuple(one_of), "noun": noun, "option": option}
-    metadata = {**about, "parse": parse}
+    about = {"says": says, "low": low, "high": high, "one_of": tuple(one_of), "noun": noun, "key_noun": key_noun}
+    metadata = {**about, "option": option, "parse": parse}
     if isinstance(default, Mapping):
         return field(default_factory=lambda: MappingProxyType(dict(default)), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -103,6 +106,7 @@ class Setting:
     high: float | None = None
     one_of: tuple[str, ...] = ()
     noun: str = ""
+    key_noun: str = ""
     option: str = ""
     parse: Callable[[str], Any] | None = None
 
@@ -123,7 +127,8 @@ class Setting:
 
         Args:
             where: begins the messages.
-            convert: gets the setting, a checked item and its place, and returns what is kept.
+            convert: gets the setting, a checked item and its place, and returns what is kept. Keys of a table that
+                name something are items of a setting with their ``key_noun`` as its ``noun``.
 
         Raises:
             UsageError: the value has another type, or is out of bounds.
@@ -134,10 +139,14 @@ class Setting:
         if self.shape == "list":
             if not isinstance(value, (list, tuple)):
                 raise UsageError(f"{where} must be a list, got {_show_value(value)}")
-            places = (f"{where}[{i}]" if self.is_group else where for i in range(len(value)))
+            places = (where if self.kind in _NOUNS else f"{where}[{i}]" for i in range(len(value)))
             return tuple(self._check_item(item, place, convert) for item, place in zip(value, places, strict=True))
         if self.shape == "table":
             items = check_table(value, where).items()
+            if convert and self.key_noun:
+                key_setting = Setting(self.name, str, "one", False, REQUIRED, self.says, noun=self.key_noun)
+                for key in value:
+                    convert(key_setting, key, where)
             return MappingProxyType({key: self._check_item(item, f"{where}.{key}", convert) for key, item in items})
         return self._check_item(value, where, convert)
 
@@ -157,7 +166,7 @@ class Setting:
                 if not (low <= value <= high and math.isfinite(value)):
                     raise UsageError(f"{where} must be {self.bounds or 'finite'}, got {value!r}")
             if self.one_of:
-                check_names("value", (value,), self.one_of, where)
+                check_names(self.noun or "value", (value,), self.one_of, where)
         return value if convert is None else convert(self, value, where)
 
     def read_text(self, text: str, where: str) -> Any:
@@ -212,6 +221,7 @@ class SettingGroup(Serialisable):
             object.__setattr__(self, setting.name, value)
 
 
+@cache
 def list_settings(group: type[SettingGroup]) -> tuple[Setting, ...]:
     """Return the settings of a group, in their order."""
     hints = get_type_hints(group)
@@ -282,6 +292,30 @@ def read_table(group: type[SettingGroup], table: object, where: str, convert: Co
         if setting.default is REQUIRED and setting.name not in values:
             raise UsageError(f"{where}: {setting.name} is required")
     return {key: settings[key].check_value(value, _join_place(where, key), convert) for key, value in values.items()}
+
+
+def read_given(group: type[SettingGroup], table: object, where: str, convert: Convert | None = None) -> dict[str, Any]:
+    """Return what :func:`read_table` does, but of a group in the group only the values that the table has.
+
+    Nothing is required.
+
+    Raises:
+        UsageError, UnknownNameError: as for :func:`read_table`.
+    """
+    settings = {setting.name: setting for setting in list_settings(group)}
+    values, given = check_table(table, where), dict[str, Any]()
+    check_names("key", values, settings, where)
+    for key, value in values.items():
+        setting, place = settings[key], _join_place(where, key)
+        is_nested = setting.is_group and setting.shape == "one"
+        read = partial(read_given, setting.kind) if is_nested else setting.check_value
+        given[key] = read(value, place, convert)
+    return given
+
+
+def list_defaults(group: type[SettingGroup]) -> dict[str, Any]:
+    """Return the default of each setting of a group."""
+    return {setting.name: setting.default for setting in list_settings(group)}
 
 
 def replace_values(base: G, table: object, where: str, convert: Convert | None = None) -> G:
@@ -369,10 +403,11 @@ def _describe_setting(setting: Setting, named: Mapping[str, Schema]) -> Schema:
         item = {"enum": list(setting.one_of)} if setting.one_of else {"type": _JSON_TYPES[setting.kind]}
         bounds = {"minimum": setting.low, "maximum": setting.high}
         item |= {key: bound for key, bound in bounds.items() if bound is not None}
+    key_names = {"propertyNames": named[setting.key_noun]} if setting.key_noun in named else {}
     shapes: dict[str, Schema] = {
         "one": item,
         "list": {"type": "array", "items": item},
-        "table": {"type": "object", "additionalProperties": item},
+        "table": {"type": "object", **key_names, "additionalProperties": item},
     }
     schema: Schema = {"description": setting.says, **shapes[setting.shape]}
     if setting.default not in (REQUIRED, None) and not setting.is_group:

@@ -11,8 +11,9 @@ from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.errors import AllonymError
-from allonym.policy import KEYS, Policy, presets
+from allonym.policy import Policy, PolicyFile, presets
 from allonym.schema import policy_schema
+from allonym.settings import list_defaults
 
 SCHEMA = policy_schema()
 
@@ -201,8 +202,8 @@ def test_schema_and_loader_refuse_the_same_mistakes_in_options(tmp_path, old, ne
 
 
 def test_the_schema_names_what_is_known_here_and_now():
-    assert set(SCHEMA["properties"]) == set(KEYS)
-    assert all(SCHEMA["properties"][k]["description"] for k in KEYS)
+    assert set(SCHEMA["properties"]) == set(list_defaults(PolicyFile))
+    assert all(row["description"] for row in SCHEMA["properties"].values())
     assert all(SCHEMA["properties"]["patterns"]["items"]["properties"][k]["description"] for k in ("score", "window"))
     assert SCHEMA["$defs"]["rule"]["properties"]["operator"]["enum"] == list(registry.operators.names())
 

@@ -54,10 +54,10 @@ def test_parts_of_a_policy_take_the_place_of_ours():
         ("timeouts = 3", UnknownNameError, "timeout"),
         ('timeout = "long"', PolicyError, r"llm\.timeout must be a number"),
         ("timeout = true", PolicyError, r"llm\.timeout must be a number"),
-        ("temperature = nan", PolicyError, r"llm\.temperature must be a number"),
-        ("timeout = inf", PolicyError, r"llm\.timeout must be a number"),
-        ("retries = -1", PolicyError, r"llm\.retries must be an integer from 0"),
-        ("concurrency = 0", PolicyError, r"llm\.concurrency must be an integer from 1"),
+        ("temperature = nan", PolicyError, r"llm\.temperature must be finite, got nan"),
+        ("timeout = inf", PolicyError, r"llm\.timeout must be from 0 to 100000, got inf"),
+        ("retries = -1", PolicyError, r"llm\.retries must be 0 or more"),
+        ("concurrency = 0", PolicyError, r"llm\.concurrency must be 1 or more"),
         ('json_mode = "yaml"', UnknownNameError, "JSON mode 'yaml'"),
         ("cache = 3", PolicyError, r"llm\.cache must be a string"),
         ("prompts = 3", PolicyError, r"llm\.prompts must be a table"),
@@ -81,7 +81,8 @@ def test_a_table_is_extended_crosses_processes_and_counts(tmp_path):
     import pickle
 
     from allonym.policy import Policy
-    from allonym.registry import LLM_KEYS
+    from allonym.registry import LlmTable
+    from allonym.settings import list_defaults
 
     (tmp_path / "base.toml").write_text(
         'extends = "default"\n[llm]\nurl = "http://a/v1"\ntimeout = 3\ncache = "kept"\n'
@@ -91,18 +92,19 @@ def test_a_table_is_extended_crosses_processes_and_counts(tmp_path):
     child = tmp_path / "child.toml"
     child.write_text('extends = "base.toml"\n[llm]\nmodel = "m"\n', encoding="utf-8")
     policy = Policy.load(child)
-    assert set(policy.llm) == set(LLM_KEYS)
+    assert set(policy.llm) == set(list_defaults(LlmTable))
     assert (policy.llm["url"], policy.llm["model"], policy.llm["timeout"]) == ("http://a/v1", "m", 3.0)
     assert policy.llm["cache"] == str(tmp_path / "kept")
     back = pickle.loads(pickle.dumps(policy))
     assert back.llm == policy.llm
     assert back.fingerprint() == policy.fingerprint() != Policy.load(tmp_path / "base.toml").fingerprint()
-    assert Policy.load("default").llm == {name: key.default for name, key in LLM_KEYS.items()}
+    assert Policy.load("default").llm == list_defaults(LlmTable)
     with pytest.raises(TypeError):
         policy.llm["url"] = "http://b/v1"
 
 
 def test_every_key_is_explained():
-    from allonym.registry import LLM_KEYS
+    from allonym.registry import LlmTable
+    from allonym.settings import list_settings
 
-    assert all(len(key.description) > 10 for key in LLM_KEYS.values())
+    assert all(len(setting.says) > 10 for setting in list_settings(LlmTable))

@@ -19,8 +19,9 @@ from allonym.intruder.scoring import EXACT, LESS, RULES, score_guess
 from allonym.llm import Client, Request, client_for
 from allonym.llm.client import ask_and_read_with_retry
 from allonym.llm.templates import TEXT, fill_slots, make_list_schema, make_object_schema, make_utf8_safe, read_prompts
-from allonym.registry import LLM_KEYS
+from allonym.registry import LlmTable
 from allonym.serial import Serialisable
+from allonym.settings import list_defaults
 from allonym.stats import Estimate
 from allonym.stats.samples import share
 
@@ -82,7 +83,7 @@ def open_client(settings: Mapping[str, object] | None, key: bytes | None = None)
     Raises:
         UsageError: no endpoint is named: nothing is sent anywhere.
     """
-    return client_for({name: llm_key.default for name, llm_key in LLM_KEYS.items()} | dict(settings or {}), key)
+    return client_for(list_defaults(LlmTable) | dict(settings or {}), key)
 
 
 def ask_about_texts(

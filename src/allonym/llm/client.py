@@ -167,7 +167,7 @@ class Client:
     """An endpoint for chat completions. Safe for threads; after a fork each process has its own connections.
 
     Args:
-        settings: all keys of ``registry.LLM_KEYS``.
+        settings: all keys of ``registry.LlmTable``.
         cache: where answers are stored; None: nowhere.
     """
 

@@ -14,7 +14,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.llm import Client
-from allonym.registry import LLM_KEYS
+from allonym.registry import LlmTable
+from allonym.settings import list_defaults
 
 _SMALL = 1e-6  # singular values below this share of the largest hold rounding only
 
@@ -195,7 +196,7 @@ class Remote:
             raise UsageError("embedder 'openai': batch_size and concurrency start at 1, dimensions at 0")
         limits = {"timeout": timeout, "retries": retries, "requests_per_minute": requests_per_minute}
         endpoint = {"url": url, "model": model, "key_env": key_env, "concurrency": concurrency, **limits}
-        self._client = Client({name: key.default for name, key in LLM_KEYS.items()} | endpoint)
+        self._client = Client(list_defaults(LlmTable) | endpoint)
         self._dimensions, self._batch, self._concurrency = dimensions, batch_size, concurrency
         self._width = dimensions
         self.identity = f"openai {url.rstrip('/')} {model} {dimensions}"

@@ -2,7 +2,7 @@
 
 An adapter runs a library on a text, maps the model's labels to the taxonomy (:mod:`.labels`), and cuts a text that is
 too long for the model into overlapping windows (:func:`cut_windows`). Its options are a table of the policy,
-``[detect.NAME]``; ``allonym.registry.DETECTOR_KEYS`` lists them. A missing library or model is an error. Models come
+``[detect.NAME]``; ``allonym.registry.DETECTOR_OPTIONS`` lists them. A missing library or model is an error. Models come
 from the paths and names that the user gives, and the network is not used unless the table says
 ``allow_download = true`` (:mod:`.offline`).
 """
