@@ -174,8 +174,8 @@ def test_tasks_of_a_file(tmp_path, untagged, source):
         ("[[task]]\nname = 'a'\nprompt = 'b'", UsageError, "completion is required"),
         ("[[task]]\nname = 'a'\nprompt = 'b'\ncompletion = '{c}'\nimput = 'd'", UnknownNameError, "imput"),
         ("[[task]]\nname = 'a'\nprompt = 'b'\ncompletion = 'c'", UsageError, "a field is required"),
-        ("[[task]]\nname = 1\nprompt = 'b'\ncompletion = '{c}'", UsageError, "must be a text"),
-        ("[[", UsageError, "no TOML"),
+        ("[[task]]\nname = 1\nprompt = 'b'\ncompletion = '{c}'", UsageError, "must be a string"),
+        ("[[", UsageError, "not valid TOML"),
     ],
 )
 def test_wrong_tasks_are_told(tmp_path, text, error, match):

@@ -7,7 +7,6 @@ Chat: ``{"messages": [{"role": ..., "content": ...}]}``. Prompts: ``{"prompt", "
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.settings import REQUIRED, SettingGroup, declare_setting, read_table, read_toml
 from allonym.text.words import LETTERS
 
 ROLES = ("system", "user", "assistant")
@@ -173,25 +173,20 @@ def select_turns(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) ->
     return [(speaker, role, text) for speaker, role, text in turns if role != DROP]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(SettingGroup):
     """A task to learn: from a prompt and an input to a completion.
 
     ``{text}`` in a template is the anonymised text, ``{name}`` a field beside it, anonymised with it.
-
-    Attributes:
-        name: for the manifest.
-        prompt: template of the instruction.
-        input: template of the text that it is about.
-        completion: template of the answer, such as ``{summary}``.
     """
 
-    name: str
-    prompt: str
-    completion: str
-    input: str = "{text}"
+    name: str = declare_setting(REQUIRED, "name for the manifest")
+    prompt: str = declare_setting(REQUIRED, "template of the instruction")
+    completion: str = declare_setting(REQUIRED, "template of the answer, such as {summary}")
+    input: str = declare_setting("{text}", "template of the text that it is about")
 
     def __post_init__(self) -> None:
+        """Check the templates."""
+        super().__post_init__()
         if not _FIELD.search(self.completion):
             raise UsageError(f"task {self.name}: completion: a field is required, such as {{summary}}")
         if not _FIELD.search(self.prompt + self.input):
@@ -295,21 +290,7 @@ def read_tasks(path: str | Path) -> tuple[Task, ...]:
         UsageError: the file has another form.
         UnknownNameError: a key is not known.
     """
-    try:
-        read = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}") from None
-    listed = read.get("task")
-    if set(read) != {"task"} or not isinstance(listed, list) or not all(isinstance(t, dict) for t in listed):
+    read = read_toml(Path(path))
+    if set(read) != {"task"} or not isinstance(read["task"], list):
         raise UsageError(f"{path}: tables [[task]] are required, and nothing else")
-    tasks = []
-    for number, table in enumerate(listed, 1):
-        for key, value in table.items():
-            if key not in Task.__slots__:
-                raise UnknownNameError("key", key, Task.__slots__, f"{path}: task {number}")
-            if not isinstance(value, str):
-                raise UsageError(f"{path}: task {number}: {key} must be a text, got {type(value).__name__}")
-        if lacking := [key for key in ("name", "prompt", "completion") if key not in table]:
-            raise UsageError(f"{path}: task {number}: {lacking[0]} is required")
-        tasks.append(Task(**table))
-    return tuple(tasks)
+    return tuple(Task(**read_table(Task, row, f"{path}: task {i}")) for i, row in enumerate(read["task"], 1))
