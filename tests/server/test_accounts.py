@@ -360,8 +360,8 @@ def test_a_bucket_fills_again(monkeypatch):
     assert rate.take_token("b")
     moment[0] = 0.5
     assert [rate.take_token("a") for _ in range(2)] == [True, False]
-    rate.return_token("a")
-    assert rate.take_token("a", remove=False) and rate.take_token("a") and not rate.take_token("a", remove=False)
+    rate.take_token("a", -1)
+    assert rate.take_token("a", 0) and rate.take_token("a") and not rate.take_token("a", 0)
     moment[0] = 1000.0
     assert [rate.take_token("a") for _ in range(5)].count(True) == 4
     assert all(RateLimiter(0.0, 1.0).take_token("a") for _ in range(50))

@@ -19,10 +19,10 @@ pytest.importorskip("argon2")
 
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
-from allonym.server.reviews.outcomes import format_training_lines, measure_agreement_and_risk
+from allonym.server.policies import TermLists
 from allonym.server.reviews.queue import ReviewDocument, ReviewQueue
 from allonym.server.reviews.readings import Reading, Risk
-from allonym.server.terms import TermLists
+from allonym.server.routes.reviews import format_training_lines, measure_agreement_and_risk
 from allonym.server.wire.reviews import MarkIO
 
 TEXT = "Ada Brook met Jim Quill in Elmford."

@@ -16,7 +16,7 @@ from typing import Any
 
 from allonym.batch import RECORD_ERRORS
 from allonym.document import Document
-from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError, require_extra
+from allonym.errors import DataError, PlanMismatch, RefusedContent, RequestError, hide_foreign_errors, require_extra
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, ParsedChunk, render_and_verify_draft
 from allonym.plan import Plan, apply_parts
@@ -119,7 +119,7 @@ def _parse_file_chunks(data: bytes, file_name: str) -> tuple[str, list[ParsedChu
     job = Job(Policy.load("default"))
     parsed_chunks: list[ParsedChunk] = []
     line = 0
-    try:
+    with hide_foreign_errors(f"the file cannot be read as {kind.name}", *RECORD_ERRORS):
         if kind.name == "pdf":
             _check_pdf_page_count(data)
         single = [Chunk(data, end=len(data))]
@@ -130,10 +130,6 @@ def _parse_file_chunks(data: bytes, file_name: str) -> tuple[str, list[ParsedChu
                     raise DataError(f"{kind.unit} {line + piece.line}: {piece.reason}")
             parsed_chunks.append(parsed)
             line += parsed.lines
-    except (DataError, MissingExtra, RequestError):
-        raise
-    except RECORD_ERRORS as error:
-        raise DataError(f"the file cannot be read as {kind.name}: {type(error).__name__}") from None
     return kind.name, parsed_chunks
 
 

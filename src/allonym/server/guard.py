@@ -161,7 +161,7 @@ class Guard:
         finally:
             wrong = tally["status"] == 401 or (tally["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
-                self._tries.return_token(address)
+                self._tries.take_token(address, -1)
             elif wrong and not is_counted and (_is_access_attempt(scope) or any(get_token(HTTPConnection(scope)))):
                 self._tries.take_token(address)
 
@@ -188,7 +188,7 @@ class Guard:
         if not self._rate.take_token(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
         doubtful, take = _is_access_attempt(scope) or (bool(token) and not is_known), _is_sign_in_or_setup(scope)
-        if doubtful and not self._tries.take_token(address, remove=take):  # so that none escapes the count
+        if doubtful and not self._tries.take_token(address, int(take)):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
     def _limit_receive(self, scope: Scope, receive: Receive, is_upload: bool, refusals: list[RequestError]) -> Receive:
@@ -264,21 +264,14 @@ class RateLimiter:
         self._each, self._most = each_second, most
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take_token(self, client: str, *, remove: bool = True) -> bool:
-        """Whether there is a token; ``remove``: and remove it."""
-        return not self._each or self._change_tokens(client, -1 if remove else 0)
-
-    def return_token(self, client: str) -> None:
-        """Return a token to a client."""
-        if self._each:
-            self._change_tokens(client, 1)
-
-    def _change_tokens(self, client: str, change: int) -> bool:
-        """Add tokens, or remove them where there are as many; return whether there was one before."""
+    def take_token(self, client: str, count: int = 1) -> bool:
+        """Return whether a client has a token, and take it; ``count`` 0: take none, -1: give one back."""
+        if not self._each:
+            return True
         moment = time.monotonic()
         tokens, since = self._buckets.pop(client, (self._most, moment))
         tokens = min(self._most, tokens + (moment - since) * self._each)
-        self._buckets[client] = (min(self._most, tokens + change) if tokens + change >= 0 else tokens, moment)
+        self._buckets[client] = (min(self._most, tokens - count) if tokens >= count else tokens, moment)
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
         return tokens >= 1

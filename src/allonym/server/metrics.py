@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The metrics of one application, in a registry of its own."""
+    """The metrics of one application.
+
+    Attributes:
+        registry: holds them all.
+        restored: counts mentions that were restored.
+    """
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), registry=self._registry)
+        self.registry = CollectorRegistry()
+        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), registry=self.registry)
         self._seconds = Histogram(
-            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, registry=self._registry
+            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, registry=self.registry
         )
-        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), registry=self._registry)
-        self._characters = Counter("allonym_characters", "Characters treated", registry=self._registry)
-        self._restored = Counter("allonym_restored", "Mentions brought back", registry=self._registry)
-        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), registry=self._registry)
+        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), registry=self.registry)
+        self._characters = Counter("allonym_characters", "Characters treated", registry=self.registry)
+        self.restored = Counter("allonym_restored", "Mentions brought back", registry=self.registry)
+        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), registry=self.registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
@@ -35,15 +39,7 @@ class Metrics:
         for label, count in mentions_by_label.items():
             self._mentions.labels(label).inc(count)
 
-    def count_restored_mentions(self, count: int) -> None:
-        """Count mentions that were restored."""
-        self._restored.inc(count)
-
     def set_job_counts(self, counts_by_state: Mapping[str, int]) -> None:
         """Set how many jobs are in each state now."""
         for state, count in counts_by_state.items():
             self._jobs.labels(state).set(count)
-
-    def format_metrics(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self._registry)

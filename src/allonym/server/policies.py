@@ -2,24 +2,221 @@
 
 A request may choose a policy and tighten or loosen it, but it cannot name a path, a model or an endpoint: only a stored
 policy can, and only admins store one.
+
+The organisation's own terms are always or never found, in all projects or in one, in force at once. A term cannot be on
+both lists of one project: adding it to one removes it from the other, so that the last decision holds. Terms are
+sealed; each process keeps them in memory until they change.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.errors import PolicyError, RequestError, UnknownNameError, check_names
-from allonym.policy import Policy, presets
+from allonym.document import Document
+from allonym.errors import AllonymError, PolicyError, RequestError, UnknownNameError, UsageError, check_names
+from allonym.labels import TAXONOMY
+from allonym.pipeline import detect
+from allonym.policy import Policy, TermList, presets
 from allonym.server import database as db
 from allonym.server.database import Database, Sealing, get_unix_time
-from allonym.server.terms import TermLists, TermsByLabel
+from allonym.server.wire.reviews import TermOut
+
+DICTIONARY, EXCLUSION = "dictionary", "exclusion"
+ANY = "*"
+"""The label of an exclusion that holds for all labels."""
+ALL_PROJECTS = 0
+"""The project number of a term that holds for all projects."""
+MOST_TERMS = 10_000
+"""Terms of one project, at most."""
+_LEAST, _LONGEST = 2, 200  # letters and digits; characters
+_TERM_PURPOSE = "term"
+
+TermsByLabel = Mapping[str, Sequence[str]]
+Version = tuple[int, int]
+
+
+class TermLists:
+    """The terms in the server's database.
+
+    Args:
+        database: of the server.
+        sealing: encrypts terms.
+    """
+
+    def __init__(self, database: Database, sealing: Sealing) -> None:
+        self._database, self._sealing = database, sealing
+        self._cache: tuple[Version, dict[str | None, tuple[TermsByLabel, TermsByLabel]]] | None = None
+
+    def get_terms_and_exclusions(self, project: str | None = None) -> tuple[TermsByLabel, TermsByLabel]:
+        """Return terms to find by label, and exclusions by label or ``*``: those for all projects and this one's."""
+        with self._database.open_read_transaction() as connection:
+            count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(db.terms.c.number))).one()
+            version = (int(count), int(last or 0))
+            cache = self._cache
+            if cache is None or cache[0] != version:
+                self._cache = cache = (version, _group_by_project(self._read_all_terms(connection)))
+        return cache[1].get(project) or cache[1].get(None) or ({}, {})
+
+    def list_terms(self, project: str | None = None) -> list[TermOut]:
+        """Return all terms in the order in which they were added, or those of one project.
+
+        Raises:
+            RequestError: there is no such project (404).
+        """
+        with self._database.open_read_transaction() as connection:
+            if project is not None:
+                get_project_number(connection, project)
+            terms = self._read_all_terms(connection)
+        return [term for term in terms if project in (None, term.project)]
+
+    def add_term(
+        self,
+        kind: str,
+        label: str,
+        term: str,
+        owner: str,
+        project: str | None = None,
+        connection: sa.Connection | None = None,
+    ) -> TermOut:
+        """Add a term; one that is there already stays as it is.
+
+        Args:
+            kind, label, term: what is found, or never found.
+            owner: who adds it.
+            project: in which it holds; None: in all.
+            connection: with an open transaction; by default it is added in one of its own.
+
+        Raises:
+            UsageError: it is no term: less than two letters or digits, more than 200 characters, several lines.
+            UnknownNameError: no such label.
+            RequestError: no such project (404), or the list is full (409).
+        """
+        if connection is None:
+            with self._database.open_write_transaction() as connection:
+                return self.add_term(kind, label, term, owner, project, connection)
+        term = _check_and_normalise_term(kind, label, term)
+        number = ALL_PROJECTS if project is None else get_project_number(connection, project)
+        same_project = db.terms.c.project == number
+        digest = self._sealing.make_lookup_digest(_TERM_PURPOSE, term.casefold())
+        query = sa.select(db.terms).where(same_project, db.terms.c.digest == digest)
+        row = connection.execute(query).first()
+        if row is not None:
+            stored = self._unseal_term(row, project)
+            if (stored.kind, stored.label, stored.term) == (kind, label, term):
+                return stored
+            connection.execute(sa.delete(db.terms).where(db.terms.c.number == row.number))
+        elif (connection.execute(sa.select(sa.func.count()).where(same_project)).scalar() or 0) >= MOST_TERMS:
+            raise RequestError(f"a list has at most {MOST_TERMS} terms", 409, "Full")
+        sealed = self._sealing.seal_json([label, term], _TERM_PURPOSE)
+        values = {"project": number, "kind": kind, "digest": digest, "sealed": sealed, "owner": owner}
+        connection.execute(sa.insert(db.terms).values(**values, created=get_unix_time()))
+        return self._unseal_term(connection.execute(query).one(), project)
+
+    def get_term(self, term_number: int) -> TermOut:
+        """Return a term.
+
+        Raises:
+            RequestError: there is none of this number (404).
+        """
+        term = next((t for t in self.list_terms() if t.id == term_number), None)
+        if term is None:
+            raise RequestError(f"there is no term {term_number}", 404, "NotFound")
+        return term
+
+    def remove_term(self, term_number: int) -> None:
+        """Remove a term.
+
+        Raises:
+            RequestError: there is none of this number (404).
+        """
+        self.get_term(term_number)
+        self._database.execute_writes(sa.delete(db.terms).where(db.terms.c.number == term_number))
+
+    def _read_all_terms(self, connection: sa.Connection) -> list[TermOut]:
+        query = sa.select(db.terms, db.projects.c.name.label("name")).outerjoin(
+            db.projects, db.projects.c.number == db.terms.c.project
+        )
+        return [self._unseal_term(row, row.name) for row in connection.execute(query.order_by(db.terms.c.number)).all()]
+
+    def _unseal_term(self, row: Any, project: str | None) -> TermOut:
+        label, term = self._sealing.unseal_json(row.sealed, _TERM_PURPOSE)
+        values = {"id": row.number, "label": label, "term": term, "project": project, "by": row.owner}
+        return TermOut(**values, kind=row.kind, created=row.created)
+
+
+def _check_and_normalise_term(kind: str, label: str, term: str) -> str:
+    """Return a term as it is stored, on one line and without needless blanks.
+
+    Raises:
+        UsageError, UnknownNameError: see :meth:`TermLists.add_term`.
+    """
+    if not (label == ANY and kind == EXCLUSION):
+        TAXONOMY.get(label, "label")
+    text = " ".join(term.split())
+    if "\n" in term.strip() or len(text) > _LONGEST or sum(map(str.isalnum, text)) < _LEAST:
+        raise UsageError(f"term: one line of {_LEAST} letters or digits and at most {_LONGEST} characters is required")
+    if not _is_usable_term(kind, label, text):
+        raise UsageError("term: letters or digits that the dictionary can find again are required")
+    return text
+
+
+def _is_usable_term(kind: str, label: str, term: str) -> bool:
+    """Whether detectors can use a term. Each is tried first, because one that they refuse would stop every request."""
+    listed, document = (TermList(label, (term,)),), Document("", term)
+    dictionary = (TermList("PERSON", (term,)),) if kind == EXCLUSION else listed
+    policy = Policy(name="list", detectors=("lexicon",), dictionary=dictionary)
+    try:
+        findings = detect(document, policy)
+        if kind == DICTIONARY:
+            return bool(findings)
+        remaining = detect(document, policy.with_(exclusions=listed))
+        return bool(findings) and not (remaining and label in (ANY, "PERSON"))
+    except AllonymError:
+        return False
+
+
+def get_project_number(connection: sa.Connection, project: str) -> int:
+    """Return the number of a project.
+
+    Raises:
+        RequestError: there is no such project (404).
+    """
+    number = None
+    if project.isprintable():  # a database may refuse what is not
+        number = connection.execute(sa.select(db.projects.c.number).where(db.projects.c.name == project)).scalar()
+    if number is None:
+        raise RequestError(f"there is no project {project!r}", 404, "NotFound")
+    return int(number)
+
+
+def _group_by_project(terms: Sequence[TermOut]) -> dict[str | None, tuple[TermsByLabel, TermsByLabel]]:
+    """Return the two lists of each project, and of None for all projects. A project's own terms win over those."""
+    general = {term.term.casefold(): term for term in terms if term.project is None}
+    lists: dict[str | None, tuple[TermsByLabel, TermsByLabel]] = {}
+    for project in {None, *(term.project for term in terms)}:
+        chosen = general | {term.term.casefold(): term for term in terms if term.project == project}
+        lists[project] = (
+            _group_by_label(chosen.values(), DICTIONARY),
+            _group_by_label(chosen.values(), EXCLUSION),
+        )
+    return lists
+
+
+def _group_by_label(terms: Iterable[TermOut], kind: str) -> TermsByLabel:
+    groups = defaultdict[str, list[str]](list)
+    for term in terms:
+        if term.kind == kind:
+            groups[term.label].append(term.term)
+    return MappingProxyType({label: tuple(sorted(groups[label])) for label in sorted(groups)})
+
 
 _PURPOSE = "policy"
 _REMOTE = frozenset(("llm",))

@@ -301,7 +301,7 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     plan = None if body.plan is None else parse_plan(body.plan)
     vault = None if body.scope is None else services.vault
     result = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.audit_name)
-    services.metrics.count_restored_mentions(result.restored)
+    services.metrics.restored.inc(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)
     mentions = [wire.FoundOut.from_object(mention) for mention in result.found]

@@ -17,10 +17,9 @@ from allonym.server.database import Database, Sealing
 from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
-from allonym.server.policies import Policies
+from allonym.server.policies import Policies, TermLists
 from allonym.server.reviews.queue import ReviewQueue
 from allonym.server.settings import Settings
-from allonym.server.terms import TermLists
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
 from allonym.vault.store import Store, meta, parse_address

@@ -15,12 +15,17 @@ from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restoration import Restorer
 from allonym.server.gateway import Settings, reading, shapes
-from allonym.server.gateway.answering import EventParser, format_event, parse_json_object
+from allonym.server.gateway.answering import (
+    ChatAnswer,
+    EventParser,
+    ResponsesAnswer,
+    format_event,
+    parse_json_object,
+)
 from allonym.server.gateway.protect import ENDPOINTS, Preparer, Protected, Protector
 from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer
-from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer
 
 
 def test_what_requests_may_be_made_of_is_made_of_known_words():

@@ -12,7 +12,225 @@ import httpx
 
 from allonym.server.gateway.protect import ProtectedRequest
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
-from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer, restore_response
+from allonym.server.gateway.restoring import AnswerRestorer, TextStream
+
+JsonObject = dict[str, Any]
+SentEvent = tuple[str, JsonObject]
+"""The name of an event and its data."""
+
+_TEXTS = {
+    *((name,) for name in ("content", "refusal", "reasoning", "reasoning_content")),
+    ("function_call", "arguments"),
+    ("tool_calls", "function", "arguments"),
+    ("tool_calls", "custom", "input"),
+}
+"""Where the texts of a delta stand that arrive in pieces: the names of the fields that lead to each."""
+
+
+class _Choice:
+    """One choice of a chat completion: the streams of its texts, by their places."""
+
+    def __init__(self, restoring: AnswerRestorer) -> None:
+        self._restoring = restoring
+        self._streams: dict[tuple[str | int, ...], TextStream] = {}
+        self.is_finished = False
+
+    def restore_delta(self, value: Any, *place: str | int) -> Any:
+        """Return a delta, or the part of one at a place, with the text that is certain."""
+        names = tuple(part for part in place if isinstance(part, str))
+        if isinstance(value, str) and names in _TEXTS:
+            if place not in self._streams:
+                is_json = names[-1] == "arguments" or (self._restoring.json and names == ("content",))
+                self._streams[place] = self._restoring.start_stream(is_json=is_json)
+            return self._streams[place].restore_piece(value)
+        if isinstance(value, dict) and any(len(text) > len(names) and text[: len(names)] == names for text in _TEXTS):
+            return {name: self.restore_delta(member, *place, name) for name, member in value.items()}
+        if isinstance(value, list) and names == ("tool_calls",):
+            return [self.restore_delta(call, *place, _get_index(call, n)) for n, call in enumerate(value)]
+        return value if len(names) > 1 else self._restoring.restore_json(value, names[0])
+
+    def flush_text(self) -> JsonObject:
+        """Return the rest of all texts, as a delta; empty where nothing was held back."""
+        rests = {place: rest for place, stream in self._streams.items() if (rest := stream.flush_text())}
+        out: JsonObject = {}
+        calls: dict[int, JsonObject] = {}
+        for place, rest in rests.items():
+            match place:
+                case (str(name),):
+                    out[name] = rest
+                case ("tool_calls", int(index), str(kind), str(name)):
+                    calls.setdefault(index, {"index": index})[kind] = {name: rest}
+                case (str(holder), str(name)):
+                    out[holder] = {name: rest}
+        return {**out, "tool_calls": [calls[index] for index in sorted(calls)]} if calls else out
+
+
+def _get_index(item: Any, position: int) -> int:
+    """Return the index that an item of a list names, by default its position."""
+    index = item.get("index", position) if isinstance(item, dict) else position
+    return index if isinstance(index, int) else position
+
+
+class ChatAnswer:
+    """The chunks of a chat completion."""
+
+    def __init__(self, restoring: AnswerRestorer) -> None:
+        self._restoring = restoring
+        self._choices: dict[int, _Choice] = {}
+        self._last: JsonObject = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each choice has a reason why it ended."""
+        return bool(self._choices) and all(choice.is_finished for choice in self._choices.values())
+
+    def restore_event(self, name: str, data: JsonObject) -> Iterator[SentEvent]:
+        """Yield the chunks that are sent for the upstream's next chunk."""
+        choices = data.get("choices")
+        if not isinstance(choices, list) or not choices:
+            if "error" in data:
+                yield from self.flush_text()
+            yield name, self._restoring.restore_json(data)
+            return
+        self._last = {k: v for k, v in data.items() if k not in ("choices", "usage")}
+        before, now = [], []
+        for position, choice in enumerate(choices):
+            if not isinstance(choice, dict):
+                continue
+            index = choice.get("index", position)
+            state = self._choices.setdefault(index, _Choice(self._restoring))
+            delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+            assert isinstance(delta, dict)
+            out = state.restore_delta(delta)
+            if choice.get("finish_reason") is not None and not state.is_finished:
+                state.is_finished = True
+                out = _join_deltas(out, state.flush_text())
+                if out:
+                    before.append({"index": index, "delta": out, "logprobs": None, "finish_reason": None})
+                now.append({**choice, "delta": {}})
+            elif out != delta and _is_empty_delta(out) and not data.get("usage"):
+                continue  # all of it is held back
+            else:
+                now.append({**choice, "delta": out})
+        if before:
+            yield name, {**self._last, "choices": before}
+        if now or data.get("usage"):
+            yield name, {**data, "choices": now}
+
+    def flush_text(self) -> Iterator[SentEvent]:
+        """Yield the events with the text that was held back."""
+        for index, choice in self._choices.items():
+            if rest := choice.flush_text():
+                ending = {"index": index, "delta": rest, "logprobs": None, "finish_reason": None}
+                yield "", {**self._last, "choices": [ending]}
+
+
+def _join_deltas(delta: JsonObject, more: JsonObject) -> JsonObject:
+    """Join two deltas of one choice, without empty members."""
+    out = {name: value for name, value in delta.items() if value not in ("", None, [])}
+    for name, value in more.items():
+        if name == "tool_calls":
+            out[name] = [*out.get(name, ()), *value]
+        elif name == "function_call" and isinstance(out.get(name), dict):
+            before = out[name].get("arguments") or ""
+            out[name] = {**out[name], "arguments": before + value["arguments"]}
+        else:
+            out[name] = out.get(name, "") + value if isinstance(value, str) else value
+    return out
+
+
+def _is_empty_delta(value: Any) -> bool:
+    """Whether a delta is empty: no text, no name, no id."""
+    if isinstance(value, dict):
+        return all(name in ("index", "type") or _is_empty_delta(member) for name, member in value.items())
+    if isinstance(value, list):
+        return all(map(_is_empty_delta, value))
+    return value in ("", None)
+
+
+_OVER = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_PLACE = ("item_id", "output_index", "content_index", "summary_index")
+
+
+class ResponsesAnswer:
+    """The events of a response."""
+
+    def __init__(self, restoring: AnswerRestorer, request: JsonObject) -> None:
+        self._restoring = restoring
+        self._request = request
+        self._open: dict[tuple[object, ...], tuple[TextStream, JsonObject]] = {}
+        self._number = 0
+        self.is_complete = False
+
+    def restore_event(self, name: str, data: JsonObject) -> Iterator[SentEvent]:
+        """Yield the events that are sent for the upstream's next event."""
+        kind = data.get("type")
+        kind = kind if isinstance(kind, str) else name
+        text = data.get("delta")
+        if kind.endswith(".delta") and isinstance(text, str):
+            place = (kind, *(data.get(name) for name in _PLACE))
+            if place not in self._open:
+                is_json = "arguments" in kind or (self._restoring.json and "output_text" in kind)
+                self._open[place] = self._restoring.start_stream(is_json=is_json), data
+            out = self._open[place][0].restore_piece(text)
+            if out:
+                yield name, self._renumber_event({**data, "delta": out})
+            return
+        if kind.endswith(".done"):
+            yield from self._flush_ended_texts(kind, data)
+        if kind in _OVER or kind == "error":
+            self.is_complete = True
+            yield from self.flush_text()
+        # All but the deltas repeats them, unless an upstream sends none.
+        first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
+        restore = self._restoring.restore_json if first else self._restoring.restore_json_uncounted
+        yield name, self._renumber_event(restore_response(data, self._request, restore))
+
+    def flush_text(self) -> Iterator[SentEvent]:
+        """Yield the events with the text that was held back."""
+        for place in list(self._open):
+            yield from self._flush_text(place)
+
+    def _flush_ended_texts(self, event_type: str, data: JsonObject) -> Iterator[SentEvent]:
+        """Yield the rest of the texts that an event ends: its own, or all of its item."""
+        delta_kind = event_type.removesuffix(".done") + ".delta"
+        for place in list(self._open):
+            same = place[1:] == tuple(data.get(name) for name in _PLACE) and place[0] == delta_kind
+            if same or (event_type == "response.output_item.done" and place[2] == data.get("output_index")):
+                yield from self._flush_text(place)
+
+    def _flush_text(self, key: tuple[object, ...]) -> Iterator[SentEvent]:
+        """Yield what was held back of an open text, and forget that text."""
+        stream, first = self._open.pop(key)
+        if rest := stream.flush_text():
+            ending = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}
+            if "logprobs" in first:
+                ending["logprobs"] = []
+            yield str(key[0]), self._renumber_event({**ending, "delta": rest})
+
+    def _renumber_event(self, data: JsonObject) -> JsonObject:
+        """Return the data with the number of its event, now that there are more or fewer events."""
+        if "sequence_number" not in data:
+            return data
+        number, self._number = self._number, self._number + 1
+        return {**data, "sequence_number": number}
+
+
+_ECHOED = ("instructions", "metadata", "user", "safety_identifier", "prompt_cache_key", "tools", "text", "prompt")
+
+
+def restore_response(value: JsonObject, request: JsonObject, restore: Callable[[JsonObject], JsonObject]) -> JsonObject:
+    """Restore a response, or an event with one; fields that repeat the request are as the client wrote them."""
+    if isinstance(value.get("response"), dict):
+        rest = restore({name: member for name, member in value.items() if name != "response"})
+        inner = restore_response(value["response"], request, restore)
+        return {name: inner if name == "response" else rest[name] for name in value}
+    if value.get("object") != "response":
+        return restore(value)
+    rest = restore({name: member for name, member in value.items() if name not in _ECHOED})
+    echoed = {name: value[name] if name in ("text", "tools") else None for name in _ECHOED if name in value}
+    return {name: request.get(name, echoed[name]) if name in echoed else rest[name] for name in value}
+
 
 LARGEST = 16 << 20
 """Bytes of one event."""

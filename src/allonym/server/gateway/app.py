@@ -158,8 +158,7 @@ class Gateway:
         data = await self._upstream.read_body_and_close(answer)
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore_in_vault(prepared, scope, line)
-        line.set_restored_counts(prepared.restoring.counts)
-        line.write(answer.status_code)
+        line.write(answer.status_code, counts=prepared.restoring.counts)
         return Response(content, answer.status_code, select_client_headers(answer), "application/json")
 
     async def _restore_events(
@@ -176,8 +175,7 @@ class Gateway:
                     await self._record_restore_in_vault(prepared, scope, line)
                 except Exception as failure:  # the answer has been sent: only the log can show it
                     line.error = failure
-            line.set_restored_counts(prepared.restoring.counts)
-            line.write(200, line.error)
+            line.write(200, line.error, prepared.restoring.counts)
 
     async def _record_restore_in_vault(self, prepared: ProtectedRequest, scope: str, line: LogLine) -> None:
         """Write into the vault's audit log that originals were restored."""

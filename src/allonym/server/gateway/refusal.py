@@ -99,13 +99,15 @@ class LogLine:
         self._values["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
         self._values["protect_ms"] = f"{milliseconds:.1f}"
 
-    def set_restored_counts(self, counts: Mapping[str, int]) -> None:
-        """Set how many placeholders were ``restored``, and how many were not (``unknown``)."""
-        self._values |= counts
+    def write(self, status: int, error: Exception | None = None, counts: Mapping[str, int] | None = None) -> None:
+        """Write the line; of an error only its type.
 
-    def write(self, status: int, error: Exception | None = None) -> None:
-        """Write the line; of an error only its type."""
-        values = {"client": self.client or "-", "policy": self.policy or "-", **self._values}
+        Args:
+            status: of the answer.
+            error: that ended it.
+            counts: how many placeholders were ``restored``, and how many were not (``unknown``).
+        """
+        values = {"client": self.client or "-", "policy": self.policy or "-", **self._values, **(counts or {})}
         values["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"
         if error is not None:
             values["error"] = type(error).__name__

@@ -21,8 +21,8 @@ from allonym.server import database as db
 from allonym.server.access import Caller
 from allonym.server.accounts import is_valid_url_segment
 from allonym.server.database import Database, Sealing, get_unix_time
+from allonym.server.policies import TermLists, get_project_number
 from allonym.server.reviews.readings import Reading, Risk, is_same_reading
-from allonym.server.terms import TermLists, get_project_number
 from allonym.server.wire.reviews import DocumentLine, EditOut, ProjectOut
 
 NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"
@@ -313,7 +313,7 @@ class ReviewQueue:
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
             connection.execute(update.values(state=item.state, changed=get_unix_time()))
             for kind, label, term, place in terms:
-                self.lists.add_term_in_transaction(connection, kind, label, term, caller.name, place)
+                self.lists.add_term(kind, label, term, caller.name, place, connection)
         return seat, item
 
     def remove_unfinished_readings(self, user_id: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
+from prometheus_client import generate_latest
 from starlette.concurrency import run_in_threadpool
 
 from allonym import __version__
 from allonym.server import database as db
-from allonym.server.metrics import CONTENT_TYPE
 from allonym.server.processing import NO_TEXT, TextTask
 from allonym.server.routes.parameters import AnyServices, BearerKey, SessionToken, identify_caller
 from allonym.server.wire.accounts import Status
@@ -43,4 +43,4 @@ def get_metrics(
     """Counts and times, no text. Needs the permission `metrics`, unless a setting opens it."""
     if not services.settings.metrics_open:
         identify_caller(request, "metrics")
-    return Response(services.metrics.format_metrics(), media_type=CONTENT_TYPE)
+    return Response(generate_latest(services.metrics.registry), media_type="text/plain; version=0.0.4; charset=utf-8")

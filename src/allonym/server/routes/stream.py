@@ -29,7 +29,7 @@ from allonym.server.processing import (
 )
 from allonym.server.routes.parameters import get_services, identify_caller
 from allonym.server.services import Services
-from allonym.server.wire import stream as wire
+from allonym.server.wire import texts as wire
 from allonym.server.wire.base import Wire
 
 router = APIRouter(prefix="/v1", tags=["texts"])
@@ -148,7 +148,7 @@ class Transcript:
 
 @router.websocket("/stream")
 async def serve_websocket(socket: WebSocket) -> None:
-    """See the module. The protocol is in ``wire.stream``."""
+    """See the module. The protocol is in ``wire.texts``."""
     services = get_services(socket)
     try:
         await run_in_threadpool(identify_caller, socket)
