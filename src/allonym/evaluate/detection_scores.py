@@ -7,7 +7,7 @@ bootstrap draws over documents. Where the texts are repeated or cut into passage
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -35,7 +35,7 @@ from allonym.evaluate.matching import (
     measure_agreement,
     select_disjoint_mentions,
 )
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import Draws
@@ -137,7 +137,7 @@ def detection(
     language: str = "en",
     draws: int = 1000,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Detection:
     """Measure findings against gold spans.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +33,7 @@ from wordfreq import zipf_frequency
 from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.evaluate.intruder import Reidentification, reidentification
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.intruder.before_after import assign_folds
 from allonym.intruder.linkage import FeatureReader, TfidfWeights
 from allonym.labels import TAXONOMY
@@ -172,7 +172,7 @@ def document_risk(
     review_above: float | None = None,
     folds: int = 10,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> DocumentRisk:
     """Estimate the probability that an intruder identifies each document.
 
@@ -372,7 +372,7 @@ def leftovers(
     population: float | None = None,
     language: str = "en",
     policy: str = "default",
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> NDArray[np.float64]:
     """Measure the traits of anonymised texts: float ``(n, len(TRAITS))``, columns as :data:`TRAITS`.
 

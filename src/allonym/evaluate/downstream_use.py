@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -376,7 +376,7 @@ def utility_loss(
     repeats: int = UTILITY_REPEATS,
     test: float = TEST,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Utility:
     """Measure the accuracy of a classifier before and after, on the same random splits.
 

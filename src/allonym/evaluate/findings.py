@@ -6,14 +6,14 @@ Those of files, and anonymised texts, are matched with the texts of a gold stand
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path, PurePath
 from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.errors import DataError, PlanMismatch
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress, read_pairs
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress, read_pairs
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest, read_plan_rows
 from allonym.policy import Policy
@@ -25,9 +25,7 @@ ALL_SIGNS = 4000
 """Most words and signs of a text for which the alignment also anchors on the very frequent ones."""
 
 
-def found_by(
-    texts: Sequence[str], policy: AnyPolicy = "default", advance: Callable[[int, int], None] | None = None
-) -> list[list[Span]]:
+def found_by(texts: Sequence[str], policy: AnyPolicy = "default", advance: Advance | None = None) -> list[list[Span]]:
     """Return what the detectors of a policy find in each text, as :func:`allonym.detect` does."""
     policy = Policy.load(policy)
     return [list(detect(text, policy)) for text in iterate_with_progress(texts, advance, len(texts))]
@@ -48,7 +46,7 @@ def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Spa
 
 
 def found_between(
-    original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None = None
+    original: Sequence[str], anonymised: Sequence[str], advance: Advance | None = None
 ) -> list[list[Span]]:
     """Return what is missing from each anonymised text, by alignment with the original (Ratcliff and Obershelp).
 

@@ -8,27 +8,34 @@ A name may stand in a text because a model remembers it, or by chance. So what i
 is counted apart; so is what word frequencies alone would lead one to expect; and texts of a model that never saw the
 data (``baseline``) tell what stands there anyway.
 
-Direct identifiers of the originals that occur in the outputs of a model (P2 section 5.3).
-
-P2 had people read 400 outputs of its model and found none. Here the identifiers of the originals are found by a policy,
-or given as plans or lists, and looked for in the outputs.
+Whoever holds the originals looks for their direct identifiers instead (:func:`output_leaks`): found by a policy, or
+given as plans or lists.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from allonym.document import Span
 from allonym.errors import DataError, UsageError
+from allonym.evaluate.findings import found_in_plans
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.evaluate.surface_measures import open_word_frequencies
-from allonym.labels import TAXONOMY
+from allonym.labels import TAXONOMY, Taxonomy
+from allonym.plan import Plan
+from allonym.policy import Policy
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-from allonym.stats.samples import share
+from allonym.stats.samples import bootstrap, share
+from allonym.text.words import compile_word_pattern
 from allonym.vault.variants import (
     KINDS,
     LEAST_EDITED,
@@ -44,22 +51,6 @@ from allonym.vault.variants import (
 
 if TYPE_CHECKING:
     from allonym.vault import Digests
-
-
-import re
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from allonym.document import Span
-from allonym.evaluate.findings import found_in_plans
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
-from allonym.labels import Taxonomy
-from allonym.plan import Plan
-from allonym.policy import Policy
-from allonym.stats.samples import bootstrap
-from allonym.text.words import compile_word_pattern
 
 COMMON = 4.0
 """Zipf frequency (log10 of how often in a billion words) from which on a word says nothing: ten in a million."""
@@ -145,21 +136,16 @@ class GenerationLeaks(Serialisable):
         common: Zipf frequency from which on a word is common; language: of the frequencies.
     """
 
-    KEYS = (
-        *("outputs", "words", "baseline", "found", "common", "language"),
-        *("all", "direct", "labels", "places"),
-    )
-
     outputs: int
     words: int
     baseline: int
+    found: int
+    common: float
+    language: str
     all: LabelLeaks
     direct: LabelLeaks
     labels: tuple[LabelLeaks, ...]
     places: tuple[Place, ...] = field(repr=False)
-    found: int
-    common: float
-    language: str
 
 
 def generations(
@@ -220,13 +206,13 @@ def generations(
         counted.texts,
         counted.words,
         baseline_count.texts,
+        places_found,
+        common,
+        language,
         counted.summarise_labels(ALL, had.total(), set(had), baseline_count),
         counted.summarise_labels(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
         tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
         tuple(places),
-        places_found,
-        common,
-        language,
     )
 
 
@@ -440,7 +426,7 @@ def output_leaks(
     policy: str | Policy = "default",
     across: bool = False,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> OutputLeaks:
     """Search the outputs of a model for direct identifiers of the originals.
 

@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, UnknownNameError, UsageError, require_extra
+from allonym.errors import DataError, UnknownNameError, UsageError, hide_foreign_errors, require_extra
 from allonym.evaluate.downstream_use import UTILITY_REPEATS, Utility, utility_loss
 from allonym.evaluate.finetuned import Training
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.evaluate.surface_measures import Change, Similarity, Surface, perplexity, removed, similarity, surface
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
@@ -90,7 +90,7 @@ def construct_loss(
     scale: float = SCALE,
     independent: bool = False,
     threads: int = 1,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Construct:
     """Count parts of speech per text, before and after, and compare them with Bayes factors.
 
@@ -150,10 +150,8 @@ def open_tagger(name: str) -> Tagger:
         raise UsageError(f"construct loss: the tagger is embedded or spacy:MODEL, got {name!r}")
     with require_extra("tagging by spaCy", "spacy"):
         import spacy
-    try:
+    with hide_foreign_errors(f"construct loss: spaCy cannot load {model!r}", OSError, ValueError, error=UsageError):
         nlp = spacy.load(model, exclude=["ner", "parser", "lemmatizer"])
-    except (OSError, ValueError) as error:
-        raise UsageError(f"construct loss: spaCy cannot load {model!r}: {type(error).__name__}") from None
     if not {"morphologizer", "attribute_ruler"} & set(nlp.pipe_names):
         raise UsageError(f"construct loss: spaCy's {model!r} gives no parts of speech; its pipes: {nlp.pipe_names}")
 
@@ -196,7 +194,7 @@ def _count_parts_of_texts(
     tagger: Tagger,
     pairs: Sequence[tuple[str, list[Placeholder]]],
     threads: int,
-    advance: Callable[[int, int], None] | None,
+    advance: Advance | None,
 ) -> list[tuple[Mapping[str, int], Mapping[str, int]]]:
     def count_pair(pair: tuple[str, list[Placeholder]]) -> Any:
         words = tagger(pair[0])
@@ -268,7 +266,7 @@ def information_loss(
     language_model: str | Path | None = None,
     threads: int = 1,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Information:
     """Measure every kind of information loss that the inputs allow.
 
@@ -345,9 +343,7 @@ _TABLE_9 = (
 )
 
 
-def _scale_progress(
-    advance: Callable[[int, int], None] | None, number: int, parts: int
-) -> Callable[[int, int], None] | None:
+def _scale_progress(advance: Advance | None, number: int, parts: int) -> Advance | None:
     """Report the progress of one of several measures as progress of the whole."""
     if advance is None:
         return None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, group_items, iterate_with_progress
 from allonym.intruder.before_after import assign_folds, list_top_term_shares
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Results, Row, Target, tabulate_rows
@@ -131,7 +131,7 @@ def reidentification(
     ids: Sequence[str] | None = None,
     terms: int = 10,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Reidentification:
     """Let the offline intruder guess whom each text is about, before and after anonymisation.
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError, hide_foreign_errors
 from allonym.evaluate.marking import Marked, make_missed_tag, parse_missed_tag
 from allonym.evaluate.pairs import group_items, prefix_data_errors, write_rows
 from allonym.evaluate.residual import read_groups
@@ -337,10 +337,8 @@ def _read_csv_rows(data: str) -> list[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(data.removeprefix("\ufeff"), newline=""))
     if lacking := [n for n in ("id", "residual", "identified") if n not in (reader.fieldnames or ())]:
         raise DataError(f"a column {lacking[0]} is required")
-    try:
+    with hide_foreign_errors("not valid CSV, or a text is too long for it: use jsonl", csv.Error):
         return list(reader)
-    except csv.Error:
-        raise DataError("not valid CSV, or a text is too long for it: use jsonl") from None
 
 
 def _read_markdown_rows(data: str) -> list[Mapping[str, Any]]:

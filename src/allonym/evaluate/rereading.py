@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 
@@ -22,7 +22,7 @@ from allonym.detection.words import read_word_list
 from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, list_mark_rows
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.evaluate.residual import ResidualRisk, Scoring, residual_risk
 from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
@@ -139,7 +139,7 @@ def second_reading(
     point: float = POINT,
     wide: bool = False,
     capitals: bool = True,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> SecondReading:
     """Propose what anonymisation may have missed.
 

@@ -34,7 +34,7 @@ from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, check_marks_in_text, make_missed_tag, parse_missed_tag
-from allonym.evaluate.pairs import get_metadata_value, group_items, iterate_with_progress
+from allonym.evaluate.pairs import Advance, get_metadata_value, group_items, iterate_with_progress
 from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.serial import Serialisable
@@ -186,7 +186,7 @@ def residual_risk(
     scoring: Scoring | None = None,
     proposals: str = "refuse",
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> ResidualRisk:
     """Score annotated conversations and summarise them as P2's Table 4 does.
 

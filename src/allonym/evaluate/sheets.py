@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from allonym.errors import DataError, KnowledgeBaseError, UsageError
+from allonym.errors import DataError, KnowledgeBaseError, UsageError, hide_foreign_errors
 from allonym.evaluate.pairs import group_items
 from allonym.kb import KnowledgeBase
 
@@ -180,6 +180,9 @@ def make_collection_sheets(subjects: Sequence[Subject], writers: int, *, each: i
     return Sheets(COLLECT, _make_item_id(COLLECT, seed, [s.name for s in subjects], writers), entries, tuple(pages))
 
 
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error)
+
+
 def read_key(path: Path) -> Sheets:
     """Read the key of a study.
 
@@ -187,8 +190,11 @@ def read_key(path: Path) -> Sheets:
         UsageError: the file cannot be read.
         DataError: it is no key.
     """
-    try:
-        key = json.loads(_read_utf8_file(path))
+    content = _read_utf8_file(path)
+    with hide_foreign_errors(
+        f"{path.name}: the key of a study is required, as `intruder-study` writes it", *_MALFORMED
+    ):
+        key = json.loads(content)
         if key["form"] != f"{FORM}, key" or key["task"] not in FIELDS:
             raise ValueError
         entries = {
@@ -199,8 +205,6 @@ def read_key(path: Path) -> Sheets:
         if any(token not in entries for page in pages for token in page):
             raise ValueError
         return Sheets(key["task"], str(key["study"]), entries, pages)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{path.name}: the key of a study is required, as `intruder-study` writes it") from None
 
 
 def read_answers(paths: Iterable[Path], sheets: Sheets) -> list[StudyAnswer]:
@@ -254,7 +258,7 @@ def _parse_study_answer(row: Mapping[str, object], sheets: Sheets, where: str) -
 
 def _read_answer_rows(path: Path) -> list[Mapping[str, Any]]:
     content = _read_utf8_file(path)
-    try:
+    with hide_foreign_errors(f"{path.name}: answers as a page saves them, JSON or CSV, are required", *_MALFORMED):
         if content.lstrip().startswith("{"):
             objects = json.loads(content)
             if objects.get("form") != FORM:
@@ -266,17 +270,14 @@ def _read_answer_rows(path: Path) -> list[Mapping[str, Any]]:
         if not rows or any("item" not in row or "study" not in row for row in rows):
             raise ValueError
         return list(rows)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
-        raise DataError(f"{path.name}: answers as a page saves them, JSON or CSV, are required") from None
 
 
 def _read_utf8_file(path: Path) -> str:
-    try:
+    with (
+        hide_foreign_errors(f"cannot read {path.name}", OSError, error=UsageError),
+        hide_foreign_errors(f"{path.name}: is not UTF-8", UnicodeDecodeError),
+    ):
         return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read {path.name}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path.name}: is not UTF-8") from None
 
 
 def _check_columns(ids: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]) -> None:
@@ -370,11 +371,12 @@ def read_subjects(path: Path) -> list[Subject]:
         UsageError: the file cannot be read.
         DataError: a column is missing, a row has no name or group, or a name stands twice.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path.name}: {getattr(error, 'strerror', None) or 'no CSV in UTF-8'}") from None
+    wrong = (OSError, UnicodeDecodeError, csv.Error)
+    with (
+        hide_foreign_errors(f"cannot read {path.name} as CSV in UTF-8", *wrong, error=UsageError),
+        path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        rows = list(csv.DictReader(file))
     out: list[Subject] = []
     names: set[str] = set()
     for line, row in enumerate(rows, 2):

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, UsageError, require_extra
+from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -120,10 +120,8 @@ def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[st
     """
     if path is None:
         return _rank_words_by_frequency(language)
-    try:
+    with hide_foreign_errors(f"{path}: not readable as a list of words", OSError, UnicodeDecodeError):
         lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not readable as a list of words: {type(error).__name__}") from None
     out: dict[str, int] = {}
     for line in lines:
         if word := line.strip().lower():
@@ -264,7 +262,7 @@ def similarity(
     *,
     encode: Encode | None = None,
     threads: int = 1,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Similarity:
     """Measure the semantic similarity of texts and their anonymised versions.
 
@@ -462,12 +460,10 @@ def _measure_causal_perplexities(folder: Path, texts: Sequence[str], advance: Ad
     with require_extra("perplexity by a causal language model", "transformers"):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    try:
+    with hide_foreign_errors(f"{folder}: no causal language model", OSError, ValueError, KeyError):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model: Any = AutoModelForCausalLM
         network = model.from_pretrained(folder, local_files_only=True).eval()
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder}: no causal language model: {type(error).__name__}") from None
     limit = int(getattr(network.config, "max_position_embeddings", 0) or 1024)
     first = tokenizer.bos_token_id
     values: list[float] = []

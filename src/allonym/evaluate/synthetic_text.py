@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from allonym.document import splice_text
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import check_lengths, iterate_with_progress
+from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
@@ -99,7 +99,7 @@ def syntheticity(
     *,
     folds: int = FOLDS,
     seed: int = 0,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Advance | None = None,
 ) -> Syntheticity:
     """Measure whether a linear model can tell pseudonymised texts from originals (P4 Table 5: lower is better).
 

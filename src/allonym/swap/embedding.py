@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from allonym.errors import DataError, UsageError
+from allonym.errors import DataError, UsageError, hide_foreign_errors
 from allonym.registry import Registry
 from allonym.swap.corpus import ignore_progress
 from allonym.swap.rows import Spread, ThisProcess
@@ -56,22 +56,21 @@ class VectorCache:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
-        try:
+        with hide_foreign_errors(f"cache of vectors: {folder} cannot be used", OSError):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise DataError(f"cache of vectors: {folder} cannot be used ({type(error).__name__})") from None
         with self._connect() as db:
             db.execute("create table if not exists vectors (name blob primary key, vector blob not null) without rowid")
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
         # A connection of its own for every use: none crosses a thread or a fork.
-        try:
-            with closing(sqlite3.connect(self._path, timeout=_WAIT)) as db, db:
-                yield db
-        except sqlite3.Error as error:
-            raise DataError(f"cache of vectors: {self._path} cannot be used ({type(error).__name__})") from None
+        with (
+            hide_foreign_errors(f"cache of vectors: {self._path} cannot be used", sqlite3.Error),
+            closing(sqlite3.connect(self._path, timeout=_WAIT)) as db,
+            db,
+        ):
+            yield db
 
     def get(self, names: Sequence[bytes]) -> list[Vectors | None]:
         """Return the vectors of these names, None where there is none."""

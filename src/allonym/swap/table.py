@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError, hide_foreign_errors
 from allonym.kb.base import ORGANISATIONS, PLACES, Item, KnowledgeBase
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.swap.categories import get_category_label, make_key
@@ -245,18 +245,15 @@ def _read_class_rows(path: Path) -> list[tuple[str, str, str]]:
     suffix = path.suffix.lower()
     if suffix not in (".toml", ".json", ".csv", ".tsv"):
         raise DataError(f"{path}: a recoding is a .csv, .tsv, .toml or .json file")
-    try:
+    with (
+        hide_foreign_errors(f"cannot read {path}", OSError),
+        hide_foreign_errors(f"{path}: not readable as {suffix[1:]}", ValueError, csv.Error),
+    ):
         text = path.read_text("utf-8-sig")
         if suffix in (".toml", ".json"):
             return _list_class_rows(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
         delimiter = "\t" if suffix == ".tsv" else ","
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except DataError:
-        raise
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, csv.Error) as error:
-        raise DataError(f"{path}: not readable as {suffix[1:]}: {type(error).__name__}") from None
     if rows and not {"value", "class"} <= rows[0].keys():
         raise DataError(f"{path}: needs the columns 'value' and 'class', got {len(rows[0])} others")
     for number, row in enumerate(rows, 2):

@@ -208,10 +208,6 @@ _TRAITS_NOTE = (
 )
 
 
-def _count_documents(result: Values) -> int:
-    return sum(result.get("histogram") or ())
-
-
 def _draw_reliability(result: Values) -> Iterator[Block]:
     if not result.get("calibrated"):
         return
@@ -262,7 +258,7 @@ def _list_traits(result: Values) -> list[Plain]:
 document_risk_section = SectionSpec(
     "Document risk",
     "document-risk",
-    _count_documents,
+    lambda result: sum(result.get("histogram") or ()),
     (
         Paragraph(_DOCUMENT_RISK_LEAD, when="calibrated"),
         KeyFigures(_DOCUMENT_RISK_FIGURES, when="calibrated"),
