@@ -124,17 +124,9 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
 _start = attrgetter("start")
 
 
-def _normalize_organization_surface(surface: str) -> str:
-    return normalize_organization(normalize_surface(surface))
-
-
-def _normalize_title(surface: str) -> str:
-    return normalize_surface(surface).rstrip(".")
-
-
 _NORMALIZERS: Mapping[str, Callable[[str], str]] = {
-    "ORGANIZATION": _normalize_organization_surface,
-    "TITLE": _normalize_title,
+    "ORGANIZATION": lambda surface: normalize_organization(normalize_surface(surface)),
+    "TITLE": lambda surface: normalize_surface(surface).rstrip("."),
     "SECRET": str,
     "EMAIL_ADDRESS": normalize_online_address,
     "ONLINE_ID": normalize_online_address,
@@ -144,13 +136,10 @@ _NORMALIZERS: Mapping[str, Callable[[str], str]] = {
 
 
 def _choose_group_label(spans: list[Span]) -> str:
-    first = spans[0].label
-    for span in spans:
-        if span.label != first:
-            break
-    else:
-        return first
-    counts = Counter(s.label for s in spans if s.label != "SPELLED_WORD")
+    labels = [span.label for span in spans]
+    if len(set(labels)) == 1:
+        return labels[0]
+    counts = Counter(label for label in labels if label != "SPELLED_WORD")
     return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])
 
 
@@ -165,11 +154,7 @@ def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Gro
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-        elif (
-            words
-            and 2 <= len(words[0]) <= 8
-            and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans)
-        ):
+        elif 2 <= len("".join(words)) <= 8 and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans):
             acronyms.append(group)
     joined: set[int] = set()
     for group in acronyms:

@@ -405,9 +405,8 @@ def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers
         if not alone:
             a, b = grow_span(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
-        out = _call_operator(
-            treatment, Mention(surface, span, entity, subject.number, treatment.label, tag, index), setting
-        )
+        mention = Mention(surface, span, entity, subject.number, treatment.label, tag, index)
+        out = _call_operator(treatment, mention, setting)
         if out == UNNUMBERED:
             number = numbers.get_entity_number(treatment, entity.key)
             out = tag = treatment.style.format(label=treatment.label, n=number)

@@ -22,14 +22,9 @@ from typing import cast as typed
 
 from allonym.document import splice_text
 from allonym.protocol import Wanted
+from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
-from allonym.replace.pseudonym import (
-    get_text_outside_mentions,
-    has_only_time_words,
-    is_permitted_age,
-    is_permitted_time,
-)
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
 
@@ -100,15 +95,16 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     """
     out: dict[str, Renderer] = {}
     older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces])
+    move_age = partial(_move_age, years=older)
     for target in targets:
         lineage = cast.get_lineage(target)
         if "AGE" in lineage:
-            out[target.entity.key] = partial(_render_if_permitted, is_permitted_age, partial(_move_age, years=older))
+            out[target.entity.key] = partial(_render_if_permitted, pseudonym.is_permitted_age, move_age)
         elif "TIME" in lineage or "DURATION" in lineage:
-            out[target.entity.key] = partial(_render_if_permitted, is_permitted_time, str)
+            out[target.entity.key] = partial(_render_if_permitted, pseudonym.is_permitted_time, str)
         elif lineage[-1] == "DATE_TIME":
             mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
-            out[target.entity.key] = partial(_render_if_permitted, has_only_time_words, mover.move_phrase)
+            out[target.entity.key] = partial(_render_if_permitted, pseudonym.has_only_time_words, mover.move_phrase)
     return out
 
 
@@ -126,7 +122,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
     shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
     shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]
     if spoken and len(shifts) > 1:
-        there = set(find_plain_words(get_text_outside_mentions(cast.setting)))
+        there = set(find_plain_words(pseudonym.get_text_outside_mentions(cast.setting)))
         for shift in shifts:
             if not any(there.issuperset(write_number(n + shift, "x").split("-")) for n in spoken):
                 return shift

@@ -47,6 +47,7 @@ _FIXED = re.compile(
     r"|(?:^|(?<=\.))eyJ|(?:^|(?<=;))[^;=]+="
 )
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_Draw = Callable[[Draws], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +136,24 @@ class _Chooser:
         return code.replace_characters(new) if new is not None else None
 
     def _choose_code(self, identifier: _Identifier, code: Code) -> str | None:
-        key = code.characters
-        if key in self._new:
-            return self._new[key]
-        new = self._find_pseudonym_tail(key)
-        if new is None and (identifier.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
-            new = self._assign_pseudonym(identifier.family, key, partial(self._draw_code, identifier, code))
-        return self._record_pseudonym(key, new)
+        is_code = identifier.label != "NUMERIC" or len(code.characters) >= LEAST_NUMBER
+        draw = partial(self._draw_code, identifier, code) if is_code else None
+        return self._choose_characters(identifier.family, code.characters, draw)
 
-    def _record_pseudonym(self, key: str, new: str | None) -> str | None:
+    def _choose_characters(self, kind: str, key: str, draw: _Draw | None) -> str | None:
+        """Choose for letters and digits: the end of a longer code's pseudonym, else what is drawn."""
+        if key not in self._new:
+            new = self._find_pseudonym_tail(key)
+            if new is None and draw is not None:
+                new = self._assign_pseudonym(kind, key, draw)
+            self._record_pseudonym(key, new)
+        return self._new[key]
+
+    def _record_pseudonym(self, key: str, new: str | None) -> None:
         self._new[key] = new
         for size in _TAILS if new and len(key) == len(new) else ():
             if len(key) > size:
                 self._by_tail.setdefault(key[-size:], []).append((key, new or ""))
-        return new
 
     def _find_pseudonym_tail(self, key: str) -> str | None:
         """Return the end of the one pseudonym whose original ends like this."""
@@ -170,7 +175,7 @@ class _Chooser:
             shape = ANY  # the block for documentation has 256 addresses
         return draw_shaped_code(code, shape, draws)
 
-    def _assign_pseudonym(self, kind: str, key: str, draw: Callable[[Draws], str | None]) -> str | None:
+    def _assign_pseudonym(self, kind: str, key: str, draw: _Draw) -> str | None:
         def propose(attempt: int) -> str | None:
             for step in range(8):
                 new = draw(Draws(self._cast.ledger, kind, key, attempt + 1000 * step))
@@ -216,14 +221,9 @@ class _Chooser:
     def _choose_local_number(self, code: Code) -> str | None:
         """Choose for a number that nobody could dial from elsewhere: the end of one in full, or a local number."""
         key = code.characters
-        if key in self._new:
-            return self._new[key]
         if not key.isdigit() or len(key) > 7:
-            return None
-        new = self._find_pseudonym_tail(key)
-        if new is None:
-            new = self._assign_pseudonym("PHONE_NUMBER", key, partial(phones.draw_local_number, key))
-        return self._record_pseudonym(key, new)
+            return self._new.get(key)
+        return self._choose_characters("PHONE_NUMBER", key, partial(phones.draw_local_number, key))
 
 
 def _draw_secret(text: str, draws: Draws) -> str | None:

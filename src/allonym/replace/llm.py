@@ -14,7 +14,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, cast
@@ -203,8 +203,8 @@ class _Asker:
                 self.values[query.code] = chosen
 
 
-def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[str, list[str]]]:
-    """Return windows of the text with a tag for each mention, and the codes in each, in reading order.
+def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterator[tuple[str, list[str]]]:
+    """Yield windows of the text with a tag for each mention, and the codes in each, in reading order.
 
     Mentions that other operators replace are covered, too; so is what tells of them elsewhere.
     """
@@ -218,10 +218,7 @@ def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[
     for start, end in sorted({*tags, *setting.places, *find_repeats(text, [*setting.places, *tags])}):
         pieces += [(text[position:start], ""), tags.get((start, end), (_COVER, ""))]
         position = end
-    return list(_cut_windows([*pieces, (text[position:], "")]))
-
-
-def _cut_windows(pieces: Iterable[tuple[str, str]]) -> Iterable[tuple[str, list[str]]]:
+    pieces.append((text[position:], ""))
     parts = [(p, code) for piece, code in pieces for p in ([piece] if code else re.split(r"(?<=\s)", piece))]
     for start in range(0, len(parts), WORDS):
         window = parts[start : start + WORDS]

@@ -70,10 +70,8 @@ class NameTables:
         self.women = {o: [tuple(pair.split(":")) for pair in pairs.split()] for o, pairs in raw["women"].items()}
 
 
-@cache
-def load_name_tables() -> NameTables:
-    """Return the content of ``naming.toml``."""
-    return NameTables()
+load_name_tables = cache(NameTables)
+"""Returns the content of ``naming.toml``."""
 
 
 def get_default_origin(language: str) -> str:
@@ -276,10 +274,10 @@ def pluralise_name(word: str) -> str:
     return word + ("es" if normalize_surface(word).endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def read_spelled_word(surface: str, least: int = 2) -> str:
-    """Return the letters of a word that is spelled one by one, in plain form; else empty."""
+def read_spelled_word(surface: str) -> str:
+    """Return the letters of a word of three or more that is spelled one by one, in plain form; else empty."""
     letters = [p for p in re.split(r"[\s.,\-‐‑–]+", surface.strip()) if p]
-    if len(letters) < least or any(len(p) != 1 or not p.isalnum() for p in letters):
+    if len(letters) < 3 or any(len(p) != 1 or not p.isalnum() for p in letters):
         return ""
     return normalize_surface("".join(letters))
 

@@ -26,7 +26,7 @@ from allonym.replace.place_map import PlaceMap, open_place_map, pick_from_pools
 from allonym.replace.places import find_known_place, is_large_place, render_place
 from allonym.replace.postal import change_digits
 from allonym.replace.tables import read_toml, read_word_set
-from allonym.replace.wording import match_capitals
+from allonym.replace.wording import join_texts, match_capitals
 from allonym.text.names import normalize_surface
 
 _HARD = re.compile(r"[^aeiouy]{4}|([a-z])\1\1|[^aeiouy]{2}(?:x|phen|th)|^.{10,}", re.IGNORECASE)
@@ -153,19 +153,8 @@ class _Chooser:
 
     def _compose_name(self, parts: Sequence[Part], unchanged: bool = False) -> str | None:
         """Return the name part by part; None where nothing of it would change, unless it may be ``unchanged``."""
-        out = ""
-        changed = unchanged
-        for part in parts:
-            text: str | None = part.text
-            if part.sort == "place":
-                text = self._choose_place(part.text)
-            elif part.sort != "fixed":
-                text = self._choose_word(part)
-            if text is None:
-                return None
-            changed = changed or text != part.text
-            out += text
-        if changed:
+        out = join_texts(self._choose_part(part) for part in parts)
+        if out is None or unchanged or out != "".join(part.text for part in parts):
             return out
         # Only words that say the sort: the first that can is replaced by another one of its kind.
         for i, part in enumerate(parts):
@@ -173,6 +162,11 @@ class _Chooser:
             if new:
                 return "".join(new if i == j else p.text for j, p in enumerate(parts))
         return None
+
+    def _choose_part(self, part: Part) -> str | None:
+        if part.sort == "place":
+            return self._choose_place(part.text)
+        return part.text if part.sort == "fixed" else self._choose_word(part)
 
     def _choose_word(self, part: Part) -> str | None:
         """Return the pseudonym of one word: the same wherever it stands, whatever it was taken for there."""
@@ -310,9 +304,8 @@ class _Chooser:
             return None  # it follows its town
         if item.kind not in ("company", "bank") and any(p.sort in ("place", "saint") for p in parts):
             return None
-        if all(p.sort == "fixed" for p in parts) and any(
-            normalize_surface(p.text) in _read_interchangeable_words() for p in parts
-        ):
+        has_interchangeable = any(normalize_surface(p.text) in _read_interchangeable_words() for p in parts)
+        if has_interchangeable and all(p.sort == "fixed" for p in parts):
             return None  # Department of Energy
         return item
 

@@ -396,7 +396,7 @@ def _list_names_of_origin(kb: KnowledgeBase, part: str, origin: str, gender: str
 
 def _render_surface(cast: Cast, person: Person, surface: str) -> str | None:
     """Return the new person's form of a surface; None where a part has no pseudonym."""
-    spelled = naming.read_spelled_word(surface, 3)
+    spelled = naming.read_spelled_word(surface)
     if spelled and (word := _find_new_name_by_letters(person, spelled)) is not None:
         return naming.spell_like(word, surface)
     pieces = parse_person(cast.kb, surface)

@@ -11,15 +11,7 @@ from allonym.kb import KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace import naming
 from allonym.replace.cast import Cast
-from allonym.replace.naming import (
-    ARTICLES,
-    ROMAN,
-    Piece,
-    find_origin_and_script,
-    load_name_tables,
-    romanise_name,
-    split_hyphens,
-)
+from allonym.replace.naming import ARTICLES, ROMAN, Piece, load_name_tables, romanise_name, split_hyphens
 from allonym.text.fold import spell_out_umlauts
 from allonym.text.names import (
     find_given_name_variants,
@@ -149,7 +141,7 @@ class PersonReader:
         return self.person.spellings.get(normalize_surface(text), normalize_surface(text))
 
     def _read_surface(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
-        if (letters := naming.read_spelled_word(surface, 3)) and surface.count(".") < 2:
+        if (letters := naming.read_spelled_word(surface)) and surface.count(".") < 2:
             self.singles.setdefault(letters, "")
             return
         person = self.person
@@ -322,13 +314,13 @@ def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
     """Return the origin of a name by its words, in the order in which they stand; ``home`` where they do not tell."""
     if not words:
         return home
-    by_script = next((o for w in words if (o := find_origin_and_script(w)[0])), "")
+    by_script = next((o for w in words if (o := naming.find_origin_and_script(w)[0])), "")
     kb = cast.kb
     parts = (w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w for w in words)
     words = [romanise_name(part) for part in parts]
     if by_script:
         origin = kb.origin(words, by_script)
-        return origin if find_origin_and_script(origin)[1] else by_script
+        return origin if naming.find_origin_and_script(origin)[1] else by_script
     if len(words) == 1:
         exact = _find_exact_origins(kb, words[0], "first")
         if exact and home not in exact:
@@ -375,7 +367,7 @@ def guess_family_name_origin(cast: Cast, word: str, full_origin: str, home: str 
         home: the origin where nothing tells; that of the policy's language if empty.
     """
     kb = cast.kb
-    if by_script := find_origin_and_script(word)[0]:
+    if by_script := naming.find_origin_and_script(word)[0]:
         return full_origin or by_script
     parts = [p for p in re.split("[‐‑-]", word) if p]
     if len(parts) > 1 and normalize_surface(parts[0]) in ARTICLES:

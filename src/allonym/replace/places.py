@@ -33,11 +33,16 @@ from allonym.replace.place_map import (
 )
 from allonym.replace.postal import change_digits
 from allonym.replace.tables import list_words, read_toml, read_word_set
-from allonym.replace.wording import match_capitals
+from allonym.replace.wording import join_texts, match_capitals
 from allonym.text.names import normalize_surface
 
-_KIND_OF_LABEL = {"COUNTRY": "country", "CITY": "city", "REGION": "region", "US_STATE": "region"}
-_KIND_OF_LABEL["FACILITY"] = "facility"
+_KIND_OF_LABEL = {
+    "COUNTRY": "country",
+    "CITY": "city",
+    "REGION": "region",
+    "US_STATE": "region",
+    "FACILITY": "facility",
+}
 _MOST_WORDS = 12  # words of a name that is looked at closer
 _LONGEST = 300  # characters of a surface that is read at all
 _BETWEEN = re.compile(r"(\s*[,;\n/()]+\s*|\s+[-–—]\s+)")
@@ -290,10 +295,8 @@ def _read_unlisted_name(places: PlaceMap, text: str, label: str, context: tuple[
     if low[0] in before or (low[0] == "the" and low[1] in before):
         cut = 1 if low[0] in before else 2
         if words[cut:]:
-            return (
-                Piece(lead + " ".join(words[:cut]) + " "),
-                *_read_remaining_words(places, words[cut:], label, context),
-            )
+            before_name = Piece(lead + " ".join(words[:cut]) + " ")
+            return (before_name, *_read_remaining_words(places, words[cut:], label, context))
     if len(low) > 2 and low[1] == "of" and low[0] in read_word_set("places", "words", "of"):
         return (Piece(lead + " ".join(words[:2]) + " "), *_read_remaining_words(places, words[2:], "CITY", context))
     if low[0] in first:
@@ -353,17 +356,15 @@ def is_large_place(places: PlaceMap, text: str) -> bool:
 
 def _render_reading(places: PlaceMap, reading: Reading) -> str | None:
     """Return the surface with the pseudonym of each of its places; None where one of them has none."""
-    texts = []
-    for piece in reading:
-        text: str | None = piece.text
-        if piece.item is not None:
-            text = _render_known_place(places, piece.item, piece.text)
-        elif piece.kind:
-            text = _render_unknown_place(places, piece)
-        if text is None:
-            return None
-        texts.append(text)
-    return "".join(texts) if any(p.item is not None or p.kind for p in reading) else None
+    if not any(p.item is not None or p.kind for p in reading):
+        return None
+    return join_texts(_render_piece(places, piece) for piece in reading)
+
+
+def _render_piece(places: PlaceMap, piece: Piece) -> str | None:
+    if piece.item is not None:
+        return _render_known_place(places, piece.item, piece.text)
+    return _render_unknown_place(places, piece) if piece.kind else piece.text
 
 
 def _render_known_place(places: PlaceMap, item: Item, surface: str) -> str | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from allonym.replace.place_map import PlaceMap, find_region
 from allonym.replace.tables import list_words, read_toml, read_word_set
-from allonym.replace.wording import describe_shape, get_ordinal_suffix
+from allonym.replace.wording import describe_shape, get_ordinal_suffix, join_texts
 from allonym.text.names import normalize_surface
 
 RenderPlace = Callable[[str, str], "str | None"]
@@ -217,16 +217,11 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
     segments = re.split(r"(\s*[,;\n]\s*)", text)
     region = _find_target_us_state(places, segments)
     rewriter = _AddressRewriter(places, render_place, surface)
-    out = ""
-    for i, segment in enumerate(segments):
-        new = segment if i % 2 or not segment.strip() else rewriter.rewrite_segment(segment)
-        if new is None:
-            return None
-        out += new
-    if code:
-        new = choose_postcode(places, code, region=region)
-        return None if new is None else out.replace(_MARK, new)
-    return out
+    out = join_texts(s if i % 2 or not s.strip() else rewriter.rewrite_segment(s) for i, s in enumerate(segments))
+    if out is None or not code:
+        return out
+    new = choose_postcode(places, code, region=region)
+    return None if new is None else out.replace(_MARK, new)
 
 
 def _split_off_postcode(surface: str) -> tuple[str, str]:
@@ -338,17 +333,13 @@ class _AddressRewriter:
 
     def _rewrite_place(self, text: str) -> str | None:
         """Rewrite a city, a state, a country, with or without the mark of a postal code."""
-        out = ""
-        for i, part in enumerate(_MARKED.split(text)):
-            core = part.strip()
-            if i % 2 or not core:
-                out += part
-                continue
-            new = self._render_place(core, "US_STATE" if re.fullmatch(r"[A-Za-z]{2}|[A-Z]\.[A-Z]\.", core) else "CITY")
-            if new is None:
-                return None
-            out += part.replace(core, new)
-        return out
+        return join_texts(p if i % 2 else self._rewrite_place_name(p) for i, p in enumerate(_MARKED.split(text)))
+
+    def _rewrite_place_name(self, text: str) -> str | None:
+        core = text.strip()
+        is_state = re.fullmatch(r"[A-Za-z]{2}|[A-Z]\.[A-Z]\.", core)
+        new = self._render_place(core, "US_STATE" if is_state else "CITY") if core else ""
+        return None if new is None else text.replace(core, new)
 
 
 def _find_street(tokens: Sequence[str], word_indexes: Sequence[int]) -> _Street | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.document import Interval
-from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.errors import DataError, UsageError, require_extra
 from allonym.text.words import TOKEN
 
 MARK = "\n=>\n"
@@ -122,20 +122,6 @@ def _get_output_token_limit(size: int, token_limit: int) -> int:
     return min(token_limit, size + size // 2 + 8)
 
 
-def import_transformers() -> Any:
-    """Import the library transformers, with torch.
-
-    Raises:
-        MissingExtra: one of them is not installed.
-    """
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError:
-        raise MissingExtra("the operator seq2seq", "seq2seq") from None
-    return transformers
-
-
 @lru_cache(maxsize=2)
 def load_rewriter(model: str, device: str = "cpu", allow_download: bool = False) -> Rewriter:
     """Load the model of a folder, or of a name on the hub that is stored here or may be fetched; once per process.
@@ -147,7 +133,9 @@ def load_rewriter(model: str, device: str = "cpu", allow_download: bool = False)
     """
     if not model:
         raise UsageError("operator 'seq2seq' needs the option model: a folder that 'allonym train seq2seq' made")
-    hub = import_transformers()
+    with require_extra("the operator seq2seq", "seq2seq"):
+        import torch  # noqa: F401
+        import transformers as hub
     local = not allow_download or Path(model).is_dir()
     try:
         config = hub.AutoConfig.from_pretrained(model, local_files_only=local)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from allonym.document import trim_blanks
 from allonym.text.words import WORD
@@ -22,6 +23,16 @@ ORDINALS = (
 ).split()
 ORDINALS += [f"twenty-{word}" for word in ORDINALS[:9]] + ["thirtieth", "thirty-first"]
 """Ordinals of the days of a month."""
+
+
+def join_texts(texts: Iterable[str | None]) -> str | None:
+    """Return texts joined; None where one of them is None, after which no further one is asked for."""
+    out = ""
+    for text in texts:
+        if text is None:
+            return None
+        out += text
+    return out
 
 
 def describe_shape(text: str) -> str:

@@ -357,9 +357,8 @@ def _collect_known_replacements(
 
 def _is_irreversible(edit: Edit) -> bool:
     """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
-    return not edit.operator.startswith(_ARTICLE) and (
-        get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
-    )
+    is_lost = get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
+    return is_lost and not edit.operator.startswith(_ARTICLE)
 
 
 def _list_plan_replacements(plan: Plan) -> Iterator[Known]:

@@ -74,8 +74,9 @@ def find_regrouped_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
             return
         start, end = scan.starts[word_index], scan.ends[j]
         candidates, short = index.codes.get(code), False
-        if not candidates and index.nationals:
-            candidates, short = find_phone_numbers(scan, start, code), True
+        if not candidates and code.isdigit():  # a telephone number, with or without a calling code
+            sign = "+" if text[start - 1 : start] == "+" else ""
+            candidates, short = index.nationals.get(fit.strip_calling_code(sign + code)), True
         if not candidates:
             continue
         opened = text[start - 1 : start]
@@ -91,14 +92,6 @@ def find_regrouped_codes(scan: Scan, word_index: int) -> Iterator[Hit]:
             out = None if form.target is None else regroup_digits(surface, form, form.target, short)
             if form.target is None or out is not None:
                 yield Hit(start, end, j + 1, form, ["number format"], [], surface, out)
-
-
-def find_phone_numbers(scan: Scan, start: int, code: str) -> list[Form] | None:
-    """Return the telephone numbers that these digits may be, with or without a calling code."""
-    if not code.isdigit():
-        return None
-    sign = "+" if scan.text[start - 1 : start] == "+" else ""
-    return scan.index.nationals.get(fit.strip_calling_code(sign + code))
 
 
 def regroup_digits(surface: str, form: Form, original: str, short: bool) -> str | None:
@@ -219,9 +212,8 @@ def find_encrypted_match(scan: Scan, word_index: int, covered_until: int) -> Mat
     for count, end in fitting[:_TRIES]:
         original = _decrypt_mention(scan, label, code[:count])
         if original is not None:
-            return _make_encrypted_match(
-                scan, (low, end), covered_until, label, code[:count], original, "encrypted+brackets"
-            )
+            rule = "encrypted+brackets"
+            return _make_encrypted_match(scan, (low, end), covered_until, label, code[:count], original, rule)
     return None
 
 

@@ -97,6 +97,7 @@ def find_tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> R
     before, after = _find_outer_sign(text, start, -1), _find_outer_sign(text, end, 1)
     opener, closer = text[before : before + 1], text[after : after + 1]
     bracketed = any(c in OPENING for c in head) or any(c in CLOSING for c in tail)
+    own_openers = {sign for sign in head if sign in OPENING and sign != "("}
     # After a line end it marks a quoted line.
     own_closer = closer if closer in tail and closer != ")" and "\n" not in text[end:after] else ""
     if bracketed and opener in _MATE and _MATE[opener] == closer and opener != "(":
@@ -112,9 +113,7 @@ def find_tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> R
         if not marks and (is_own_opener or len("".join(inner.split())) == 2):
             spaced = any(map(str.isspace, inner))
             return Reach(a, b, "spacing" if spaced else "" if is_own_opener and text[a:start] == head else "brackets")
-    elif (
-        bracketed and opener in _MATE and opener in head and opener != "(" and _is_bracket_unclosed(text, after, opener)
-    ):
+    elif bracketed and opener in own_openers and _is_bracket_unclosed(text, after, opener):
         reach = Reach(before, _skip_quotes(text, end, tail, infix), "brackets")
         return reach if _is_separate(form, text, before, end) else None
     elif bracketed and own_closer in _MATES and not _is_bracket_opened_before(text, start, own_closer):

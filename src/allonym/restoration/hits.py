@@ -252,10 +252,8 @@ def _add_difference_rules(form: Form, surface: str, rules: list[str], is_inflect
     """Return the rules, with those for differences of letters and their case that no rule explains yet."""
     words = form.words if surface == form.text else split_words_and_gaps(surface)[1::2]
     if not is_inflected and not {"typo", "spacing", "hyphenation", "diacritics"} & set(rules):
-        is_same = words == form.words or [fold(w, Level.CASE) for w in words] == [
-            fold(w, Level.CASE) for w in form.words
-        ]
-        if not is_same and len(words) == len(form.words):
+        pairs = zip(words, form.words, strict=False)
+        if len(words) == len(form.words) and any(fold(a, Level.CASE) != fold(b, Level.CASE) for a, b in pairs):
             rules = [*rules, "diacritics"]
     was, now = fit.get_letter_case(form.text), fit.get_letter_case(surface)
     is_case_new = now in ("upper", "lower") or (now and was in ("upper", "lower"))

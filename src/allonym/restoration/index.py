@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from allonym.protocol import Traits, get_traits_by_name
@@ -123,12 +124,9 @@ class Index:
         self._aliases: dict[str, str] = {}
         self._parts: dict[str, list[Form]] = {}
         self._expanded: dict[int, bool] = {}
-        self._slips: dict[tuple[int, str], list[str]] | None = None
         self._starting: set[str] = set()
         self._acronyms: dict[str, list[Form]] = {}
-        self._initials: dict[tuple[str, ...], list[Form]] | None = None
-        self._deriving: list[Form] = []
-        self._prefixes: set[str] | None = None
+        self._initials: dict[tuple[str, str], list[Form]] = {}
         self._read: dict[str, tuple[Reading, ...]] = {}
         self._common = read_common_words()
         rows: dict[str, Row] = {}
@@ -186,11 +184,12 @@ class Index:
 
     def _enter_name_parts(self, form: Form) -> None:
         """Enter what shorter forms of a name can be recognised by."""
-        self._deriving.append(form)
         for key in form.keys:
             self._parts.setdefault(key, []).append(form)
         if form.kind == PERSON:
             self.letters.update([key[0] for key in form.keys])
+            for given_name in form.keys[:-1]:
+                self._initials.setdefault((given_name[0], form.keys[-1][0]), []).append(form)
         elif "&" in form.text:
             for word in forms.AND:
                 self.vocabulary.setdefault(word, _NAME)
@@ -270,12 +269,6 @@ class Index:
 
     def derive_forms_with_initials(self, first: str, last: str) -> None:
         """Derive the shorter forms of all people with these initials."""
-        if self._initials is None:
-            self._initials = {}
-            for form in self._deriving:
-                if form.kind == PERSON and len(form.keys) > 1:
-                    for a in form.keys[:-1]:
-                        self._initials.setdefault((a[0], form.keys[-1][0]), []).append(form)
         for form in self._initials.get((first, last), ()):
             self._derive_forms(form)
 
@@ -331,13 +324,11 @@ class Index:
         """Return words of replacements, other than numbers, from which one slip leads to ``key``."""
         if len(key) < LEAST_SLIP - 2 or key.isdigit():
             return
-        if self._slips is None:
-            self._slips = self._words_by_half()
         candidates: set[str] = set()
         for size in (len(key) - 1, len(key), len(key) + 1):
             half = size // 2
-            candidates.update(self._slips.get((size, key[:half]), ()))
-            candidates.update(self._slips.get((-size, key[half - size :]), ()))
+            candidates.update(self._words_by_half.get((size, key[:half]), ()))
+            candidates.update(self._words_by_half.get((-size, key[half - size :]), ()))
         half = len(key) // 2
         crossed = key[: half - 1] + key[half] + key[half - 1] + key[half + 1 :]
         if _may_have_slip(crossed, self.vocabulary.get(crossed, 0)):
@@ -346,6 +337,7 @@ class Index:
             if is_one_slip(word, key):
                 yield word
 
+    @cached_property
     def _words_by_half(self) -> dict[tuple[int, str], list[str]]:
         """Words by their halves. A slip leaves one half intact, unless it swaps the letters at the boundary."""
         table: dict[tuple[int, str], list[str]] = {}
@@ -365,11 +357,10 @@ class Index:
         """Tell whether a folded word belongs to tags only."""
         return not self.vocabulary.get(key, 0) & _NAME
 
-    def is_word_prefix(self, key: str) -> bool:
-        """Tell whether a folded word is the beginning of a longer word of a replacement."""
-        if self._prefixes is None:
-            self._prefixes = {w[:i] for w in self.vocabulary for i in range(2, len(w))}
-        return key in self._prefixes
+    @cached_property
+    def word_beginnings(self) -> set[str]:
+        """Beginnings of the longer words of replacements, folded."""
+        return {word[:size] for word in self.vocabulary for size in range(2, len(word))}
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -344,7 +344,7 @@ class Scan:
             return False
         if gap.strip():
             return bool(_HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n"))
-        return self.index.is_word_prefix(fold(self.words[word_index]))
+        return fold(self.words[word_index]) in self.index.word_beginnings
 
     def _is_split_word(self, word_index: int, key: str) -> bool:
         """Tell whether two words are one word with a space inserted."""

@@ -10,7 +10,6 @@ import html
 import json
 import re
 from bisect import bisect_left, bisect_right
-from functools import partial
 from operator import itemgetter
 from urllib.parse import quote
 
@@ -131,11 +130,10 @@ def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
     for kind, written in kinds:
         by_kind.setdefault(kind, []).append(written)
     if escapes := by_kind.get("html"):
-        numeric = next((written for written in escapes if "#" in written), None)
+        numeric = next((written for written in escapes if "#" in written), "")
+        form = "&#x{:x};" if "x" in numeric.lower() else "&#{};"
         for _ in range(max(written.count(";") for written in escapes)):
-            text = (
-                html.escape(text) if numeric is None else _SPECIAL.sub(partial(_format_numeric_escape, numeric), text)
-            )
+            text = _SPECIAL.sub(lambda sign: form.format(ord(sign[0])), text) if numeric else html.escape(text)
     if escapes := by_kind.get("json"):
         ascii_only = any("u" in written for written in escapes)
         levels = max(len(written) - len(written.lstrip("\\")) for written in escapes)
@@ -144,7 +142,3 @@ def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
     if "url" in by_kind:
         text = quote(text.encode("utf-8", "surrogatepass"), safe="")
     return text
-
-
-def _format_numeric_escape(like: str, sign: re.Match[str]) -> str:
-    return f"&#x{ord(sign[0]):x};" if "x" in like.lower() else f"&#{ord(sign[0])};"

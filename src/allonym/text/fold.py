@@ -30,29 +30,9 @@ class Level(IntEnum):
     SCRIPT = 4
 
 
-LETTERS = {
-    "ł": "l",
-    "ø": "o",
-    "đ": "d",
-    "ð": "d",
-    "ħ": "h",
-    "ŧ": "t",
-    "ı": "i",
-    "ȷ": "j",
-    "æ": "ae",
-    "œ": "oe",
-    "þ": "th",
-    "ß": "ss",
-    "ə": "e",
-    "ɔ": "o",
-    "ɛ": "e",
-    "ŋ": "ng",
-    "ɓ": "b",
-    "ɖ": "d",
-    "ɗ": "d",
-    "ƙ": "k",
-    "ƴ": "y",
-}
+LETTERS = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ȷ": "j", "æ": "ae", "œ": "oe"}
+LETTERS |= {"þ": "th", "ß": "ss", "ə": "e", "ɔ": "o", "ɛ": "e", "ŋ": "ng"}
+LETTERS |= {"ɓ": "b", "ɖ": "d", "ɗ": "d", "ƙ": "k", "ƴ": "y"}
 """Small letters that no Unicode normal form decomposes, and the letters a to z that are written in their place."""
 
 SPELLED_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "đ": "dj"}
@@ -135,7 +115,7 @@ def spell_out_umlauts(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_TWO_LETTERS)
 
 
-def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
+def fold_spellings(text: str) -> tuple[str, ...]:
     """Return the folded text, and as a second item its folded spelled-out form where that differs.
 
     Two names agree where they share a spelling: ``Müller`` with ``Muller`` and with ``Mueller``. ``Muller`` and
@@ -144,8 +124,8 @@ def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
     >>> fold_spellings("Müller"), fold_spellings("Mueller")
     (('muller', 'mueller'), ('mueller',))
     """
-    folded = fold(text, level)
-    if text.isascii() or (spelled := fold(spell_out_umlauts(text), level)) == folded:
+    folded = fold(text)
+    if text.isascii() or (spelled := fold(spell_out_umlauts(text))) == folded:
         return (folded,)
     return folded, spelled
 

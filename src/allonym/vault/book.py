@@ -201,10 +201,9 @@ class Book:
                 self._insert_rows(table, [{"digest": digest, "scope": self.place.id, "sealed": sealed}])
         has_changed = [self._write_known(dict(batch)) for batch in make_batches(self._known.items())]
         if any(has_changed):
-            table = store.scopes  # readers keep what they have read of a scope until this changes
-            self._connection.execute(
-                table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
-            )
+            scopes = store.scopes  # readers keep what they have read of a scope until this changes
+            change = scopes.update().where(scopes.c.id == self.place.id).values(changes=scopes.c.changes + 1)
+            self._connection.execute(change)
         self._forget_collected()
 
     def close(self) -> None:

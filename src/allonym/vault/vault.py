@@ -139,17 +139,14 @@ class Vault:
             place.close()
             raise
         if version < len(place.steps):
-            vault._migrate()
+            place.migrate(vault._log_migration)
         return vault
 
-    def _migrate(self) -> None:
-        def log_step(connection: sa.Connection, before: int, after: int) -> None:
-            if after == 3:
-                checking.backfill_digests(connection, self._require_sealer())
-            if after >= 2:
-                log.append_entry(connection, self._require_sealer(), "migrate", "", "", {"from": before, "to": after})
-
-        self._store.migrate(log_step)
+    def _log_migration(self, connection: sa.Connection, before: int, after: int) -> None:
+        if after == 3:
+            checking.backfill_digests(connection, self._require_sealer())
+        if after >= 2:
+            log.append_entry(connection, self._require_sealer(), "migrate", "", "", {"from": before, "to": after})
 
     def close(self) -> None:
         """Close this process's connections; they are opened again when needed."""
@@ -192,7 +189,7 @@ class Vault:
         """
         with self._open_write_transaction() as (connection, sealer):
             now = int(time.time())
-            until = self._compute_expiry(connection, now) if expires is None else _to_unix_seconds(expires)
+            until = self._compute_expiry(connection, now, expires)
             book = Book(connection, sealer, scope, subject, until, now)
             try:
                 yield book
@@ -233,9 +230,7 @@ class Vault:
             scope_digest = sealer.digest("scope", scope)
             token = digest_replacement(sealer, scope_digest, replacement)
             rows = connection.execute(_OF_TOKEN, {"token": token, "now": int(time.time())}).all()
-            return tuple(
-                [decrypt_replacement_row(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows]
-            )
+            return tuple([decrypt_replacement_row(sealer, scope_digest, *row[:3]) for row in rows])
 
     def one(self, scope: str, token: str) -> Known:
         """Return the only original of a replacement.
@@ -304,10 +299,8 @@ class Vault:
             log.append_entry(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
         if data:
             self._set_keys(keys)
-        try:
-            erase.empty_write_ahead_log(
-                self._store
-            )  # let no copy of the row that the old secret opened lie in the journal
+        try:  # let no copy of the row that the old secret opened lie in the journal
+            erase.empty_write_ahead_log(self._store)
         except VaultLocked:
             raise VaultLocked(
                 f"{self.where}: the new secret is in force, but other processes kept the journal from being emptied"
@@ -382,9 +375,7 @@ class Vault:
         """
         with self._open_write_transaction(alone=True) as (connection, sealer):
             keys, now = self._require_keys(), int(time.time())
-            merged, operator = transfer.merge_export_file(
-                connection, sealer, Path(path), secret, dict(rename or {}), now
-            )
+            merged, operator = transfer.merge_export_file(connection, sealer, Path(path), secret, rename or {}, now)
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
                 _write_meta(connection, wrap_keys(keys))
@@ -493,7 +484,11 @@ class Vault:
         if connection.execute(query).scalar() != str(self._require_keys().generation).encode():
             raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
 
-    def _compute_expiry(self, connection: sa.Connection, now: int) -> int | None:
+    def _compute_expiry(self, connection: sa.Connection, now: int, expires: datetime | None) -> int | None:
+        if expires is not None:
+            if expires.tzinfo is None:
+                raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
+            return int(expires.timestamp())
         with self._store.report_damaged_values():
             days = _read_keep_days(_read_meta(connection, "keep_days"))
         # The end of a day, so that a row that is used often is lengthened once a day and not each time.
@@ -532,9 +527,3 @@ def _count_rows_by_scope(connection: sa.Connection, table: sa.Table, expired_by:
     if expired_by is not None:
         query = query.where(table.c.expires <= expired_by)
     return {row[0]: row[1] for row in connection.execute(query)}
-
-
-def _to_unix_seconds(when: datetime) -> int:
-    if when.tzinfo is None:
-        raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
-    return int(when.timestamp())
