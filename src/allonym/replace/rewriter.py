@@ -135,7 +135,8 @@ def load_rewriter(model: str, device: str = "cpu", allow_download: bool = False)
         raise UsageError("operator 'seq2seq' needs the option model: a folder that 'allonym train seq2seq' made")
     with require_extra("the operator seq2seq", "seq2seq"):
         import torch  # noqa: F401
-        import transformers as hub
+        import transformers
+    hub: Any = transformers
     local = not allow_download or Path(model).is_dir()
     try:
         config = hub.AutoConfig.from_pretrained(model, local_files_only=local)
