@@ -33,8 +33,8 @@ from allonym.registry import Registry
 from allonym.server import settings as server_settings
 from allonym.server.access import ROLES
 from allonym.server.app import ROUTES
-from allonym.settings import list_settings
-from allonym.stats import bayes, paired, partition, resampling, samples
+from allonym.settings import Setting, list_settings
+from allonym.stats import bayes, paired, partition, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
 from allonym.swap.embedding import embedders
@@ -312,7 +312,7 @@ def python_of_evaluation() -> str:
         "(swapping-python.md) has intruders, reports and estimates. They need the extra `evaluate`. The names here "
         "may still change between minor versions.\n"
     )
-    return python_of(about, (evaluate, samples, bayes, resampling))
+    return python_of(about, (evaluate, samples, bayes))
 
 
 def python_of_export() -> str:
@@ -358,13 +358,6 @@ def python_of(head: str, modules: Sequence[ModuleType]) -> str:
 
 def swapping() -> str:
     made = {name: swap_settings.Settings.load(name) for name in swap_settings.presets()}
-    rows = []
-    for name, default, says in swap_settings.describe_settings():
-        group, _, key = name.partition(".")
-        others = [f"{preset} {toml(getattr(getattr(s, group), key))}" for preset, s in made.items()]
-        differs = [o for o, s in zip(others, made.values(), strict=True) if getattr(getattr(s, group), key) != default]
-        rows.append([code(name), code(toml(default)), allowed(group, key), inline(says), "; ".join(map(code, differs))])
-    groups = dict.fromkeys(name.partition(".")[0] for name, _, _ in swap_settings.describe_settings())
     out = [
         "# Settings of swapping\n\nA settings file is TOML with the tables below. `extends` names a preset or another "
         "file. Unknown keys are errors. Presets: "
@@ -388,12 +381,11 @@ def swapping() -> str:
             ],
         ),
     ]
-    for group in groups:
-        kind = type(getattr(swap_settings.Settings(), group))
-        about = inline((inspect.getdoc(kind) or "").partition("\n")[0])
-        head = ["setting", "default", "values", "meaning", "in presets"]
-        own = [row for row in rows if row[0].startswith(f"`{group}.")]
-        out.append(f"\n## `[{group}]`\n\n{about}\n\n{table(head, own)}")
+    for group in list_settings(swap_settings.Settings):
+        if group.is_group:
+            head = ["setting", "default", "values", "meaning", "in presets"]
+            rows = [describe_swap_setting(group.name, setting, made) for setting in list_settings(group.kind)]
+            out.append(f"\n## `[{group.name}]`\n\n{inline(group.says)}\n\n{table(head, rows)}")
     out.append(
         "\n## Extensions by name\n\nYou can add these by `register`, or by an entry point of an installed package; see "
         "[extending](../how-to/extend.md).\n\n"
@@ -415,14 +407,11 @@ def swapping() -> str:
     return "".join(out)
 
 
-def allowed(group: str, key: str) -> str:
-    """Describe the values that a setting may have."""
-    kind = type(getattr(swap_settings.Settings(), group))
-    about = next(f.metadata for f in dataclasses.fields(kind) if f.name == key)
-    if about["one_of"]:
-        return ", ".join(map(code, about["one_of"]))
-    low, high = about["low"], about["high"]
-    return "" if low is None else f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
+def describe_swap_setting(group: str, setting: Setting, presets: dict[str, swap_settings.Settings]) -> list[str]:
+    values = ", ".join(map(code, setting.one_of)) or setting.bounds
+    own = {name: getattr(getattr(preset, group), setting.name) for name, preset in presets.items()}
+    differs = "; ".join(code(f"{name} {toml(value)}") for name, value in own.items() if value != setting.default)
+    return [code(f"{group}.{setting.name}"), code(toml(setting.default)), values, inline(setting.says), differs]
 
 
 def inline(text: str) -> str:

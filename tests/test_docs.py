@@ -17,9 +17,10 @@ from allonym import registry
 from allonym.files import readers
 from allonym.intruder import intruders
 from allonym.policy import Policy, presets
+from allonym.settings import list_settings
 from allonym.swap.embedding import embedders
 from allonym.swap.sections import sections
-from allonym.swap.settings import Settings, describe_settings
+from allonym.swap.settings import Settings
 from allonym.swap.settings import presets as swap_presets
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ def test_some_pages_have_python():
     assert {"README.md", "docs/tutorial.md"} <= {page_id(page) for page in WITH_PYTHON}
 
 
-OF_SWAPPING = {name.partition(".")[0] for name, _, _ in describe_settings()} | {"categories", "fallback"}
+OF_SWAPPING = {setting.name for setting in list_settings(Settings)}
 
 
 def test_policies_and_settings_in_the_documentation_are_valid(tmp_path):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -182,7 +186,7 @@ def test_overrides_are_only_what_is_given():
 
 
 def test_the_schema_says_what_is_allowed():
-    schema = describe_schema(Outer)
+    schema = describe_schema(list_settings(Outer))
     properties = schema["properties"]
     assert properties["size"] == {"description": "number of things", "type": "integer", "minimum": 1, "default": 3}
     assert properties["way"]["enum"] == ["fast", "slow"] and not schema["additionalProperties"]
@@ -191,23 +195,26 @@ def test_the_schema_says_what_is_allowed():
     }  # fmt: skip
     assert properties["states"]["additionalProperties"] == {"enum": ["on", "off"]}
     assert properties["inner"]["properties"]["share"]["maximum"] == 1
-    assert describe_schema(Outer, {"new folder": {"type": "folder"}})["properties"]["folder"]["type"] == "folder"
+    folders = describe_schema(list_settings(Outer), {"new folder": {"type": "folder"}})
+    assert folders["properties"]["folder"]["type"] == "folder"
 
 
-def test_a_request_has_the_fields_of_a_group():
-    from allonym.server.wire.base import make_model
+def test_a_request_has_fields_for_settings():
+    from allonym.server.wire.base import Wire, add_settings
 
-    model = make_model("OuterIn", Inner)
-    assert model().share == 0.5
+    @add_settings((replace(find_setting(Outer, "size"), name="count", high=9), *list_settings(Inner)))
+    class OuterIn(Wire):
+        """What is asked for."""
+
+        note: str = ""
+
+    assert OuterIn().model_dump() == {"note": "", "count": None, "share": None, "kinds": None}
     with pytest.raises(ValueError, match="less than or equal to 1"):
-        model(share=2)
-    schema = make_model(
-        "Overrides", Outer, {"count": "size", "part": "inner.share"}, limits={"count": 9}, overrides=True
-    )
-    described = schema.model_json_schema()["properties"]
-    assert schema().model_dump() == {"count": None, "part": None}
-    assert described["count"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
-    assert described["part"]["description"] == "share of the words"
+        OuterIn(share=2)
+    described = OuterIn.model_json_schema()
+    assert (described["title"], described["description"]) == ("OuterIn", "What is asked for.")
+    assert described["properties"]["count"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 9}
+    assert described["properties"]["share"]["description"] == "share of the words"
 
 
 class Longer(Outer):
@@ -215,7 +222,7 @@ class Longer(Outer):
 
 
 def test_a_field_that_is_added_in_one_place_is_everywhere(tmp_path: Path):
-    from allonym.server.wire.base import make_model
+    from allonym.server.wire.base import Wire, add_settings
 
     def command(*, longer: Longer) -> None:
         click.echo(longer.extra)
@@ -225,7 +232,67 @@ def test_a_field_that_is_added_in_one_place_is_everywhere(tmp_path: Path):
     assert run_command(take_options, command, "--extra", "5") == ("5\n", 0)
     assert load_settings(Longer, "X_", tmp_path / "x.toml", {}).extra == 9
     assert load_settings(Longer, "X_", None, {"X_EXTRA": "4"}).extra == 4
-    field = {"description": "what was added", "type": "integer", "minimum": 2, "default": 8}
-    assert make_model("LongerIn", Longer).model_json_schema()["properties"]["extra"] == {**field, "title": "Extra"}
-    assert describe_schema(Longer)["properties"]["extra"] == field  # a form and the JSON schema
-    assert (list_settings(Longer)[-1].name, list_settings(Longer)[-1].bounds) == ("extra", "2 or more")  # the reference
+    settings = list_settings(Longer)
+    added = {"minimum": 2, "type": "integer"}
+    request = add_settings(settings[-1:])(Wire).model_json_schema()["properties"]["extra"]
+    assert (request["anyOf"][0], request["description"]) == (added, "what was added")
+    assert describe_schema(settings)["properties"]["extra"] == {**added, "description": "what was added", "default": 8}
+    assert (settings[-1].name, settings[-1].bounds) == ("extra", "2 or more")  # the reference
+
+
+SURFACES = """
+import json, sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+CHANGES = {
+    "allonym.swap.settings": ("    draws: int", '    extra: int = declare_setting(8, "what was added", low=2)\\n    draws: int'),
+    "allonym.cli.swap": ('"search.draws"', '"search.draws", "search.extra"'),
+    "allonym.server.wire.jobs": ('"search.draws", ', '"search.draws", "search.extra", '),
+}
+compile_module = SourceFileLoader.get_code
+
+def get_code(loader, name):
+    if name not in CHANGES:
+        return compile_module(loader, name)
+    text, (old, new) = Path(loader.path).read_text(encoding="utf-8"), CHANGES[name]
+    assert text.count(old) == 1
+    return compile(text.replace(old, new), loader.path, "exec")
+
+SourceFileLoader.get_code = get_code
+sys.path.insert(0, sys.argv[1])
+
+import build_reference
+from click.testing import CliRunner
+from allonym.cli.swap import swap
+from allonym.server.jobs.swapping import make_swap_settings
+from allonym.server.routes.choices import describe_swap_settings
+from allonym.server.wire.jobs import SwapOptions
+from allonym.swap.settings import Settings
+
+print(json.dumps({
+    "command": CliRunner().invoke(swap, ["--help"]).output,
+    "file": Settings.load(sys.argv[2]).search.extra,
+    "request": SwapOptions.model_json_schema()["properties"]["extra"],
+    "search": make_swap_settings(SwapOptions(protect="x", extra=4).model_dump()).search.extra,
+    "form": describe_swap_settings(None)["properties"]["extra"],
+    "reference": build_reference.swapping(),
+}))
+"""
+
+
+def test_a_setting_that_is_added_to_swapping_is_on_every_surface(tmp_path: Path):
+    pytest.importorskip("fastapi")
+    (tmp_path / "x.toml").write_text("[search]\nextra = 9\n")
+    docs = Path(__file__).parent.parent / "docs"
+    child = [sys.executable, "-c", SURFACES, str(docs), str(tmp_path / "x.toml")]
+    done = subprocess.run(child, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    command = " ".join(found["command"].split())
+    assert "--extra INTEGER What was added. [default: 8]" in command
+    assert (found["file"], found["search"]) == (9, 4)
+    schema = {"minimum": 2, "type": "integer"}
+    assert found["request"]["anyOf"][0] == schema and found["request"]["description"] == "what was added"
+    assert found["form"] == {**schema, "description": "what was added", "default": 8}
+    assert "| `search.extra` | `8` | 2 or more | what was added |" in found["reference"]

@@ -11,7 +11,7 @@ from allonym import registry
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import OPERATING_POINTS, PolicyFile
-from allonym.settings import Schema, describe_schema
+from allonym.settings import Schema, describe_schema, list_settings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -47,7 +47,7 @@ def policy_schema() -> Schema:
     return {
         "$schema": DIALECT,
         "title": "allonym policy",
-        **describe_schema(PolicyFile, named),
+        **describe_schema(list_settings(PolicyFile), named),
         "$defs": {
             "label": {"anyOf": [{"enum": [lab.name for lab in TAXONOMY]}, {"pattern": "^[A-Z][A-Z0-9_]*$"}]},
             "rule": _describe_rule(),

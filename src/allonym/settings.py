@@ -19,7 +19,7 @@ From its class derive
 - options of a command: ``take_options`` and ``take_overrides`` of ``allonym.cli.signatures``
 - keys of a TOML file: :func:`read_table`, or :func:`replace_values` for a file that changes a group
 - the file, the environment and the options of a server: :func:`load_settings`
-- fields of HTTP requests: ``allonym.server.wire.base.make_model``
+- fields of HTTP requests: ``add_settings`` of ``allonym.server.wire.base``
 - the fields of a form, and a JSON schema: :func:`describe_schema`
 - rows of the reference: :func:`list_settings`
 """
@@ -378,13 +378,12 @@ def load_settings(
     return group(**values)
 
 
-def describe_schema(group: type[SettingGroup], named: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
-    """Return the JSON schema of a table with a group's settings; a form can be drawn from it.
+def describe_schema(settings: Sequence[Setting], named: Mapping[str, Schema] = MappingProxyType({})) -> Schema:
+    """Return the JSON schema of a table with these settings; a form can be drawn from it.
 
     Args:
         named: the schema of a string that names a thing, by the setting's ``noun``.
     """
-    settings = list_settings(group)
     required = [setting.name for setting in settings if setting.default is REQUIRED]
     return {
         "type": "object",
@@ -396,7 +395,7 @@ def describe_schema(group: type[SettingGroup], named: Mapping[str, Schema] = Map
 
 def _describe_setting(setting: Setting, named: Mapping[str, Schema]) -> Schema:
     if setting.is_group:
-        item = describe_schema(setting.kind, named)
+        item = describe_schema(list_settings(setting.kind), named)
     elif setting.noun in named:
         item = dict(named[setting.noun])
     else:

@@ -7,6 +7,7 @@ from tests.rows import check_each_row
 from allonym import registry
 from allonym.labels import TAXONOMY
 from allonym.policy import presets
+from allonym.server.wire.jobs import SwapOptions
 
 MINE = 'extends = "default"\n[rules.PERSON]\noperator = "mask"\n[dictionary]\nPERSON = ["Zaphrandel"]\n'
 
@@ -23,6 +24,14 @@ def test_labels_operators_and_detectors_are_those_of_the_library(annotator):
     assert set(detectors) == set(registry.detectors.names())
     assert detectors["rules"] and detectors["tagger"]
     assert not any(detectors[name] for name in ("ensemble", "llm", "spacy", "transformers"))
+
+
+def test_the_settings_of_swapping_describe_a_form(annotator):
+    described = annotator.get("/v1/swap-settings").json()["properties"]
+    assert set(described) < set(SwapOptions.model_fields)
+    assert described["draws"] == {**described["draws"], "type": "integer", "minimum": 1, "maximum": 100, "default": 2}
+    assert described["embedder"]["enum"] == ["encoder", "lsa"]
+    assert described["strategy"]["description"] and described["population"]["items"] == {"type": "number", "minimum": 1}
 
 
 def test_presets_come_first(annotator):

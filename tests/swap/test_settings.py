@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.settings import find_setting
-from allonym.swap.settings import FALLBACKS, STRATEGIES, Exchange, Settings, describe_settings, presets
+from allonym.settings import find_setting, list_settings
+from allonym.swap.settings import FALLBACKS, STRATEGIES, Exchange, Settings, presets
 from allonym.swap.validity import Rules
 
 
@@ -151,11 +151,11 @@ def test_settings_cross_process_borders(name):
 
 
 def test_every_setting_is_described():
-    rows = describe_settings()
-    assert len({name for name, _, _ in rows}) == len(rows) > 40
-    assert all(says and not says.endswith(".") for _, _, says in rows)
+    tables = [table for table in list_settings(Settings) if table.is_group]
+    rows = [(table.name, setting) for table in tables for setting in list_settings(table.kind)]
+    assert len(rows) > 40
+    assert all(setting.says and not setting.says.endswith(".") for _, setting in rows)
     values = Settings().to_dict()
-    for name, default, _ in rows:
-        table, key = name.split(".")
-        shown = {"strategy": "none", **values[table]}[key]
-        assert (tuple(shown) if isinstance(shown, list) else shown) == default
+    for table, setting in rows:
+        shown = {"strategy": "none", **values[table]}[setting.name]
+        assert (tuple(shown) if isinstance(shown, list) else shown) == setting.default

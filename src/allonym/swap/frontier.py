@@ -34,7 +34,9 @@ class Rule(SettingGroup):
         UsageError: a number that is not finite, a slope below 0, or an offset without a slope.
     """
 
-    risk_cap: float | None = declare_setting(None, "choose the most useful release with at most this risk", option="R")
+    risk_cap: float | None = declare_setting(
+        None, "choose the most useful release with at most this risk", low=0, option="R"
+    )
     utility_floor: float | None = declare_setting(
         None,
         "choose the least risky release with at least this utility; with --risk-cap it is a limit only",

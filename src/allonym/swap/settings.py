@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.settings import SettingGroup, check_table, declare_setting, list_settings, read_toml, replace_values
+from allonym.settings import SettingGroup, check_table, declare_setting, read_toml, replace_values
 from allonym.swap.corpus import STATES
 
 SCHEMA = 1
@@ -314,9 +314,3 @@ def presets() -> tuple[str, ...]:
     """Return the names of the settings that come with allonym."""
     folder = files("allonym.swap").joinpath("presets")
     return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
-
-
-def describe_settings() -> list[tuple[str, object, str]]:
-    """Return every setting as (``table.key``, default, meaning), for documentation."""
-    tables = {table.name: list_settings(table.kind) for table in list_settings(Settings) if table.is_group}
-    return [(f"{table}.{s.name}", s.default, s.says) for table, settings in tables.items() for s in settings]

@@ -21,12 +21,14 @@ from allonym.plan import locate_replacements
 from allonym.server.jobs.task import Outcome, Task, write_private_lines
 from allonym.server.policies import load_policy
 from allonym.server.wire import jobs as wire
+from allonym.settings import list_settings
+from allonym.swap.frontier import Rule
+from allonym.swap.settings import Settings, presets
 
 if TYPE_CHECKING:
     from allonym.document import Document
     from allonym.plan import Plan
     from allonym.swap import Made, Releases, Run
-    from allonym.swap.settings import Settings
 
 T = TypeVar("T")
 SUMMARY, RELEASES = "whole", "releases"
@@ -34,20 +36,6 @@ SUMMARY, RELEASES = "whole", "releases"
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _NUMBERS = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
-_SETTINGS = {
-    "read.section": "section",
-    "read.min_size": "min_size",
-    "read.max_size": "max_size",
-    "search.size": "swap_size",
-    "search.points": "points",
-    "search.draws": "draws",
-    "mixture.clusters": "clusters",
-    "mixture.family": "family",
-    "mixture.restarts": "restarts",
-    "embed.name": "embedder",
-    "check.runs": "runs",
-}
-"""Settings of the search, and the options that they come from."""
 
 
 def swap(task: Task) -> Outcome:
@@ -82,15 +70,15 @@ def make_swap_settings(options: Mapping[str, Any]) -> Settings:
     """
     from allonym.errors import UnknownNameError
     from allonym.swap.categories import parse_categories
-    from allonym.swap.settings import Settings, presets
 
     if options["settings"] not in presets():
         raise UnknownNameError("preset of swapping", options["settings"], presets(), "options.settings")
-    values = {setting: options[option] for setting, option in _SETTINGS.items()}
-    values["search.full"] = None if options["swap_size"] is None else False
-    values["search.population"] = tuple(options["population"]) or None
-    values["check.intruders"] = () if not options["check"] else tuple(options["intruders"] or ()) or None
-    changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
+    values = {path: options.get(setting.name) for path, setting in wire.SWAP_SETTINGS.items()}
+    changes: dict[str, object] = {path: value for path, value in values.items() if value not in (None, [])}
+    if "search.size" in changes:
+        changes["search.full"] = False
+    if not options["check"]:
+        changes["check.intruders"] = ()
     states = options["categories"]
     changes |= {f"categories.{name}": state for name, state in (parse_categories(states) if states else {}).items()}
     changes |= {f"fallback.{name}": way for name, way in options["fallback"].items()}
@@ -102,7 +90,6 @@ def _make_swap_run(task: Task) -> Run:
 
     options, source = task.options, task.get_input_file_or_folder("files")
     assert source is not None
-    rule = ("risk_cap", "utility_floor", "slope", "offset")
     return Run(
         source=source,
         protect=options["protect"],
@@ -113,7 +100,7 @@ def _make_swap_run(task: Task) -> Run:
             "metadata": task.get_metadata_table(),
             "rest": options["rest"],
         },
-        rule={name: options[name] for name in rule if options[name] is not None},
+        rule={rule.name: options[rule.name] for rule in list_settings(Rule) if options[rule.name] is not None},
         key=task.key,
         seed=options["seed"],
     )

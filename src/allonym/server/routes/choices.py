@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
@@ -16,6 +16,8 @@ from allonym.protocol import get_operator, get_operator_traits
 from allonym.server.policies import load_policy
 from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
 from allonym.server.wire import accounts as wire
+from allonym.server.wire.jobs import SWAP_SETTINGS
+from allonym.settings import describe_schema
 
 router = APIRouter(prefix="/v1", tags=["choices"])
 PolicyName = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -57,6 +59,13 @@ def list_detectors(caller: SignedIn) -> wire.Detectors:
 def _is_addable_by_request(detector: str) -> bool:
     is_installed = detector not in _MODULES or find_spec(_MODULES[detector]) is not None
     return detector not in _CONFIGURED and is_installed
+
+
+@router.get("/swap-settings", summary="Settings of swapping")
+def describe_swap_settings(caller: SignedIn) -> dict[str, Any]:
+    """The JSON schema of those options of a job of the kind `swap` that settle how it searches, for a form. The
+    defaults are those of the settings `default`."""
+    return describe_schema(tuple(SWAP_SETTINGS.values()))
 
 
 @router.get("/policies", summary="All policies")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from allonym.serial import to_plain
-from allonym.settings import REQUIRED, SettingGroup, find_setting, list_settings
+from allonym.settings import Setting
 
 Name = Annotated[str, Field(min_length=1, max_length=64, examples=["interviews"])]
 Label = Annotated[str, Field(min_length=1, max_length=64, examples=["PERSON"])]
 Unit = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
+W = TypeVar("W", bound="Wire")
+MOST_VALUES = 10
+"""Of a setting that is a list."""
 
 
 class Wire(BaseModel):
@@ -39,36 +39,25 @@ class Wire(BaseModel):
         return cls.model_validate({name: values[name] for name in cls.model_fields if name in values})
 
 
-def make_model(
-    name: str,
-    group: type[SettingGroup],
-    names: Mapping[str, str] | None = None,
-    *,
-    limits: Mapping[str, float] = MappingProxyType({}),
-    overrides: bool = False,
-) -> Any:
-    """Return a wire type whose fields are settings of a group: their types, defaults, bounds and meanings.
+def add_settings(settings: Iterable[Setting]) -> Callable[[type[W]], type[W]]:
+    """Return a decorator that adds a field for each setting to a wire type: its type, bounds and meaning.
 
-    Args:
-        name: of the type in the API's description; its docstring is the group's.
-        names: field to setting, ``table.key`` for one of a group in the group; by default all that are no groups.
-        limits: field to the greatest number that a request may have, where that is less than the setting's.
-        overrides: every field may be left out or null, and then says nothing.
+    Each may be left out or null, and then says nothing.
     """
-    named = names or {setting.name: setting.name for setting in list_settings(group) if not setting.is_group}
-    model_fields: dict[str, Any] = {}
-    for field, path in named.items():
-        setting = find_setting(group, path)
-        hint: Any = str if setting.kind is Path else setting.kind
-        if setting.one_of:
-            hint = Literal[setting.one_of]
-        if setting.kind in (int, float):
-            hint = Annotated[hint, Field(ge=setting.low, le=limits.get(field, setting.high))]
-        hint = {"one": hint, "list": list[hint], "table": dict[str, hint]}[setting.shape]
-        default = None if overrides else ... if setting.default is REQUIRED else to_plain(setting.default)
-        optional = hint | None if overrides or setting.optional else hint
-        model_fields[field] = (optional, Field(default, description=setting.says))
-    return create_model(name, __base__=Wire, __doc__=group.__doc__, **model_fields)
+
+    def add_fields(model: type[W]) -> type[W]:
+        added: dict[str, Any] = {}
+        for setting in settings:
+            hint: Any = Literal[setting.one_of] if setting.one_of else setting.kind
+            if setting.kind in (int, float):
+                hint = Annotated[hint, Field(ge=setting.low, le=setting.high)]
+            if setting.shape == "list":
+                hint = Annotated[list[hint], Field(max_length=MOST_VALUES)]
+            added[setting.name] = (hint | None, Field(None, description=setting.says))
+        names = {"__doc__": model.__doc__, "__module__": model.__module__}
+        return create_model(model.__name__, __base__=model, **names, **added)
+
+    return add_fields
 
 
 class Place(Wire):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from allonym.server.wire.base import Count, LabelledPlace, Name, Wire
+from allonym.server.wire.base import Count, LabelledPlace, Name, Wire, add_settings
 from allonym.server.wire.texts import Kept, Policy
+from allonym.settings import Setting, find_setting, list_settings
+from allonym.swap.frontier import Rule
+from allonym.swap.settings import Settings
 
 Kind = Literal["anonymize", "restore", "swap", "evaluate"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -32,6 +37,31 @@ class RestoreOptions(Kept):
     """Options of the kind `restore`: plain text files. A plan is that of one file."""
 
 
+_OFFERED = (
+    *("exchange.strategy", "read.section", "read.min_size", "read.max_size", "search.size", "search.population"),
+    *("search.draws", "search.points", "mixture.clusters", "mixture.family", "mixture.restarts", "embed.name"),
+    *("check.intruders", "check.runs"),
+)
+_DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
+    "read.section": {"one_of": ("all", "presentation")},
+    "search.size": {"name": "swap_size", "high": 20},
+    "search.draws": {"high": 100},
+    "search.points": {"high": 200},
+    "mixture.clusters": {"high": 10_000},
+    "mixture.restarts": {"high": 50},
+    "embed.name": {"name": "embedder", "one_of": ("encoder", "lsa")},
+    "check.intruders": {"one_of": ("entities", "words")},
+    "check.runs": {"high": 50},
+}
+"""Settings that have another name in a request, or fewer values."""
+
+SWAP_SETTINGS: Mapping[str, Setting] = {
+    path: replace(find_setting(Settings, path), **_DIFFERENCES.get(path, {})) for path in _OFFERED
+}
+"""The settings of swapping that requests and forms offer, by ``table.key``."""
+
+
+@add_settings((*SWAP_SETTINGS.values(), *list_settings(Rule)))
 class SwapOptions(Wire):
     """Options of the kind `swap`: the documents of a corpus exchange names, as in `allonym swap`."""
 
@@ -40,27 +70,10 @@ class SwapOptions(Wire):
     settings: Name = Field("default", description="a preset: default, p1, earnings")
     fields: Fields = Field([])
     format: Name | None = None
-    section: Literal["all", "presentation"] | None = None
     rest: Literal["drop", "anonymize"] = "drop"
     categories: dict[Name, Name] = Field({}, description="category to swap, fixed, change or free")
     fallback: dict[Name, Name] = Field({}, description="category, or *, to the operator for what cannot be exchanged")
-    swap_size: int | None = Field(None, ge=1, le=20)
-    clusters: int | None = Field(None, ge=0, le=10_000)
-    family: Literal["pkbd", "spcauchy", "auto"] | None = None
-    embedder: Literal["encoder", "lsa"] | None = None
-    population: Annotated[list[float], Field(max_length=10)] = Field([])
-    draws: int | None = Field(None, ge=1, le=100)
-    points: int | None = Field(None, ge=1, le=200)
-    restarts: int | None = Field(None, ge=1, le=50)
-    min_size: int | None = Field(None, ge=0, description="least characters of a chunk")
-    max_size: int | None = Field(None, ge=1, description="most characters of a chunk")
-    risk_cap: float | None = Field(None, ge=0)
-    utility_floor: float | None = None
-    slope: float | None = None
-    offset: float | None = None
     check: bool = Field(True, description="whether intruders guess, before and after")
-    intruders: list[Literal["entities", "words"]] | None = None
-    runs: int | None = Field(None, ge=1, le=50, description="draws that intruders judge")
     label: Field_ | None = Field(None, description="metadata whose prediction tells the utility for a task")
     seed: Count = 0
     texts: bool = Field(True, description="the report shows chunks before and after")

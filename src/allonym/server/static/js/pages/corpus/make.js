@@ -1,5 +1,6 @@
 // A new corpus: the file, which fields hold what, what is to be protected.
 
+import { get } from "../../api.js";
 import { form, readJsonLines } from "../../forms.js";
 import { badge, dropZone, field, fill, h, icon, input, segments, select } from "../../ui.js";
 import { count, size } from "../format.js";
@@ -28,9 +29,21 @@ async function peek(file) {
   return { records: records.length, whole, fields: [...fields.values()] };
 }
 
+/** A field for a setting, as its JSON schema says; left open it says nothing, `.read()` gives its value. */
+function settingField([name, about]) {
+  const { enum: values, minimum: min, maximum: max, type } = about.items ?? about;
+  const choices = values && [{ value: "", label: "As in the settings" }, ...values];
+  const placeholder = String(about.default);
+  const control = choices ? select(choices) : input(about.items ? { placeholder } : { type: "number", min, max, placeholder });
+  const label = (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
+  const read = (value) => (type === "string" || values ? value : Number(value));
+  const element = field({ label, control, hint: about.description });
+  return Object.assign(element, { name, read: () => (about.items ? control.value.split(/[\s,]+/).filter(Boolean).map(read) : read(control.value)) });
+}
+
 /** The form; `started(job)` when the job runs. */
 export function swapForm({ started, hide }) {
-  let file = null;
+  let file = null, settings = null;
   const rest = h("div", { class: "stack wide", hidden: true });
   const chosen = h("div", { class: "row" });
   const zone = dropZone({ label: "Drop a JSON Lines file here: one document per line, with the text and whose it is", accept: ".jsonl,.ndjson,.json", onfiles: ([one]) => take(one) });
@@ -43,13 +56,12 @@ export function swapForm({ started, hide }) {
   const effort = field({ label: "Search", control: select([
     { value: "quick", label: "Quick: a first look" }, { value: "usual", label: "Usual" }, { value: "thorough", label: "Thorough: more draws, steadier numbers" }], { value: "usual" }) });
   const states = CATEGORIES.map((category) => ({ category, pick: segments({ label: category, value: "swap", options: [{ value: "swap", label: "exchange" }, { value: "fixed", label: "keep" }] }) }));
-  const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "Number of clusters; 0: chosen from the texts." });
-  const vectors = field({ label: "Vectors", control: select([{ value: "", label: "Sentence encoder" }, { value: "lsa", label: "The corpus's own words: faster, any language" }]), hint: "How the similarity of passages is measured." });
   const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
+  const more = h("div", { class: "two" }, effort, preset, seed);
   rest.append(
     h("div", { class: "two" }, text, protect), told,
     h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "Categories that change places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
-    h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, vectors, clusters, seed)));
+    h("details", { class: "more" }, h("summary", {}, "More choices"), more));
 
   const describe = (found) => {
     const field_ = found.fields.find((one) => one.name === protect.control.value);
@@ -63,6 +75,7 @@ export function swapForm({ started, hide }) {
     sheet.fail(null);
     try {
       const found = await peek(one);
+      if (!settings) more.append(...settings = Object.entries((await get("/v1/swap-settings")).properties).map(settingField));
       file = one;
       const strings = found.fields.filter((f) => f.strings).sort((a, b) => b.characters - a.characters);
       const others = found.fields.filter((f) => f.values.size);
@@ -92,9 +105,8 @@ export function swapForm({ started, hide }) {
         seed: Number(seed.control.value) || 0,
         categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
         ...EFFORTS[effort.control.value],
+        ...Object.fromEntries(settings.filter((one) => one.control.value).map((one) => [one.name, one.read()])),
       };
-      if (Number(clusters.control.value)) options.clusters = Number(clusters.control.value);
-      if (vectors.control.value) options.embedder = vectors.control.value;
       started(await start("swap", [file], options, report));
     },
   }, h("h2", {}, "New corpus"), zone, chosen, rest);
