@@ -34,7 +34,7 @@ from allonym.server import settings as server_settings
 from allonym.server.access import ROLES
 from allonym.server.app import ROUTES
 from allonym.settings import Setting, list_settings
-from allonym.stats import bayes, paired, partition, samples
+from allonym.stats import bayes, partition, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
 from allonym.swap.embedding import embedders
@@ -303,7 +303,7 @@ def python_of_swapping() -> str:
         "# Python of swapping\n\n`allonym.swap`, its modules, and the modules that read its results. They need the "
         "extra `swap`. The names here may still change between minor versions.\n"
     )
-    return python_of(about, (swap, intruder, report, stats, partition, paired))
+    return python_of(about, (swap, intruder, report, stats, partition))
 
 
 def python_of_evaluation() -> str:

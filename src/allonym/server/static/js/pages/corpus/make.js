@@ -29,16 +29,17 @@ async function peek(file) {
   return { records: records.length, whole, fields: [...fields.values()] };
 }
 
-/** A field for a setting, as its JSON schema says; left open it says nothing, `.read()` gives its value. */
+/** A field for a setting that a JSON schema describes; left open, it says nothing. `.read()` gives its value. */
 function settingField([name, about]) {
   const { enum: values, minimum: min, maximum: max, type } = about.items ?? about;
-  const choices = values && [{ value: "", label: "As in the settings" }, ...values];
-  const placeholder = String(about.default);
-  const control = choices ? select(choices) : input(about.items ? { placeholder } : { type: "number", min, max, placeholder });
-  const label = (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
-  const read = (value) => (type === "string" || values ? value : Number(value));
-  const element = field({ label, control, hint: about.description });
-  return Object.assign(element, { name, read: () => (about.items ? control.value.split(/[\s,]+/).filter(Boolean).map(read) : read(control.value)) });
+  const open = "As in the settings";
+  const sentence = (words) => words[0].toUpperCase() + words.slice(1);
+  const control = values && !about.items ? select([{ value: "", label: open }, ...values])
+    : input({ placeholder: open, ...(about.items ? {} : { type: "number", min, max }) });
+  const read = (text) => (type === "integer" || type === "number" ? Number(text) : text);
+  return Object.assign(field({ label: sentence(name).replaceAll("_", " "), control, hint: `${sentence(about.description)}.` }), {
+    name, read: () => (about.items ? control.value.split(/[\s,]+/).filter(Boolean).map(read) : read(control.value)),
+  });
 }
 
 /** The form; `started(job)` when the job runs. */
