@@ -54,8 +54,7 @@ def add_settings(settings: Iterable[Setting]) -> Callable[[type[W]], type[W]]:
             if setting.shape == "list":
                 hint = Annotated[list[hint], Field(max_length=MOST_VALUES)]
             added[setting.name] = (hint | None, Field(None, description=setting.says))
-        names = {"__doc__": model.__doc__, "__module__": model.__module__}
-        return create_model(model.__name__, __base__=model, **names, **added)
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **added)
 
     return add_fields
 
