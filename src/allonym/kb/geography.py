@@ -209,9 +209,8 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             store.add_alias(number, city["name"])
         if country in ("DE", "AT", "CH"):
             store.add_alias(number, named.get("de", city["name"]).translate(_SPELT))
-        store.add_labels_and_aliases(
-            number, (f"{language}={text}" for language, text in named.items() if language != "en")
-        )
+        entries = (f"{language}={text}" for language, text in named.items() if language != "en")
+        store.add_labels_and_aliases(number, entries)
         if population >= _NATIVE:
             # By-names of letters only: abbreviations and airport codes would be found in every text.
             used = {folded, plain_name}

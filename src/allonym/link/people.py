@@ -253,11 +253,8 @@ class _Roll:
             for name, groups in self.givens.items():
                 for group in groups:
                     _enter_bearer(self.mixed, "".join(sorted(name)), group)
-        close = [
-            g
-            for g in self.mixed.get("".join(sorted(word)), ())
-            if any(has_swapped_letters(p, word) for f in g.forms for p in f)
-        ]
+        mixed = self.mixed.get("".join(sorted(word)), ())
+        close = [g for g in mixed if any(has_swapped_letters(p, word) for f in g.forms for p in f)]
         short_forms = sorted(self.givens.keys() & find_given_name_variants(word))
         return close or _drop_duplicate_groups([group for name in short_forms for group in self.givens[name]])
 
@@ -349,11 +346,8 @@ def _drop_duplicate_groups(groups: list[Group]) -> list[Group]:
 
 
 def _has_similar_sounding_word(group: Group, word: str, key: str) -> bool:
-    return any(
-        len(p) >= _LEAST_SOUND and make_sound_key(p) == key and is_within_one_edit(p, word)
-        for form in group.forms
-        for p in form
-    )
+    parts = [part for form in group.forms for part in form if len(part) >= _LEAST_SOUND]
+    return any(make_sound_key(part) == key and is_within_one_edit(part, word) for part in parts)
 
 
 def _assign_by_turns(document: Document, mentions: list[Span], fits: list[Group]) -> list[Span]:

@@ -43,12 +43,7 @@ class Rewriter:
     device: str = "cpu"
 
     def rewrite(
-        self,
-        passages: Sequence[str],
-        *,
-        beams: int = 1,
-        token_limit: int = TOKENS,
-        banned: Sequence[str] = (),
+        self, passages: Sequence[str], *, beams: int = 1, token_limit: int = TOKENS, banned: Sequence[str] = ()
     ) -> list[str]:
         """Return the model's rewriting of each passage: the most likely one, nothing is drawn at random.
 

@@ -175,10 +175,8 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
 
 def _is_grown_word(form: Form, surface: str) -> bool:
     """Tell whether an apparent slip is a word of the tag with a letter added before or after it."""
-    return any(
-        len(a) > len(b) and (fold(a).startswith(b) or fold(a).endswith(b))
-        for a, b in zip(split_words_and_gaps(surface)[1::2], form.keys, strict=False)
-    )
+    pairs = zip(split_words_and_gaps(surface)[1::2], form.keys, strict=False)
+    return any(len(a) > len(b) and (fold(a).startswith(b) or fold(a).endswith(b)) for a, b in pairs)
 
 
 def find_unknown_tag(scan: Scan, word_index: int, covered_until: int) -> Match | None:

@@ -180,9 +180,8 @@ def _count_common_start(a: str, b: str) -> int:
 
 
 def _are_given_names_compatible(a: str, b: str) -> bool:
-    return (
-        a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or are_given_names_alike(a, b)
-    )
+    short, long = sorted((a, b), key=len)
+    return a == b or (len(short) == 1 and long.startswith(short)) or are_given_names_alike(a, b)
 
 
 @lru_cache(maxsize=4096)
