@@ -33,7 +33,7 @@ from allonym.registry import Registry
 from allonym.server import settings as server_settings
 from allonym.server.access import ROLES
 from allonym.server.app import ROUTES
-from allonym.settings import Setting, list_settings
+from allonym.settings import REQUIRED, Setting, list_settings
 from allonym.stats import bayes, partition, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
@@ -152,31 +152,15 @@ def policies() -> str:
         f"The keys of a `[[labels]]` table are {keys[LabelRow]}.\n"
         "\n## Keys of a `[[patterns]]` table\n\n"
     )
-    fields = {f.name: f for f in dataclasses.fields(PatternRule)}
     rows = []
-    for name, text in attributes(PatternRule):
-        default = fields[name].default
-        needed = name in ("name", "label", "pattern")
-        shown = "required" if needed else "0.8" if name == "score" else code(default if default != -1.0 else "")
-        rows.append([code(name), shown, cell(markdown(text).strip())])
+    for one in list_settings(PatternRule):
+        shown = "required" if one.default is REQUIRED else code(one.default if one.default != -1.0 else "")
+        rows.append([code(one.name), shown, cell(markdown(one.says).strip())])
     out.append(table(["key", "default", "meaning"], rows))
     for name in presets():
         text = files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8")
         out.append(f"\n## `{name}`\n\n```toml\n{text.rstrip()}\n```\n")
     return "".join(out)
-
-
-def attributes(cls: type) -> list[tuple[str, str]]:
-    """Return the entries of the Attributes section of a class's docstring."""
-    section = (inspect.getdoc(cls) or "").partition("Attributes:\n")[2].split("\n\n")[0]
-    out: list[tuple[str, str]] = []
-    for line in section.splitlines():
-        found = re.match(r"    (\w[\w, ]*): (.*)", line)
-        if found:
-            out += [(name, found[2]) for name in found[1].split(", ")]
-        elif out:
-            out[-1] = (out[-1][0], f"{out[-1][1]} {line.strip()}")
-    return out
 
 
 def operators() -> str:

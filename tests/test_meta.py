@@ -66,6 +66,7 @@ NEIGHBOURS = {
     ("labels", "errors"),  # errors are what every floor raises
     ("checksums", "errors"),
     ("pattern", "errors"),
+    ("pattern", "settings"),  # the parts of a rule are declared as settings
     ("text", "errors"),
     ("keys", "errors"),
     ("text", "labels"),  # placeholders show labels
@@ -79,6 +80,7 @@ NEIGHBOURS = {
     ("protocol", "registry"),
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),
+    ("schema", "protocol"),  # and of the operators' options
     ("cli", "server"),  # the command that starts it
     ("restoration", "replace"),  # restoring reads what the encrypt operator wrote
 }

@@ -324,7 +324,7 @@ BAD = [
     ),
     ("[[patterns]]\nname='p'\nlabel='PERSON'", PolicyError, "pattern is required"),
     ("[[patterns]]\nname='p'\nlabel='PERSN'\npattern='x'", UnknownNameError, "did you mean: PERSON"),
-    ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nscore=3", PolicyError, "score must lie in 0..1"),
+    ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nscore=3", PolicyError, "score must be from 0 to 1, got 3"),
     ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nregex='y'", UnknownNameError, "unknown key 'regex'"),
     ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nwindow=[1]", PolicyError, "two counts of characters"),
     ("countries='us'", PolicyError, "countries must be a list, got str"),

@@ -174,6 +174,19 @@ class DatabaseError(DataError):
 
 
 @contextmanager
+def tell_policy_errors() -> Iterator[None]:
+    """A context, or a decorator, in which a value that is wrong is a policy's.
+
+    Raises:
+        PolicyError: in place of a :class:`UsageError` that is of no other class.
+    """
+    try:
+        yield
+    except UsageError as error:
+        raise (PolicyError(str(error)) if type(error) is UsageError else error) from None
+
+
+@contextmanager
 def hide_foreign_errors(message: str, *kinds: type[Exception], error: type[AllonymError] = DataError) -> Iterator[None]:
     """A context, or a decorator, that turns errors of other packages into one that does not show their messages.
 

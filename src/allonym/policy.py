@@ -7,8 +7,7 @@ A label that a policy looks for and has no rule for is suppressed, never kept.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import blake2b
@@ -18,9 +17,9 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from allonym import registry
-from allonym.errors import PolicyError, UnknownNameError, UsageError, check_names
+from allonym.errors import PolicyError, UnknownNameError, check_names, tell_policy_errors
 from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
-from allonym.pattern import PatternRule, has_toml_type
+from allonym.pattern import PatternRule
 from allonym.protocol import check_options
 from allonym.settings import REQUIRED, Setting, SettingGroup, declare_setting, find_setting, list_defaults, read_given
 from allonym.text.terms import TermList as TermList
@@ -300,17 +299,8 @@ _THRESHOLD = find_setting(PolicyFile, "threshold")
 
 
 def _check_threshold(value: object, where: str) -> float:
-    with _policy_errors():
+    with tell_policy_errors():
         return float(_THRESHOLD.check_value(value, where))
-
-
-@contextmanager
-def _policy_errors() -> Iterator[None]:
-    """A context in which what is said of settings is said of a policy."""
-    try:
-        yield
-    except UsageError as error:
-        raise (PolicyError(str(error)) if type(error) is UsageError else error) from None
 
 
 def _check_string(value: object, where: str) -> str:
@@ -345,7 +335,7 @@ def _parse_policy(data: bytes, where: str, folder: Path | None) -> Policy:
 def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | None = None) -> Policy:
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
-    with _policy_errors():
+    with tell_policy_errors():
         given = read_given(PolicyFile, raw, where)  # types first: what names mean depends on two of the keys
         if parent := given.get("extends"):
             base = Policy.load(folder / parent if folder and parent.endswith(".toml") else parent)
@@ -409,7 +399,7 @@ def check_operating_point(value: Any, where: str) -> str | float:
     if isinstance(value, str):
         check_names("operating point", (value,), OPERATING_POINTS, where)
         return value
-    if not has_toml_type(value, float) or not 0 < value < 1:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < 1:
         raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
     return float(value)
 
@@ -439,7 +429,7 @@ def _convert_value(taxonomy: Taxonomy, folder: Path | None, setting: Setting, va
         case "prompt":
             return _read_prompt(value, where)
         case "pattern":
-            rule = PatternRule.from_row(_check_table(value, None, where), where)
+            rule = PatternRule.from_row(value, where)
             taxonomy.get(rule.label, f"{where}: pattern {rule.name}")
             return rule
     return value

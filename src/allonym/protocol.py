@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 import string
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from allonym import registry
 from allonym.document import Document, Entity, Span
-from allonym.errors import PolicyError, UnknownNameError, UsageError
+from allonym.errors import PolicyError, UnknownNameError, UsageError, tell_policy_errors
 from allonym.labels import SCHEMES
-from allonym.pattern import has_toml_type
+from allonym.settings import Setting as Option
+from allonym.settings import make_setting
 from allonym.text.placeholders import SURROGATES, Grammar
 
 if TYPE_CHECKING:
@@ -252,6 +251,15 @@ def parse_and_fill_template(template: str, **sample: object) -> tuple[list[str],
         return [""], ""
 
 
+def list_option_settings(operator: Callable[..., object]) -> dict[str, Option]:
+    """Return the options of an operator, which are its keyword-only parameters, as settings."""
+    parameters = inspect.signature(operator, eval_str=True).parameters.values()
+    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    defaults = {p.name: MISSING if p.default is p.empty else p.default for p in options}
+    return {p.name: make_setting(p.name, p.annotation, field(default=defaults[p.name])) for p in options}
+
+
+@tell_policy_errors()
 def check_options(operator: str, options: Mapping[str, object], where: str) -> None:
     """Check a rule's options against the operator's own parameters.
 
@@ -265,15 +273,13 @@ def check_options(operator: str, options: Mapping[str, object], where: str) -> N
         PolicyError: an option has the wrong type or a value out of range.
     """
     function = get_operator(operator, where)
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    types_of_options = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
+    settings = list_option_settings(function)
     for name, value in options.items():
-        if name not in types_of_options:
-            if not types_of_options:
+        if name not in settings:
+            if not settings:
                 raise PolicyError(f"{where}: operator {operator!r} takes no options, got {name!r}")
-            raise UnknownNameError("option", name, types_of_options, f"{where}: operator {operator!r}")
-        if not _has_type(value, types_of_options[name]):
-            raise PolicyError(f"{where}.{name} must be {_describe_type(types_of_options[name])}, got {value!r}")
+            raise UnknownNameError("option", name, settings, f"{where}: operator {operator!r}")
+        settings[name].check_value(value, f"{where}.{name}")
     check = get_operator_traits(function).check
     if check is not None:
         check(options, where)
@@ -286,35 +292,3 @@ def check_range(
     value = options.get(name, default)
     if not low <= value <= high:
         raise PolicyError(f"{where}.{name} must be from {low} to {high}{unit}, got {value!r}")
-
-
-def _has_type(value: object, annotation: object) -> bool:
-    if annotation in (inspect.Parameter.empty, Any):
-        return True
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return value in arguments
-    if origin in (typing.Union, types.UnionType):
-        return any(_has_type(value, alternative) for alternative in arguments)
-    kind = origin or annotation
-    if not isinstance(kind, type):
-        return True
-    if issubclass(kind, (list, tuple)) and isinstance(value, (list, tuple)):
-        items = [argument for argument in arguments if argument is not Ellipsis]
-        return not items or all(_has_type(item, items[0]) for item in value)
-    return has_toml_type(value, kind)
-
-
-_TYPE_NAMES = {
-    int: "an integer", str: "a string", float: "a number", bool: "true or false", list: "a list", tuple: "a list"
-}  # fmt: skip
-
-
-def _describe_type(annotation: object) -> str:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return "one of " + ", ".join(map(repr, arguments))
-    if origin in (typing.Union, types.UnionType):
-        return " or ".join(_describe_type(a) for a in arguments if a is not type(None))
-    kind = origin or annotation
-    return _TYPE_NAMES.get(kind, getattr(kind, "__name__", str(kind))) if isinstance(kind, type) else str(kind)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from allonym import registry
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import OPERATING_POINTS, PolicyFile
+from allonym.protocol import get_operator, list_option_settings
 from allonym.settings import Schema, describe_schema, list_settings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_TYPES = {int: "integer", str: "string", float: "number", list: "array", dict: "object", bool: "boolean"}
 _STRING: Schema = {"type": "string"}
 _STRINGS: Schema = {"type": "array", "items": _STRING}
 _UNIT: Schema = {"type": "number", "minimum": 0, "maximum": 1}
@@ -42,8 +39,10 @@ def policy_schema() -> Schema:
         "metadata keys": _STRINGS,
         "prompt": prompt,
         "prompt name": {"enum": list(registry.LLM_PROMPTS)},
-        "pattern": _describe_pattern_rule(),
+        "word": _STRING,
+        "window": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
     }
+    named["pattern"] = describe_schema(list_settings(PatternRule), named)
     return {
         "$schema": DIALECT,
         "title": "allonym policy",
@@ -61,16 +60,6 @@ def _describe_object(properties: Mapping[str, object], required: Sequence[str] =
     return {"type": "object", "properties": dict(properties), **listed, "additionalProperties": False}
 
 
-def _describe_pattern_rule() -> Schema:
-    says = _read_descriptions(PatternRule)
-    properties = {
-        name: {"description": says.get(name, ""), **_describe_type(hint)}
-        for name, hint in get_type_hints(PatternRule).items()
-    }
-    properties["label"] |= _LABEL
-    return _describe_object(properties, ("name", "label", "pattern"))
-
-
 def _describe_rule() -> Schema:
     """Describe a rule: each operator has its own options, which are its keyword-only parameters."""
     names = list(registry.operators.names())
@@ -78,49 +67,7 @@ def _describe_rule() -> Schema:
     cases = []
     for name in names:
         chosen = {"properties": {"operator": {"const": name}}, "required": ["operator"]}
-        allowed = {**shared, **_map_option_schemas(registry.operators.get(name))}
-        cases.append({"if": chosen, "then": {"properties": allowed, "additionalProperties": False}})
+        options = describe_schema(tuple(list_option_settings(get_operator(name)).values()))
+        options["properties"] = {**shared, **options["properties"]}
+        cases.append({"if": chosen, "then": options})
     return {"type": "object", "properties": shared, "allOf": cases}
-
-
-def _map_option_schemas(operator: Any) -> Schema:
-    """Map each option of an operator to its schema."""
-    out: Schema = {}
-    for parameter in inspect.signature(operator, eval_str=True).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            value = parameter.default
-            plain = isinstance(value, (str, int, float, bool, list, tuple))
-            out[parameter.name] = _describe_type(parameter.annotation) | ({"default": value} if plain else {})
-    return out
-
-
-def _describe_type(hint: Any) -> Schema:
-    origin, args = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return {"enum": list(args)}
-    if origin in (types.UnionType, Union):
-        kinds = [_describe_type(a) for a in args if a is not types.NoneType]
-        return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    if origin is tuple and args[-1] is not Ellipsis:
-        return {"type": "array", "items": _describe_type(args[0]), "minItems": len(args), "maxItems": len(args)}
-    kind = {tuple: list, Sequence: list, Mapping: dict}.get(origin or hint, origin or hint)
-    if kind not in _TYPES:
-        return {}
-    out: Schema = {"type": _TYPES[kind]}
-    if kind is list and args:
-        out["items"] = _describe_type(args[0])
-    return out
-
-
-def _read_descriptions(cls: type) -> dict[str, str]:
-    """Read what the ``Attributes:`` section of a docstring says about each attribute, on one line each."""
-    out: dict[str, str] = {}
-    name = ""
-    for line in inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")[2].splitlines():
-        head, colon, rest = line.strip().partition(": ")
-        if line.startswith("    ") and not line.startswith("     ") and colon and head.isidentifier():
-            name = head
-            out[name] = rest
-        elif name and line.strip():
-            out[name] += " " + line.strip()
-    return out

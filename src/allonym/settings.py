@@ -247,9 +247,9 @@ def make_setting(name: str, hint: Any, declared: Field[Any]) -> Setting:
         shape, hint = "table", kinds[1]
     elif origin is Literal:
         hint, about = str, {**about, "one_of": kinds}
-    if not about:
+    if "says" not in about:
         is_group = isinstance(hint, type) and issubclass(hint, SettingGroup)
-        about = {"says": (hint.__doc__ or "").partition("\n")[0] if is_group else ""}
+        about["says"] = (hint.__doc__ or "").partition("\n")[0] if is_group else ""
     default = declared.default if declared.default_factory is MISSING else declared.default_factory()
     return Setting(name, hint, shape, optional, default, **about)
 
@@ -399,7 +399,8 @@ def _describe_setting(setting: Setting, named: Mapping[str, Schema]) -> Schema:
     elif setting.noun in named:
         item = dict(named[setting.noun])
     else:
-        item = {"enum": list(setting.one_of)} if setting.one_of else {"type": _JSON_TYPES[setting.kind]}
+        item = {"type": _JSON_TYPES[setting.kind]} if setting.kind in _JSON_TYPES else {}
+        item = {"enum": list(setting.one_of)} if setting.one_of else item
         bounds = {"minimum": setting.low, "maximum": setting.high}
         item |= {key: bound for key, bound in bounds.items() if bound is not None}
     key_names = {"propertyNames": named[setting.key_noun]} if setting.key_noun in named else {}
@@ -408,7 +409,8 @@ def _describe_setting(setting: Setting, named: Mapping[str, Schema]) -> Schema:
         "list": {"type": "array", "items": item},
         "table": {"type": "object", **key_names, "additionalProperties": item},
     }
-    schema: Schema = {"description": setting.says, **shapes[setting.shape]}
+    says = {"description": setting.says} if setting.says else {}
+    schema: Schema = {**says, **shapes[setting.shape]}
     if setting.default not in (REQUIRED, None) and not setting.is_group:
         schema["default"] = to_plain(setting.default)
     return schema
