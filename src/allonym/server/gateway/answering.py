@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from allonym.server.gateway.protect import ProtectedRequest
+from allonym.server.gateway.reading import dump_json
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
 from allonym.server.gateway.restoring import AnswerRestorer, TextStream
 
@@ -182,7 +183,7 @@ class ResponsesAnswer:
             self.is_complete = True
             yield from self.flush_text()
         # All but the deltas repeats them, unless an upstream sends none.
-        first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
+        first = kind in _OVER and not any(self._restoring.counts.values())
         restore = self._restoring.restore_json if first else self._restoring.restore_json_uncounted
         yield name, self._renumber_event(restore_response(data, self._request, restore))
 
@@ -298,14 +299,6 @@ def parse_json_object(data: str | bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def dump_json(value: object) -> bytes:
-    """Return a value as JSON; readable characters stay readable where they can be encoded."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def format_event(data: object, name: str = "") -> bytes:

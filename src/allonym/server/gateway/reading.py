@@ -132,15 +132,17 @@ class JsonSource:
         parts: list[str] = []
         position = 0
         for (start, end), text in sorted(self._changes.items()):
-            parts += (self._text[position:start], encode_json_string(text))
+            parts += (self._text[position:start], dump_json(text).decode())
             position = end
         self._set_text("".join((*parts, self._text[position:])))
 
 
-def encode_json_string(text: str) -> str:
-    """Return a text as a JSON string; readable characters stay readable where they can be encoded."""
-    plain = text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
-    return json.dumps(text, ensure_ascii=not plain)
+def dump_json(value: object) -> bytes:
+    """Return a value as JSON; readable characters stay readable where they can be encoded."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def is_json_container(text: str) -> bool:

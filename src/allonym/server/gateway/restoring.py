@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allonym.restoration import Restorer
-from allonym.server.gateway.reading import encode_json_string
+from allonym.server.gateway.reading import dump_json
 
 _RUN = re.compile(r'[^"\\]+')
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
@@ -31,19 +31,13 @@ class AnswerRestorer:
 
     Attributes:
         restorer: of the request.
-        restored, unknown: how many placeholders were restored so far, and how many were not.
+        counts: how many placeholders were ``restored`` so far, and how many were not (``unknown``).
     """
 
     def __init__(self, restorer: Restorer, *, json: bool = False) -> None:
         self.restorer = restorer
         self.json = json
-        self.restored = 0
-        self.unknown = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many placeholders were ``restored`` so far, and how many were not (``unknown``)."""
-        return {"restored": self.restored, "unknown": self.unknown}
+        self.counts = {"restored": 0, "unknown": 0}
 
     def start_stream(self, *, is_json: bool = False) -> TextStream:
         """Start a text, or the text of some JSON, that arrives in pieces."""
@@ -70,9 +64,9 @@ class AnswerRestorer:
 
     def restore_json_uncounted(self, value: Any) -> Any:
         """Restore what repeats an earlier part of the answer, as :meth:`restore_json`, without counting it again."""
-        counts = self.restored, self.unknown
+        counts = dict(self.counts)
         result = self.restore_json(value)
-        self.restored, self.unknown = counts
+        self.counts = counts
         return result
 
 
@@ -90,8 +84,8 @@ class TextStream:
     def flush_text(self) -> str:
         """Return the rest."""
         rest = self._arriving.end()
-        self._restoring.restored += self._arriving.restored
-        self._restoring.unknown += self._arriving.unknown
+        self._restoring.counts["restored"] += self._arriving.restored
+        self._restoring.counts["unknown"] += self._arriving.unknown
         self._arriving = self._restoring.restorer.arriving()
         return rest
 
@@ -171,4 +165,4 @@ def _decode_json_escape(escape: str) -> str:
 
 
 def _escape_json_text(text: str) -> str:
-    return encode_json_string(text)[1:-1]
+    return dump_json(text).decode()[1:-1]
