@@ -50,10 +50,6 @@ class Caller:
         """The name for the audit log."""
         return f"{self.name} (key {self.key})" if self.key else self.name
 
-    def has_permission(self, permission: str) -> bool:
-        """Whether the caller has a permission."""
-        return permission in self.permissions
-
     def check_permissions(self, *permissions: str) -> None:
         """Raise :class:`RequestError` (403) unless the caller has all of these permissions."""
         for permission in permissions:

@@ -241,7 +241,7 @@ class Accounts:
     def list_api_keys(self, caller: Caller) -> list[wire.KeyOut]:
         """Return the caller's own keys; all keys for an admin."""
         query = sa.select(db.keys, db.users.c.name.label("owner")).join(db.users, db.users.c.id == db.keys.c.user)
-        if not caller.has_permission("admin"):
+        if "admin" not in caller.permissions:
             query = query.where(db.keys.c.user == caller.id)
         rows = self._database.fetch_rows(query.order_by("owner", db.keys.c.name))
         return [wire.KeyOut.from_values({**row._mapping, "permissions": row.permissions.split()}) for row in rows]
@@ -253,7 +253,7 @@ class Accounts:
             RequestError: there is no such key (404), or it belongs to somebody else (403).
         """
         mine = owner in (None, caller.name) and caller.key in (None, name)
-        if not mine and not caller.has_permission("admin"):
+        if not mine and "admin" not in caller.permissions:
             raise RequestError("only admins remove other people's keys, and a key only itself", 403, "NotAllowed")
         with self._database.open_write_transaction() as connection:
             user = self._get_user_row(connection, owner).id if owner else caller.id

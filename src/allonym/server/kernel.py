@@ -42,15 +42,11 @@ class Kernel:
     """
 
     def __init__(self, workers: int, warm: str) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
-        self._lanes = [_WorkerProcess(warm) for _ in range(self.workers)]
-        self.long_text_turns = asyncio.Semaphore(max(1, self.workers - 1))
+        self._lanes = [_WorkerProcess(warm) for _ in range(workers or len(os.sched_getaffinity(0)))]
+        self.long_text_turns = asyncio.Semaphore(max(1, len(self._lanes) - 1))
         self._free = asyncio.LifoQueue[_WorkerProcess]()  # the lane used last remembers its last text
         for lane in self._lanes:
             self._free.put_nowait(lane)
-
-    def __repr__(self) -> str:
-        return f"Kernel({self.workers} workers)"
 
     async def start(self) -> None:
         """Start all processes and load what they need; returns when they are ready.

@@ -237,9 +237,6 @@ class Policies:
         self._database, self._sealing, self._lists, self.default = database, sealing, lists, default
         self.find_stored_toml(default)
 
-    def __repr__(self) -> str:
-        return "Policies()"
-
     def list_policy_names(self) -> tuple[str, ...]:
         """Return all names, presets first."""
         rows = self._database.fetch_rows(sa.select(db.policies.c.name).order_by(db.policies.c.name))

@@ -152,7 +152,7 @@ class Jobs:
 
     def list_jobs(self, caller: Caller, offset: int, limit: int, kind: str | None = None) -> wire.Jobs:
         """Return a page of the caller's own jobs, newest first; of all jobs for an admin."""
-        user = None if caller.has_permission("admin") else caller.id
+        user = None if "admin" in caller.permissions else caller.id
         rows, total = self._queue.list_jobs(user, offset, limit, kind)
         return wire.Jobs(jobs=[self._describe_job(row) for row in rows], total=total)
 
@@ -296,7 +296,7 @@ class Jobs:
 
     def _get_row_for_caller(self, caller: Caller, id: str) -> JobRow:
         row = self._queue.find_job(id)
-        if row is None or row.wish == REMOVE or not (row.user == caller.id or caller.has_permission("admin")):
+        if row is None or row.wish == REMOVE or not (row.user == caller.id or "admin" in caller.permissions):
             raise RequestError("there is no such job", 404, "NotFound")
         return row
 

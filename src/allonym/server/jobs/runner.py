@@ -132,7 +132,7 @@ class Runner:
     def _store_ending_if_done(self, row: JobRow) -> bool:
         """Store how a job ended, if its process had done its work; return whether it had."""
         folder = self.get_job_folder(row.id)
-        if not folder.exists():
+        if not folder.path.is_dir():
             self._queue.store_ending_or_requeue(row.id, FAILED, make_ending(FAILED, "its files are gone"))
             return True
         ending = folder.read_ending()

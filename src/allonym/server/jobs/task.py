@@ -44,9 +44,6 @@ class Folder:
         self.path, self.arriving = path, path / "arriving"
         self.out, self.state, self.made = path / "out", path / "state", path / "made"
 
-    def __repr__(self) -> str:
-        return f"Folder({str(self.path)!r})"
-
     def create(self) -> None:
         """Create the folder, for its owner alone."""
         self.path.mkdir(mode=0o700, parents=True)
@@ -55,10 +52,6 @@ class Folder:
     def get_input_folder(self, role: str) -> Path:
         """Return the folder of the uploaded files of a role."""
         return self.path / "in" / role
-
-    def exists(self) -> bool:
-        """Whether the folder exists."""
-        return self.path.is_dir()
 
     @contextmanager
     def lock(self, timeout: float = 0.0) -> Iterator[None]:

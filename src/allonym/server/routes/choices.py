@@ -85,7 +85,7 @@ def get_policy(name: PolicyName, caller: SignedIn, services: AnyServices) -> wir
         error.status = 404
         raise
     return _describe_policy(
-        name, policy, services.policies.find_stored_toml(name) if caller.has_permission("admin") else None
+        name, policy, services.policies.find_stored_toml(name) if "admin" in caller.permissions else None
     )
 
 

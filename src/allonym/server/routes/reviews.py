@@ -273,7 +273,7 @@ def _collect_listed_terms(body: wire.ReadingIn, text: str, project: str) -> list
 
 
 def _check_term_permission(caller: Caller, for_all_projects: bool) -> None:
-    if for_all_projects and not caller.has_permission("adjudicate"):
+    if for_all_projects and "adjudicate" not in caller.permissions:
         raise RequestError("a term for all projects needs the permission 'adjudicate'", 403, "NotAllowed")
 
 
