@@ -548,7 +548,7 @@ def measure_macro_f1(truth: Ints, predicted: Ints) -> float:
     return math.fsum(scores) / len(scores)
 
 
-def average_over_splits(values: Any, test_to_train: float, level: float = 0.95) -> Estimate:
+def average_over_splits(values: Any, test_to_train: float) -> Estimate:
     """Return the mean over random splits, with an interval that allows for their overlap.
 
     Splits share texts, so their plain standard error is far too small: the variance is multiplied by 1 / k + test /
@@ -557,12 +557,11 @@ def average_over_splits(values: Any, test_to_train: float, level: float = 0.95) 
     Args:
         values: one per split.
         test_to_train: size of the test side over that of the training side.
-        level: of the interval.
     """
     numbers = [float(v) for v in values]
-    mean = average(numbers, level)
+    mean = average(numbers)
     if len(numbers) < 2:
         return mean
     half = (mean.high - mean.low) / 2 * math.sqrt(1 + len(numbers) * test_to_train)
-    method = f"mean over splits, corrected t, {level:.0%}"
+    method = "mean over splits, corrected t, 95%"
     return Estimate(mean.value, mean.value - half, mean.value + half, len(numbers), method)

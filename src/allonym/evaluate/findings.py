@@ -122,22 +122,19 @@ def read_findings(path: Path | str, gold: Sequence[Record], format: str | None =
     return out
 
 
-def read_anonymised_texts(
-    path: Path | str, gold: Sequence[Record], fields: Sequence[str] = (), format: str | None = None
-) -> list[str]:
+def read_anonymised_texts(path: Path | str, gold: Sequence[Record], fields: Sequence[str] = ()) -> list[str]:
     """Read the anonymised texts of a file or folder of any format that allonym reads.
 
     Args:
         path: the file or folder.
         gold: the records of the gold.
         fields: that hold the text; by default ``text`` where every record has it, else all text.
-        format: where a suffix does not tell it.
 
     Raises:
         UsageError: no such file, format or field.
         DataError: not as many texts as the gold has, or a text has no partner.
     """
-    pairs = read_pairs(path, path, field=tuple(fields) or None, format=format)
+    pairs = read_pairs(path, path, field=tuple(fields) or None)
     ids = [r["id"] for r in gold]
     names = list(pairs.ids)
     if Path(path).is_dir() and not set(ids) <= set(names):

@@ -337,17 +337,14 @@ def list_annotated_lines(conversations: Iterable[Marked], *, in_text: bool = Fal
     return out
 
 
-def list_missed_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
+def list_missed_surfaces(marked: Marked) -> list[str]:
     """List the surfaces of what was missed: each form once, in reading order.
-
-    Args:
-        tags: only marks with one of these, without ``MISSED_``; None: all that were not rejected.
 
     Raises:
         DataError: a mark lies outside of the text.
     """
     check_marks_in_text(marked, marked.marks)
-    marks = [m for m in marked.marks if m.confirmed is not False and (tags is None or m.tag in tags)]
+    marks = [m for m in marked.marks if m.confirmed is not False]
     return list(dict.fromkeys(marked.text[m.start : m.end] for m in marks))
 
 

@@ -14,8 +14,6 @@ from itertools import pairwise
 from allonym.errors import UsageError
 from allonym.serial import Serialisable
 
-__all__ = ["SCALE", "BayesFactor", "compare_paired", "compare_unpaired", "jzs"]
-
 SCALE = math.sqrt(2) / 2
 """Scale of the Cauchy prior on the effect, "medium" in BayesFactor."""
 

@@ -21,14 +21,6 @@ from scipy.special import digamma, gammaln, polygamma
 from allonym.errors import UsageError
 from allonym.stats import Estimate, none
 
-__all__ = [
-    "Partition",
-    "count_frequencies",
-    "fit_partition",
-    "log_stay",
-    "log_uniques",
-]
-
 Gradient = tuple[float, float]
 LogValue = Callable[[float, float], tuple[float, Gradient]]
 """(theta, alpha) to the logarithm of a quantity, and its derivatives by theta and alpha."""

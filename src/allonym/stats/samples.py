@@ -20,32 +20,30 @@ from scipy.special import bdtr, ndtri, stdtrit
 from allonym.errors import UsageError
 from allonym.stats import Estimate, none
 
-__all__ = ["Draws", "average", "bootstrap", "cohens_d", "difference", "share"]
-
+_LEVEL = 0.95  # of all intervals
 _ROUNDING = 1e-12  # spread that rounding can leave, as a share of the largest value
 
 
-def share(hits: int, n: int, level: float = 0.95) -> Estimate:
+def share(hits: int, n: int) -> Estimate:
     """Return a proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
 
     Args:
         hits: 0 to ``n``.
         n: number of observations; of 0 the proportion is NaN.
-        level: of the interval, between 0 and 1.
     """
     if not n:
         return none("nothing to count")
-    z = float(ndtri(0.5 + level / 2))
+    z = float(ndtri(0.5 + _LEVEL / 2))
     p, z2 = hits / n, z * z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return Estimate(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n, f"Wilson, {level:.0%}")
+    return Estimate(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n, f"Wilson, {_LEVEL:.0%}")
 
 
 _share_of = share  # for where a parameter has this name
 
 
-def average(values: Sequence[float], level: float = 0.95) -> Estimate:
+def average(values: Sequence[float]) -> Estimate:
     """Return the mean of independent values with Student's t interval; one value has no width, none gives NaN."""
     n = len(values)
     if not n:
@@ -54,20 +52,20 @@ def average(values: Sequence[float], level: float = 0.95) -> Estimate:
     centre = float(x.mean())
     if n == 1:
         return Estimate(centre, centre, centre, 1, "one value")
-    half = float(stdtrit(n - 1, 0.5 + level / 2)) * float(x.std(ddof=1)) / math.sqrt(n)
-    return Estimate(centre, centre - half, centre + half, n, f"mean, t, {level:.0%}")
+    half = float(stdtrit(n - 1, 0.5 + _LEVEL / 2)) * float(x.std(ddof=1)) / math.sqrt(n)
+    return Estimate(centre, centre - half, centre + half, n, f"mean, t, {_LEVEL:.0%}")
 
 
-def difference(before: Sequence[float], after: Sequence[float], level: float = 0.95) -> Estimate:
+def difference(before: Sequence[float], after: Sequence[float]) -> Estimate:
     """Return the mean of ``after - before``, pair by pair, with Student's t interval.
 
     Raises:
         ValueError: unequal lengths.
     """
-    return average([b - a for a, b in zip(before, after, strict=True)], level)
+    return average([b - a for a, b in zip(before, after, strict=True)])
 
 
-def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Estimate:
+def cohens_d(first: Sequence[float], second: Sequence[float]) -> Estimate:
     """Return Cohen's d of two groups, pooled SD (n - 2), with the normal interval of Hedges and Olkin 1985; NaN where
     it is not defined."""
     n, m = len(first), len(second)
@@ -78,13 +76,11 @@ def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.9
     if pooled <= _ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
         return none("no spread", n + m)
     d = float((a.mean() - b.mean()) / pooled)
-    half = float(ndtri(0.5 + level / 2)) * math.sqrt((n + m) / (n * m) + d * d / (2 * (n + m)))
-    return Estimate(d, d - half, d + half, n + m, f"pooled, normal, {level:.0%}")
+    half = float(ndtri(0.5 + _LEVEL / 2)) * math.sqrt((n + m) / (n * m) + d * d / (2 * (n + m)))
+    return Estimate(d, d - half, d + half, n + m, f"pooled, normal, {_LEVEL:.0%}")
 
 
-def bootstrap(
-    statistic: Callable[[Any], float], n: int, *, draws: int = 1000, seed: int = 0, level: float = 0.95
-) -> Estimate:
+def bootstrap(statistic: Callable[[Any], float], n: int, *, draws: int = 1000, seed: int = 0) -> Estimate:
     """Return a statistic of ``n`` units with the percentile interval of units that are drawn with replacement.
 
     Args:
@@ -103,18 +99,18 @@ def bootstrap(
         return none("not defined", n)
     rng = np.random.default_rng(seed)
     drawn = np.array([float(statistic(rng.integers(0, n, n))) for _ in range(draws)])
-    return estimate_with_percentiles(value, drawn, n, level, "bootstrap")
+    return estimate_with_percentiles(value, drawn, n, "bootstrap")
 
 
-def estimate_with_percentiles(value: float, drawn: Any, n: int, level: float, method: str) -> Estimate:
+def estimate_with_percentiles(value: float, drawn: Any, n: int, method: str) -> Estimate:
     """Return a value with the percentile interval of its draws, ``(draws,)``; those that are NaN are left out."""
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return Estimate(value, value, value, n, "no draw has a value")
-    low, high = np.quantile(defined, [0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(defined, [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2])
     missing = len(drawn) - len(defined)
     lost = f", {missing} of {len(drawn)} draws without a value" if missing else ""
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n, f"{method}, {level:.0%}{lost}")
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n, f"{method}, {_LEVEL:.0%}{lost}")
 
 
 class Draws:
@@ -124,12 +120,10 @@ class Draws:
         n: units that are independent of each other, mostly documents.
         draws: number of draws; 0: no intervals.
         seed: of the draws.
-        level: of the intervals, between 0 and 1.
     """
 
-    def __init__(self, n: int, *, draws: int = 1000, seed: int = 0, level: float = 0.95) -> None:
+    def __init__(self, n: int, *, draws: int = 1000, seed: int = 0) -> None:
         self.n = n
-        self.level = level
         rng = np.random.default_rng(seed)
         dtype = np.uint8 if n < 200 else np.uint16 if n < 60000 else np.uint32
         weights = np.zeros((draws if n > 1 else 0, n), dtype)
@@ -164,11 +158,8 @@ class Draws:
             return Estimate.exact(value, n)
         defined = drawn[~np.isnan(drawn)]
         if share and value in (0.0, 1.0) and len(defined) and defined.min() == defined.max():
-            return _share_of(round(value) * n, n, self.level)
-        return estimate_with_percentiles(value, drawn, n, self.level, f"bootstrap over {self.n:,} documents")
-
-
-__all__ = ["McNemar", "mcnemar"]
+            return _share_of(round(value) * n, n)
+        return estimate_with_percentiles(value, drawn, n, f"bootstrap over {self.n:,} documents")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from allonym.errors import DataError, UsageError
 from allonym.settings import SettingGroup, declare_setting
 
-__all__ = ["Rule", "best", "explain", "find_frontier"]
-
 Point = tuple[float, float]
 
 

@@ -29,8 +29,6 @@ from allonym.stats.partition import Partition, fit_partition, log_stay, log_uniq
 from allonym.stats.samples import share
 from allonym.swap.corpus import Corpus
 
-__all__ = ["RankStability", "Risk", "assess_risk", "compute_rank_stability"]
-
 _NONE = "no sample uniques: nothing to protect"
 
 

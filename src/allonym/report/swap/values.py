@@ -85,9 +85,9 @@ def map_by_population(value: object) -> dict[float, Estimate]:
     return {size: read_estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
 
 
-def read_categories(row: Values, name: str = "categories") -> Categories:
+def read_categories(row: Values) -> Categories:
     """Return the categories of a release, a table or a setting."""
-    return tuple(str(c) for c in row.get(name) or ())
+    return tuple(str(c) for c in row.get("categories") or ())
 
 
 def name_categories(categories: Sequence[str]) -> str:
