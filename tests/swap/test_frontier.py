@@ -157,7 +157,7 @@ def test_what_was_not_measured_is_left_out():
         ({"offset": 1.0}, "an offset requires a slope"),
         ({"risk_cap": 0.5, "offset": 1.0}, "an offset requires a slope"),
         ({"slope": -1.0}, "slope must be 0 or more"),
-        ({"risk_cap": math.nan}, "risk_cap must be finite"),
+        ({"risk_cap": math.nan}, "risk_cap must be 0 or more"),
         ({"slope": math.inf}, "slope must be 0 or more"),
     ],
 )

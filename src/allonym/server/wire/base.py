@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from allonym.settings import Setting
 
@@ -50,7 +50,8 @@ def add_settings(settings: Iterable[Setting]) -> Callable[[type[W]], type[W]]:
         for setting in settings:
             hint: Any = Literal[setting.one_of] if setting.one_of else setting.kind
             if setting.kind in (int, float):
-                hint = Annotated[hint, Field(ge=setting.low, le=setting.high)]
+                number: Any = FiniteFloat if setting.kind is float else int
+                hint = Annotated[number, Field(ge=setting.low, le=setting.high)]
             if setting.shape == "list":
                 hint = Annotated[list[hint], Field(max_length=MOST_VALUES)]
             added[setting.name] = (hint | None, Field(None, description=setting.says))
