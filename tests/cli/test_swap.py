@@ -93,7 +93,7 @@ def outputs(files, tmp_path_factory):
     from allonym.cli import main
 
     folder = tmp_path_factory.mktemp("out")
-    options = ("-o", "safe.jsonl", "--plan", "plans.jsonl", "--json", "all.json", "--report", "report.html")
+    options = ("-o", "safe.jsonl", "--plans", "plans.jsonl", "--json", "all.json", "--report", "report.html")
     named = [str(folder / o) if "." in o else o for o in options]
     with pytest.raises(SystemExit) as ended:
         main(["swap", str(files / "calls.jsonl"), "--protect", "company", "--field", "text", "--label", "sector",
@@ -170,7 +170,7 @@ def test_nothing_else_is_left_behind(outputs):
 
 
 def test_a_second_run_writes_the_same_bytes(outputs, swap, tmp_path):
-    done = swap("-o", "safe.jsonl", "--plan", "plans.jsonl", "--workers", "2", "--no-check")
+    done = swap("-o", "safe.jsonl", "--plans", "plans.jsonl", "--workers", "2", "--no-check")
     assert done.code == 0, done.err
     for name in ("safe.jsonl", "plans.jsonl"):
         assert (tmp_path / name).read_bytes() == (outputs / name).read_bytes()
@@ -350,7 +350,7 @@ def test_what_is_read_is_never_overwritten(run, files, tmp_path, name):
     (tmp_path / "meta.csv").write_text("id,company\n" + "".join(f"{r['id']},{r['company']}\n" for r in rows()))
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     source = tmp_path / ("folder" if "/" in name else "calls.jsonl")
-    for option in ("--json", "--plan"):
+    for option in ("--json", "--plans"):
         done = run("swap", str(source), "--protect", "company", "--field", "text", "-p", str(files / "policy.toml"),
                    "-s", str(tmp_path / "quick.toml"), "--metadata", str(tmp_path / "meta.csv"),
                    "--background", str(tmp_path / "more.jsonl"), option, str(tmp_path / name), "--overwrite")  # fmt: skip

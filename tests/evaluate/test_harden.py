@@ -189,7 +189,7 @@ def test_the_command(tmp_path):
     write(before, original, subjects)
     write(after, anonymised, subjects)
     plan, numbers, page = tmp_path / "plans.jsonl", tmp_path / "n.json", tmp_path / "r.html"
-    call = ["harden", str(before), str(after), "--subject", "subject", "-o", str(out), "--plan", str(plan), "--originals",
+    call = ["harden", str(before), str(after), "--subject", "subject", "-o", str(out), "--plans", str(plan), "--originals",
             "--json", str(numbers), "--report", str(page)]  # fmt: skip
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output

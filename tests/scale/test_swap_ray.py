@@ -208,7 +208,7 @@ def released(folder, *more):
     asked += ["--categories", "Organization=swap,Person=swap", "--clusters", "4", "--family", "pkbd", "--no-check"]
     out = [folder / "safe.jsonl", folder / "told.json", folder / "plans.jsonl"]
     with pytest.raises(SystemExit) as ended:
-        main(["swap", calls, *asked, "-o", str(out[0]), "--json", str(out[1]), "--plan", str(out[2]), *more])
+        main(["swap", calls, *asked, "-o", str(out[0]), "--json", str(out[1]), "--plans", str(out[2]), *more])
     assert ended.value.code == 0
     told = json.loads(out[1].read_text())
     del told["timings"]

@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from allonym import __version__
-from allonym.cli.options import flag
 from allonym.cli.terminal import print_note
 from allonym.errors import AllonymError, MissingExtra, UnknownNameError
 
@@ -75,7 +74,7 @@ class LazyGroup(click.Group):
     epilog="Start with: allonym demo",
 )
 @click.version_option(__version__, message="allonym %(version)s")
-@flag("--debug", "Show tracebacks and all warnings. They may quote your text.")
+@click.option("--debug", is_flag=True, help="Show tracebacks and all warnings. They may quote your text.")
 @click.pass_context
 def app(ctx: click.Context, debug: bool) -> None:
     """Make text safe to share: find what identifies people, companies and places, and replace it. Offline.

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source
-from allonym.cli.options import NEW_FILE, POSITIVE, SHARE, flag, option
+from allonym.cli.evaluate.options import GROUP, SUBJECT, Output, Source
+from allonym.cli.options import ORIGINALS, SEED, declare_output, declare_plans
 from allonym.cli.outputs import check_outputs
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line
 from allonym.errors import DataError
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
@@ -23,38 +24,38 @@ if TYPE_CHECKING:
     from allonym.plan import Plan
 
 
+class Goal(SettingGroup):
+    """When a text is hardened enough."""
+
+    rank: int = declare_setting(1, "harden until the subject ranks worse than K", low=1, option="K")
+    lead: float = declare_setting(
+        0.0, "stop at this lead of the subject's score over its best rival; below 0: a margin", option="X"
+    )
+    most_removed: float | None = declare_setting(
+        None,
+        "largest share of a text's words to remove; generalised words count half",
+        low=0,
+        high=1,
+        option="SHARE",
+    )
+    least_similar: float | None = declare_setting(
+        None, "least similarity of a text to its original", low=-1, high=1, option="COSINE"
+    )
+    seed: int = SEED
+
+
 @click.command(short_help="Generalise words that still identify the subject of a text.")
-@options.source_options
-@option("--subject KEY", "Metadata field with the subject of each text.", required=True)
-@option("--group KEY", "Metadata field with a group that the intruder knows; it guesses within this group.")
-@option(
-    "-o, --output, --out OUT",
-    "The hardened texts, in the format of ANONYMISED.",
-    name="target",
-    type=click.Path(path_type=Path),
-)
-@option("--rank K", "Harden until the subject ranks worse than K.", type=POSITIVE, default=1)
-@option(
-    "--lead X",
-    "Stop at this lead of the subject's score over its best rival; below 0: a margin.",
-    type=float,
-    default=0.0,
-)
-@option("--most-removed SHARE", "Largest share of a text's words to remove; generalised words count half.", type=SHARE)
-@option("--least-similar COSINE", "Least similarity of a text to its original.", type=click.FloatRange(-1, 1))
-@option("--plan FILE", "One plan per text, from ANONYMISED to OUT, as JSON lines.", type=NEW_FILE)
-@flag("--originals", "With --plan: include the originals, so that the changes can be undone.")
-@options.seed_option
-@options.output_options
+@take_options
 def harden(
+    *,
     source: Source,
-    subject: str,
-    group: str | None,
-    target: Path | None,
-    plan: Path | None,
-    originals: bool,
+    subject: str = SUBJECT,
+    group: str | None = GROUP,
+    target: Path | None = declare_output(option="-o, --output, --out PATH"),
+    goal: Goal,
+    plans: Path | None = declare_plans("new file"),
+    originals: bool = ORIGINALS,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Harden ANONYMISED against an intruder who knows other original texts about the same subjects.
 
@@ -71,11 +72,11 @@ def harden(
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
       allonym harden study.jsonl --anonymised-field safe --subject subject --group class --json numbers.json
     """
-    if originals and plan is None:
-        raise click.UsageError("--originals requires --plan")
-    if target is None and plan is None and not output.paths:
-        raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
-    outputs = [path for path in (target, plan) if path is not None]
+    if originals and plans is None:
+        raise click.UsageError("--originals requires --plans")
+    if target is None and plans is None and not output.paths:
+        raise click.UsageError("an output is required: -o OUT, --plans, --report or --json")
+    outputs = [path for path in (target, plans) if path is not None]
     _check_output_files(source, outputs, output.overwrite)
     output.check_writable(*source.paths, *outputs)
     from allonym.evaluate.hardening import harden as measure
@@ -83,11 +84,11 @@ def harden(
     pairs = source.read_pairs()
     subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
     with output.show_progress("hardening") as advance:
-        result = measure(pairs.original, pairs.anonymised, subjects, groups=groups, advance=advance, **settings)
+        result = measure(pairs.original, pairs.anonymised, subjects, groups=groups, advance=advance, **vars(goal))
     if target is not None:
         _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
-    if plan is not None:
-        _write_plans(pairs, result, plan, originals)
+    if plans is not None:
+        _write_plans(pairs, result, plans, originals)
     output.write_measure("hardening", result.to_dict())
 
 

@@ -1,135 +1,24 @@
-"""Options that several commands share, each declared once, and the policy, key and vault that they name."""
+"""Settings that several commands share, each declared once, and the policy, key and vault that they name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 from click.core import ParameterSource
 
-from allonym.cli.signatures import (
-    COUNT as COUNT,
-)
-from allonym.cli.signatures import (
-    FILE as FILE,
-)
-from allonym.cli.signatures import (
-    NEW_FILE as NEW_FILE,
-)
-from allonym.cli.signatures import (
-    NEW_FOLDER as NEW_FOLDER,
-)
-from allonym.cli.signatures import (
-    PATH as PATH,
-)
-from allonym.cli.signatures import (
-    POSITIVE as POSITIVE,
-)
-from allonym.cli.signatures import (
-    SHARE as SHARE,
-)
-from allonym.cli.signatures import (
-    F,
-    gather_values,
-    list_declarations,
-)
-from allonym.cli.signatures import (
-    complete_labels as complete_labels,
-)
-from allonym.cli.signatures import (
-    complete_presets as complete_presets,
-)
-from allonym.cli.signatures import (
-    complete_presets_and_files as complete_presets_and_files,
-)
-from allonym.cli.signatures import (
-    take_options as take_options,
-)
-from allonym.cli.signatures import (
-    take_overrides as take_overrides,
-)
-from allonym.cli.signatures import (
-    with_options as with_options,
-)
 from allonym.cli.terminal import print_stdin_note
 from allonym.errors import UsageError
-from allonym.settings import SettingGroup, declare_setting, list_settings
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
-    from allonym.cli.signatures import Declaration as Declaration
     from allonym.document import Document
     from allonym.policy import Policy
     from allonym.vault import Secret, Vault
-
-
-def option(declaration: str, help: str, *, name: str = "", **settings: Any) -> Declaration:
-    """Declare an option as its help shows it; a default is shown there too, unless it is empty.
-
-    Args:
-        declaration: spellings and placeholder of the value, such as ``-o, --output FILE``.
-        help: what the option does.
-        name: parameter of the command that gets the value; by default, the long spelling's.
-        settings: further arguments of :func:`click.option`.
-    """
-    *others, last = declaration.split(", ")
-    spelling, _, placeholder = last.partition(" ")
-    if placeholder:
-        settings["metavar"] = placeholder
-    settings.setdefault("show_default", settings.get("default") not in (None, ""))
-    names = (*others, spelling, *([name] if name else []))
-    return cast("Declaration", click.option(*names, help=help, **settings))
-
-
-def flag(declaration: str, help: str, *, name: str = "") -> Declaration:
-    """Declare an option without a value: see :func:`option`."""
-    return option(declaration, help, name=name, is_flag=True)
-
-
-def argument(name: str, **settings: Any) -> Declaration:
-    """Declare an argument: see :func:`click.argument`."""
-    return cast("Declaration", click.argument(name, **settings))
-
-
-def group_options(name: str, make: Callable[..., Any], *options: Declaration) -> Declaration:
-    """Return a decorator that adds options whose values a command receives as one.
-
-    Args:
-        name: parameter of the command.
-        make: gets the options' values, by name, and returns the value for the command.
-        options: the options. By default ``make`` is a NamedTuple, and the default of each field declares its option,
-            or the options of a group within the group.
-    """
-    if not options and isinstance(make, type) and issubclass(make, SettingGroup):
-        settings, prefix = list_settings(make), f"{name}__"
-
-        def add_group(command: F) -> F:
-            @wraps(command)
-            def run(*args: Any, **values: Any) -> Any:
-                return command(*args, **{name: make(**gather_values(settings, prefix, values))}, **values)
-
-            return with_options(*list_declarations(settings, prefix))(run)  # type: ignore[return-value]
-
-        return add_group  # type: ignore[return-value]
-    if options:
-        declared = with_options(*options)
-        names = [str(parameter.name) for parameter in click.command()(declared(lambda: None)).params]
-    else:
-        declared = with_options(*make._field_defaults.values())  # type: ignore[attr-defined]
-        names = list(make._fields)  # type: ignore[attr-defined]
-
-    def add_options(command: F) -> F:
-        @wraps(command)
-        def run(*args: Any, **values: Any) -> Any:
-            return command(*args, **{name: make(**{n: values.pop(n) for n in names})}, **values)
-
-        return declared(run)  # type: ignore[return-value]
-
-    return add_options  # type: ignore[return-value]
 
 
 def _parse_term_list(text: str) -> tuple[str, Path]:
@@ -149,14 +38,16 @@ def _parse_operating_point(text: str) -> str | float:
     return check_operating_point(point, "--operating-point")
 
 
-def declare_policy(default: str = "default", says: str = "preset (see: allonym policy list) or TOML file") -> Any:
+def declare_policy(
+    default: str | None = "default", says: str = "preset (see: allonym policy list) or TOML file"
+) -> Any:
     """Declare ``--policy``."""
     return declare_setting(default, says, noun="policy", option="-p, --policy NAME|FILE")
 
 
-def declare_output(default: Any = None, noun: str = "") -> Any:
+def declare_output(default: Any = None, noun: str = "", option: str = "-o, --output PATH") -> Any:
     """Declare ``--output``, of a command that writes one result."""
-    return declare_setting(default, "where the result is written", noun=noun, option="-o, --output PATH")
+    return declare_setting(default, "where the result is written", noun=noun, option=option)
 
 
 def declare_plans(noun: str) -> Any:
@@ -174,6 +65,9 @@ KEY_FILE = declare_setting(
 FORMAT = declare_setting(None, "format of standard input, or of a file with an unusual suffix", option="NAME")
 FIELD = declare_setting(
     (), "column or dotted path of the text, such as review or user.name; by default all text", option="NAME"
+)
+METADATA = declare_setting(
+    None, "table with a row per document: a column id or file, and any other columns", noun="file", option="FILE"
 )
 WORKERS = declare_setting(
     1, "processes; the output does not depend on them. With --runner ray: by default one per processor", low=1
@@ -369,28 +263,6 @@ class VaultChoice(SettingGroup):
     def open_vault(self) -> Vault | None:
         """Open the vault, if one is named. Raises as :meth:`SecretChoice.open_vault`."""
         return self.secret.open_vault(self.where) if self.where else None
-
-
-policy_option = option(
-    "-p, --policy NAME|FILE",
-    "A preset (see: allonym policy list) or a TOML file.",
-    default="default",
-    shell_complete=complete_presets,
-)
-key_option = option(
-    "--key-file PATH",
-    "File with the key of pseudonym, hash, encrypt and other keyed operators: a passphrase or at least 16 bytes. "
-    "Or set ALLONYM_KEY.",
-    type=FILE,
-)
-format_option = option("--format NAME", "Format of standard input, or of a file with an unusual suffix.")
-field_option = option(
-    "--field NAME",
-    "Column or dotted path of the text, such as review or user.name. Repeatable; by default all text.",
-    multiple=True,
-)
-text_options = group_options("texts", TextFields)
-vault_options = group_options("vault", VaultChoice)
 
 
 def read_key(path: Path | None) -> bytes | str | None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import FILE, SecretChoice, flag, option, read_key
-from allonym.cli.signatures import take_overrides
+from allonym.cli.options import SecretChoice, read_key
+from allonym.cli.signatures import take_options, take_overrides
 from allonym.cli.terminal import print_note
 from allonym.errors import UsageError, require_extra
 from allonym.server.settings import Settings, load
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.server import gateway as protecting
@@ -22,9 +23,15 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Serve the HTTP API and the workbench.")
-@option("--config", "TOML file with settings.  [env: ALLONYM_CONFIG]", type=click.Path(dir_okay=False))
+@take_options
 @take_overrides(Settings)
-def serve(config: str | None, overrides: dict[str, Any]) -> None:
+def serve(
+    *,
+    config: Path | None = declare_setting(
+        None, "TOML file with settings. By default ALLONYM_CONFIG", noun="new file", option="FILE"
+    ),
+    overrides: dict[str, Any],
+) -> None:
     """Serve the HTTP API and the workbench, by default for this machine only.
 
     Every option is also a key of the settings file and an environment variable: --max-body-mb, max_body_mb,
@@ -42,22 +49,47 @@ def serve(config: str | None, overrides: dict[str, Any]) -> None:
     run(settings, print_note)
 
 
+class GatewayOverrides(SettingGroup):
+    """Settings of the gateway that options change."""
+
+    upstream: str | None = declare_setting(
+        None, "base URL of the endpoint to forward to, such as https://api.openai.com/v1", option="URL"
+    )
+    host: str | None = declare_setting(
+        None, "address to listen on. Addresses other than loopback require clients with keys", option="NAME"
+    )
+    port: int | None = declare_setting(None, "port to listen on; 0: any free one", low=0, high=65535, option="N")
+    policy: str | None = declare_setting(
+        None, "policy of requests that name none; by default reversible", option="NAME|FILE"
+    )
+    policies: tuple[str, ...] = declare_setting(
+        (), "policy that clients may choose by the header X-Allonym-Policy", option="NAME|FILE"
+    )
+    vault: str | None = declare_setting(
+        None, "vault for the placeholders of conversations; see: allonym vault", option="PATH|URL"
+    )
+    secret_file: str | None = declare_setting(
+        None, "file with the vault's secret. By default ALLONYM_VAULT_KEY", option="PATH"
+    )
+    key_file: str | None = declare_setting(
+        None, "file with the key of keyed operators. By default the vault's key", option="PATH"
+    )
+    explain: bool | None = declare_setting(
+        None, "explain placeholders to the model, as by default", option="--explain/--no-explain"
+    )
+    media: tuple[str, ...] = declare_setting((), "content to send unchanged: image, audio or file", option="KIND")
+
+
 @click.command(short_help="Run an OpenAI-compatible endpoint that protects requests.")
-@option("--upstream URL", "Base URL of the endpoint to forward to, such as https://api.openai.com/v1.")
-@option("--config FILE.toml", "TOML file with settings; options and ALLONYM_GATEWAY_* take precedence.", type=FILE)
-@option("--host NAME", "Address to listen on. Addresses other than loopback require clients with keys.")
-@option("--port N", "Port to listen on; 0: any free one.", type=click.IntRange(0, 65535))
-@option("--policy NAME|FILE", "Policy of requests that name none.  [default: reversible]")
-@option(
-    "--policies NAME|FILE", "Policy that clients may choose by the header X-Allonym-Policy. Repeatable.", multiple=True
-)
-@option("--vault PATH|URL", "Vault for the placeholders of conversations; see: allonym vault.")
-@option("--secret-file PATH", "File with the vault's secret. By default ALLONYM_VAULT_KEY.")
-@option("--key-file PATH", "File with the key of keyed operators. By default the vault's key.")
-@option("--explain/--no-explain", "Explain placeholders to the model.  [default: explain]", default=None)
-@option("--media KIND", "Content to send unchanged: image, audio or file. Repeatable.", multiple=True)
-@flag("--new-key", "Print a new client key with its digest, and exit.")
-def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
+@take_options
+def gateway(
+    *,
+    config: Path | None = declare_setting(
+        None, "TOML file with settings; options and ALLONYM_GATEWAY_* take precedence", noun="file", option="FILE"
+    ),
+    new_key: bool = declare_setting(False, "print a new client key with its digest, and exit"),
+    overrides: GatewayOverrides,
+) -> None:
     """Run an OpenAI-compatible endpoint that anonymises requests to a language model and restores its answers.
 
     Programs only change their base URL. Content that cannot be protected is not sent.
@@ -78,7 +110,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         key = "agw_" + token_urlsafe(32)
         click.echo(f'key: {key}\nkey_sha256 = "{digest_client_key(key)}"')
         return
-    settings = load_gateway_settings(config, **options)
+    settings = load_gateway_settings(config, **vars(overrides))
     vault = _open_vault(settings)
     key_file = _resolve_setting_file(settings.key_file, "key_file")
     try:

@@ -35,19 +35,12 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-PATH = click.Path(exists=True, path_type=Path)
-NEW_FILE = click.Path(dir_okay=False, path_type=Path)
-NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
-POSITIVE = click.IntRange(1)
-COUNT = click.IntRange(0)
-SHARE = click.FloatRange(0, 1)
 PATHS: Mapping[str, click.Path] = {
-    "file": FILE,
-    "path": PATH,
+    "file": click.Path(exists=True, dir_okay=False, path_type=Path),
+    "path": click.Path(exists=True, path_type=Path),
     "folder": click.Path(exists=True, file_okay=False, path_type=Path),
-    "new file": NEW_FILE,
-    "new folder": NEW_FOLDER,
+    "new file": click.Path(dir_okay=False, path_type=Path),
+    "new folder": click.Path(file_okay=False, path_type=Path),
     "": click.Path(path_type=Path),
 }
 """The noun of a setting of the type ``Path``, to the check of its option."""

@@ -13,6 +13,7 @@ import click
 from allonym.cli import options
 from allonym.cli.options import (
     KEY_FILE,
+    METADATA,
     ORIGINALS,
     OVERWRITE,
     QUIET,
@@ -21,11 +22,11 @@ from allonym.cli.options import (
     SEED,
     WORKERS,
     TextFields,
+    declare_plans,
     declare_policy,
-    take_options,
-    take_overrides,
 )
 from allonym.cli.outputs import check_not_inputs, check_report_suffix, open_stages_folder, render_page
+from allonym.cli.signatures import take_options, take_overrides
 from allonym.cli.terminal import print_note, print_table, show_stage_bars
 from allonym.errors import UsageError
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
@@ -51,9 +52,7 @@ class Outputs(SettingGroup):
     )
     no_texts: bool = declare_setting(False, "with --report and --json: leave out the texts of chunks")
     json: Path | None = declare_setting(None, "write every number, as JSON", noun="new file", option="FILE")
-    plan: Path | None = declare_setting(
-        None, "write the plan of each document, as JSON lines", noun="new file", option="FILE"
-    )
+    plans: Path | None = declare_plans("new file")
     originals: bool = ORIGINALS
     dry_run: bool = declare_setting(False, "write nothing; show the releases and the one that would be chosen")
     resume: bool = RESUME
@@ -64,18 +63,18 @@ class Outputs(SettingGroup):
         paths = [path for path in (self.output, *self.list_files_beside()) if path is not None]
         if self.dry_run and (paths or self.resume):
             raise click.UsageError(
-                "--dry-run writes nothing and cannot be combined with -o, --report, --json, --plan or --resume"
+                "--dry-run writes nothing and cannot be combined with -o, --report, --json, --plans or --resume"
             )
         if not self.dry_run and not paths:
-            raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
+            raise click.UsageError("an output is required: -o OUT, --report, --json or --plans; or --dry-run")
         if self.no_texts and self.report is None and self.json is None:
             raise click.UsageError("--no-texts requires --report or --json")
-        if self.originals and self.plan is None:
-            raise click.UsageError("--originals requires --plan")
+        if self.originals and self.plans is None:
+            raise click.UsageError("--originals requires --plans")
 
     def list_files_beside(self) -> list[Path]:
         """Return the files that are written beside the release."""
-        return [path for path in (self.report, self.json, self.plan) if path is not None]
+        return [path for path in (self.report, self.json, self.plans) if path is not None]
 
 
 def _parse_entity_states(text: str) -> dict[str, str]:
@@ -111,9 +110,7 @@ def swap(
         "swap", "policy for detection, for direct identifiers, and for entities that cannot be exchanged"
     ),
     texts: TextFields,
-    metadata: Path | None = declare_setting(
-        None, "table with a row per document: a column id or file, and the column KEY", noun="file", option="FILE"
-    ),
+    metadata: Path | None = METADATA,
     rest: str = declare_setting("drop", "treatment of text outside the section", one_of=("drop", "anonymize")),
     categories: str = declare_setting(
         "", "states of categories: swap, fixed, change or free, e.g. Person=fixed", option="NAME=STATE,..."
@@ -195,7 +192,7 @@ def swap(
             contents[outputs.report] = render_page(swap_page(result.values), outputs.report)
         if outputs.json is not None:
             contents[outputs.json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-        how: dict[str, Any] = {"plans": outputs.plan, "originals": outputs.originals, "overwrite": overwrite}
+        how: dict[str, Any] = {"plans": outputs.plans, "originals": outputs.originals, "overwrite": overwrite}
         run.write(result.releases, result.made, target, beside=contents, **how)
     if not quiet:
         _print_result(result, [path for path in (target, *beside) if path is not None])

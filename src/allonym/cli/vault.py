@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import JSON, OVERWRITE, FromSecret, SecretChoice, ToSecret, declare_output, take_options
+from allonym.cli.options import JSON, OVERWRITE, FromSecret, SecretChoice, ToSecret, declare_output
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
 from allonym.settings import REQUIRED, declare_setting

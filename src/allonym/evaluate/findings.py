@@ -143,7 +143,7 @@ def read_anonymised_texts(path: Path | str, gold: Sequence[Record], fields: Sequ
 
 
 def read_plan_findings(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
-    """Read what the plans of a JSON lines file (``allonym anonymize --plans``, ``allonym swap --plan``) replace.
+    """Read what the plans of a JSON lines file (``allonym anonymize --plans``, ``allonym swap --plans``) replace.
 
     A plan is bound to a digest of its text, so that neither order nor ids matter.
 

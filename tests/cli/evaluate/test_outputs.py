@@ -41,8 +41,8 @@ def content(folder):
             ("evaluate", "risk", *PAIR, "--review-above", "0.1", "--queue", "file/q.csv", "--json", "n.json"),
             "file is a file",
         ),
-        (("harden", *PAIR, *SUBJECT, "-o", "h.jsonl", "--plan", "h.jsonl"), "named for two outputs"),
-        (("harden", *PAIR, *SUBJECT, "-o", "h.jsonl", "--plan", "file/p.jsonl"), "file is a file"),
+        (("harden", *PAIR, *SUBJECT, "-o", "h.jsonl", "--plans", "h.jsonl"), "named for two outputs"),
+        (("harden", *PAIR, *SUBJECT, "-o", "h.jsonl", "--plans", "file/p.jsonl"), "file is a file"),
         (("harden", *PAIR, *SUBJECT, "-o", "h.jsonl", "--json", "file/n.json"), "file is a file"),
         (("harden", *PAIR, *SUBJECT, "-o", "safe.jsonl"), "never changed"),
         (("evaluate", "all", *PAIR, "--json", "file/n.json"), "file is a file"),
@@ -121,7 +121,7 @@ def test_numbers_show_no_word_of_a_text(run, corpus):
             ("evaluate", "risk", *PAIR, *SUBJECT, "--review-above", "0", "--queue", "q.csv"),
             ("evaluate", "downstream", *PAIR, "--task", "mood=classify", "--repeats", "2", "--outputs", "raw.jsonl"),
             ("evaluate", "residual", "marked.jsonl", "--limit", "1", "--queue", "q.jsonl"),
-            ("harden", *PAIR, *SUBJECT, "--plan", "plan.jsonl"),
+            ("harden", *PAIR, *SUBJECT, "--plans", "plan.jsonl"),
         )
     ):
         before = set(corpus.iterdir())

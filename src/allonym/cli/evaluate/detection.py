@@ -3,62 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output
-from allonym.cli.options import COUNT, FILE, PATH, field_option, flag, option
+from allonym.cli.evaluate.options import FIELD, Output
+from allonym.cli.options import SEED, declare_plans, declare_policy
+from allonym.cli.signatures import take_options
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Span
 
 
+class Comparison(SettingGroup):
+    """How findings are compared with the gold annotation."""
+
+    compare: str = declare_setting(
+        "gold",
+        "compare by the gold's labels, the taxonomy's top labels, or labels as written",
+        one_of=("gold", "group", "exact"),
+    )
+    count_beyond: bool = declare_setting(False, "count findings of types that the gold does not have as wrong")
+    language: str = declare_setting("en", "language of the word frequencies (weights)", option="CODE")
+    draws: int = declare_setting(1000, "bootstrap samples; 0: no intervals", low=0)
+    seed: int = SEED
+
+
 @click.command(short_help="Measure detection: precision, recall, F1, leaks.")
-@click.argument("gold", type=PATH)
-@click.argument("predicted", type=PATH, required=False)
-@option("-p, --policy NAME|FILE", "Detect with this policy instead of reading PREDICTED. By default: default.")
-@option("--plans FILE", "Take the spans that these plans replace as findings.", type=FILE)
-@option(
-    "--anonymised PATH",
-    "Anonymised texts, to count leaks. Without other findings, these are derived by alignment.",
-    type=PATH,
-)
-@option(
-    "--level",
-    "Matching of the table shown; the JSON and the report contain all.",
-    type=click.Choice(["token", "strict", "overlap", "entity"]),
-    default="strict",
-)
-@option(
-    "--compare",
-    "Compare by the gold's labels, the taxonomy's top labels, or labels as written.",
-    type=click.Choice(["gold", "group", "exact"]),
-    default="gold",
-)
-@option("--label-map FILE", 'TOML file that maps labels: NAME = ["LABEL"]; [] leaves them out.', type=FILE)
-@flag("--count-beyond", "Count findings of types that the gold does not have as wrong.")
-@option("--language CODE", "Language of the word frequencies (weights).", default="en")
-@option("--draws", "Bootstrap samples; 0: no intervals.", type=COUNT, default=1000)
-@option("--format NAME", "Format of GOLD: jsonl, conll, spacy, brat, tab or presidio.", name="gold_format")
-@option("--predicted-format NAME", "Format of PREDICTED.")
-@field_option
-@options.seed_option
-@options.output_options
+@take_options
 def detection(
-    gold: Path,
-    predicted: Path | None,
-    policy: str | None,
-    plans: Path | None,
-    anonymised: Path | None,
-    level: str,
-    label_map: Path | None,
-    gold_format: str | None,
-    predicted_format: str | None,
-    field: tuple[str, ...],
+    gold: Path = declare_setting(REQUIRED, "annotated file", noun="path", option="<GOLD>"),
+    predicted: Path | None = declare_setting(None, "findings", noun="path", option="<PREDICTED>"),
+    *,
+    policy: str | None = declare_policy(None, "detect with this policy instead of reading PREDICTED; else default"),
+    plans: Path | None = declare_plans("file"),
+    anonymised: Path | None = declare_setting(
+        None,
+        "anonymised texts, to count leaks. Without other findings, these are derived by alignment",
+        noun="path",
+        option="PATH",
+    ),
+    level: str = declare_setting(
+        "strict",
+        "matching of the table shown; the JSON and the report contain all",
+        one_of=("token", "strict", "overlap", "entity"),
+    ),
+    label_map: Path | None = declare_setting(
+        None, 'TOML file that maps labels: NAME = ["LABEL"]; [] leaves them out', noun="file", option="FILE"
+    ),
+    comparison: Comparison,
+    gold_format: str | None = declare_setting(
+        None, "format of GOLD: jsonl, conll, spacy, brat, tab or presidio", option="--format NAME"
+    ),
+    predicted_format: str | None = declare_setting(None, "format of PREDICTED", option="NAME"),
+    field: tuple[str, ...] = FIELD,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Measure findings against GOLD, an annotated file: JSON lines, CoNLL or IOB, brat, TAB, spaCy or
     presidio-research.
@@ -86,7 +86,7 @@ def detection(
     from allonym.report.evaluate.detection import LEVELS
     from allonym.train.records import read_records
 
-    settings["label_map"] = read_label_map(label_map) if label_map else None
+    settings = {**vars(comparison), "label_map": read_label_map(label_map) if label_map else None}
     records = read_records(gold, gold_format)
     texts = [record["text"] for record in records]
     after = read_anonymised_texts(anonymised, records, field) if anonymised else None
@@ -100,5 +100,5 @@ def detection(
             spans = found_by(texts, policy or "default", advance)
     with output.show_progress("measuring") as advance:
         result = measure(texts, after, gold=records, predicted=spans, advance=advance, **settings)
-    subtitle = f"{result.texts:,} texts, seed {settings['seed']}"
+    subtitle = f"{result.texts:,} texts, seed {comparison.seed}"
     output.write_measure("detection", result.to_dict(), subtitle, tab=LEVELS[level][0])

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli import options as common_options
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_blocks
-from allonym.cli.options import COUNT, FILE, NEW_FILE, NEW_FOLDER, PATH, POSITIVE, flag, option, read_key
+from allonym.cli.evaluate.options import SUBJECT, Output, Source, print_blocks
+from allonym.cli.options import KEY_FILE, OVERWRITE, SEED, declare_output, declare_policy, read_key
 from allonym.cli.outputs import check_outputs, write_files
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note
 from allonym.errors import UsageError, check_names
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.evaluate.sheets import Sheets
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from allonym.stats import Estimate
 
 
-class Model(NamedTuple):
+class Model(SettingGroup):
     """The language model of a policy, and the key of its cache."""
 
-    policy: str = common_options.policy_option
-    key_file: Path | None = common_options.key_option
+    policy: str = declare_policy()
+    key_file: Path | None = KEY_FILE
 
     def open_client(self) -> Client:
         """Open the language model with its cache."""
@@ -41,14 +41,21 @@ class Model(NamedTuple):
 
 
 _KEY, _PAGES = "key.json", "pages"
-_overwrite = flag("--overwrite", "Replace existing pages and keys.")
-_consent = option("--consent FILE", "Text of the consent that people give before they begin.", type=FILE)
-_asking = common_options.with_options(
-    option("--kind WORDS", "Kind of the texts, for the prompt.", default="text"),
-    option("--guesses", "Number of guesses per text.", type=POSITIVE, default=3),
-    flag("--before", "Also ask about the originals, which sends them to the endpoint."),
-    common_options.group_options("model", Model),
+KEY = declare_setting(REQUIRED, "key of the pages", noun="file", option="<KEY>")
+ANSWERS = declare_setting(REQUIRED, "saved answers", noun="path", option="<ANSWERS>")
+LEAST = declare_setting(500, "least number of characters in a description", low=0, option="N")
+CONSENT = declare_setting(None, "text of the consent that people give before they begin", noun="file", option="FILE")
+ALIASES = declare_setting(
+    None, "CSV without a header: the true name, and further names that count", noun="file", option="FILE"
 )
+
+
+class Prompting(SettingGroup):
+    """How a language model is asked."""
+
+    kind: str = declare_setting("text", "kind of the texts, for the prompt", option="WORDS")
+    guesses: int = declare_setting(3, "number of guesses per text", low=1)
+    before: bool = declare_setting(False, "also ask about the originals, which sends them to the endpoint")
 
 
 @click.group(name="intruder-study", short_help="Let people guess whom anonymised texts are about.")
@@ -66,25 +73,25 @@ def intruder_study() -> None:
 
 
 @intruder_study.command(short_help="Make pages on which people describe persons.")
-@click.argument("folder", metavar="OUT", type=NEW_FOLDER)
-@option("--pool FILE", "CSV of people with columns group, name and optionally link; others are facts.", type=FILE)
-@option("--fictitious N", "Number of fictitious people to add, from the knowledge base.", type=COUNT, default=10)
-@option("--writers N", "Number of writers: one page each.", type=POSITIVE, required=True)
-@option("--each N", "People per group on each page.", type=POSITIVE, default=1)
-@option("--least N", "Least number of characters in a description.", type=POSITIVE, default=500)
-@_consent
-@options.seed_option
-@_overwrite
+@take_options
 def collect(
-    folder: Path,
-    pool: Path | None,
-    fictitious: int,
-    writers: int,
-    each: int,
-    least: int,
-    consent: Path | None,
-    seed: int,
-    overwrite: bool,
+    folder: Path = declare_setting(REQUIRED, "folder for the pages and the key", noun="new folder", option="<OUT>"),
+    *,
+    pool: Path | None = declare_setting(
+        None,
+        "CSV of people with columns group, name and optionally link; others are facts",
+        noun="file",
+        option="FILE",
+    ),
+    fictitious: int = declare_setting(
+        10, "number of fictitious people to add, from the knowledge base", low=0, option="N"
+    ),
+    writers: int = declare_setting(REQUIRED, "number of writers: one page each", low=1, option="N"),
+    each: int = declare_setting(1, "people per group on each page", low=1, option="N"),
+    least: int = LEAST,
+    consent: Path | None = CONSENT,
+    seed: int = SEED,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write one page per writer to OUT/pages, and OUT/key.json.
 
@@ -103,12 +110,15 @@ def collect(
 
 
 @intruder_study.command(short_help="Collect the descriptions in a corpus.")
-@click.argument("key", metavar="KEY", type=FILE)
-@click.argument("answers", metavar="ANSWERS...", type=PATH, nargs=-1, required=True)
-@option("-o, --output FILE", "JSON lines with id, text, subject and group.", type=NEW_FILE, required=True)
-@option("--least N", "Least number of characters in a description.", type=COUNT, default=500)
-@_overwrite
-def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overwrite: bool) -> None:
+@take_options
+def gather(
+    key: Path = KEY,
+    answers: tuple[Path, ...] = ANSWERS,
+    *,
+    output: Path = declare_output(REQUIRED, "new file"),
+    least: int = LEAST,
+    overwrite: bool = OVERWRITE,
+) -> None:
     """Collect saved answers, files or folders of them, in a corpus.
 
     \b
@@ -126,24 +136,23 @@ def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overw
 
 
 @intruder_study.command(short_help="Make pages on which people judge anonymised texts.")
-@options.source_options
-@option("--pages OUT", "Folder for the pages and the key.", name="folder", type=NEW_FOLDER, required=True)
-@option("--subject KEY", "Metadata field with the true name.", required=True)
-@option("--group KEY", "Metadata field with the fame class; a judge gets texts of one class.")
-@option("--judgements N", "Judgements per text.", type=POSITIVE, default=3)
-@option("--judges N", "Number of pages per group, instead of --judgements.", type=POSITIVE)
-@option("--per-page N", "Texts per page.", type=POSITIVE, default=10)
-@_consent
-@options.seed_option
-@_overwrite
+@take_options
 def judge(
+    *,
     source: Source,
-    folder: Path,
-    subject: str,
-    group: str | None,
-    consent: Path | None,
-    overwrite: bool,
-    **settings: Any,
+    folder: Path = declare_setting(
+        REQUIRED, "folder for the pages and the key", noun="new folder", option="--pages OUT"
+    ),
+    subject: str = SUBJECT,
+    group: str | None = declare_setting(
+        None, "metadata field with the fame class; a judge gets texts of one class", option="KEY"
+    ),
+    judgements: int = declare_setting(3, "judgements per text", low=1, option="N"),
+    judges: int | None = declare_setting(None, "number of pages per group, instead of --judgements", low=1, option="N"),
+    per_page: int = declare_setting(10, "texts per page", low=1, option="N"),
+    consent: Path | None = CONSENT,
+    seed: int = SEED,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write one page per judge to OUT/pages, and the true names to OUT/key.json: do not show that to judges.
 
@@ -157,24 +166,25 @@ def judge(
 
     pairs = source.read_pairs()
     groups = pairs.labels(group) if group else []
-    sheets = make_judging_sheets(pairs.ids, pairs.anonymised, pairs.labels(subject), groups, **settings)
+    numbers: dict[str, Any] = {"judgements": judgements, "judges": judges, "per_page": per_page, "seed": seed}
+    sheets = make_judging_sheets(pairs.ids, pairs.anonymised, pairs.labels(subject), groups, **numbers)
     _write_pages(folder, sheets, (*source.paths, consent), overwrite, {"consent": _read_consent(consent)})
 
 
 @intruder_study.command(short_help="Evaluate the judgements: rates, agreement, revealing words.")
-@click.argument("key", metavar="KEY", type=FILE)
-@click.argument("answers", metavar="ANSWERS...", type=PATH, nargs=-1, required=True)
-@option("--aliases FILE", "CSV without a header: the true name, and further names that count.", type=FILE)
-@option(
-    "--cut",
-    "Least similarity of names at which a person counts as identified.",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.75,
-)
-@option("--top", "Number of n-grams in the result.", type=POSITIVE, default=10)
-@options.seed_option
-@options.output_options
-def analyse(key: Path, answers: tuple[Path, ...], aliases: Path | None, output: Output, **settings: Any) -> None:
+@take_options
+def analyse(
+    key: Path = KEY,
+    answers: tuple[Path, ...] = ANSWERS,
+    *,
+    aliases: Path | None = ALIASES,
+    cut: float = declare_setting(
+        0.75, "least similarity of names at which a person counts as identified", low=0.001, high=1
+    ),
+    top: int = declare_setting(10, "number of n-grams in the result", low=1),
+    seed: int = SEED,
+    output: Output,
+) -> None:
     """Evaluate saved answers, files or folders of them: how often people identified the subjects.
 
     \b
@@ -187,7 +197,7 @@ def analyse(key: Path, answers: tuple[Path, ...], aliases: Path | None, output: 
     output.check_writable(key, *answers)
     sheets = read_key(key)
     truths, judgements = people.list_truths_and_judgements(sheets, read_answers(_list_answer_files(answers), sheets))
-    result = people.people_study(truths, judgements, aliases=_read_aliases(aliases), **settings)
+    result = people.people_study(truths, judgements, aliases=_read_aliases(aliases), cut=cut, top=top, seed=seed)
     output.write_measure("people", result.to_dict(texts=output.with_text))
 
 
@@ -255,15 +265,17 @@ def guess() -> None:
 
 
 @guess.command(short_help="Guess the person that each text is about.")
-@options.source_options
-@option("--subject KEY", "Metadata field with the true name.", required=True)
-@option("--group KEY", "Metadata field with the fame class.")
-@option("--aliases FILE", "CSV without a header: the true name, and further names that count.", type=FILE)
-@_asking
-@options.seed_option
-@options.output_options
+@take_options
 def persons(
-    source: Source, subject: str, group: str | None, aliases: Path | None, model: Model, output: Output, **settings: Any
+    *,
+    source: Source,
+    subject: str = SUBJECT,
+    group: str | None = declare_setting(None, "metadata field with the fame class", option="KEY"),
+    aliases: Path | None = ALIASES,
+    prompting: Prompting,
+    model: Model,
+    seed: int = SEED,
+    output: Output,
 ) -> None:
     """Let a language model do P3's judging task: a name, a confidence, and what revealed the person.
 
@@ -274,7 +286,7 @@ def persons(
     from allonym.evaluate.people import person_guesses
 
     output.check_writable(*source.paths)
-    settings["client"] = model.open_client()
+    settings: dict[str, Any] = {**vars(prompting), "client": model.open_client(), "seed": seed}
     pairs = source.read_pairs()
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     settings |= {"groups": pairs.labels(group) if group else [], "aliases": _read_aliases(aliases)}
@@ -287,19 +299,21 @@ def persons(
 
 
 @guess.command(short_help="Guess attributes of the person, such as age.")
-@options.source_options
-@option(
-    "--attribute NAME[=KEY]",
-    "age, sex, place, birthplace, education, occupation, relationship or income, and the metadata field with "
-    "its true value. Repeatable.",
-    name="wanted",
-    multiple=True,
-    required=True,
-)
-@option("--person WORDS", "Person whose attributes are guessed.", default="author")
-@_asking
-@options.output_options
-def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Output, **settings: Any) -> None:
+@take_options
+def attributes(
+    *,
+    source: Source,
+    attribute: tuple[str, ...] = declare_setting(
+        REQUIRED,
+        "age, sex, place, birthplace, education, occupation, relationship or income, and the metadata field with its "
+        "true value",
+        option="NAME[=KEY]",
+    ),
+    person: str = declare_setting("author", "person whose attributes are guessed", option="WORDS"),
+    prompting: Prompting,
+    model: Model,
+    output: Output,
+) -> None:
     """Let a language model infer attributes after Staab et al. 2023, scored by rules.
 
     \b
@@ -310,10 +324,10 @@ def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Ou
     from allonym.evaluate.people import attribute_guesses
     from allonym.intruder.persons import ATTRIBUTES
 
-    keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}
+    keys = {name: field or name for name, _, field in (option.partition("=") for option in attribute)}
     check_names("attribute", keys, ATTRIBUTES, "--attribute")
     output.check_writable(*source.paths)
-    settings["client"] = model.open_client()
+    settings: dict[str, Any] = {**vars(prompting), "client": model.open_client()}
     pairs = source.read_pairs()
     for field in keys.values():
         if not any(get_metadata_value(meta, field) for meta in pairs.meta):
@@ -321,7 +335,7 @@ def attributes(source: Source, wanted: tuple[str, ...], model: Model, output: Ou
     profiles = [{name: get_metadata_value(meta, field) for name, field in keys.items()} for meta in pairs.meta]
     texts = (pairs.original, pairs.anonymised, profiles)
     with output.show_progress("asking") as advance:
-        result = attribute_guesses(*texts, attributes=tuple(keys), advance=advance, **settings)
+        result = attribute_guesses(*texts, attributes=tuple(keys), person=person, advance=advance, **settings)
     data = result.to_dict()
     output.write_measure("guess_attributes", data, shown=data["after"])
     if result.before:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source
-from allonym.cli.options import FILE, POSITIVE, flag, option
+from allonym.cli.evaluate.options import ClassifierTraining, Output, Source
+from allonym.cli.options import SEED
+from allonym.cli.signatures import take_options
 from allonym.errors import DataError, UnknownNameError
+from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.evaluate.pairs import Pairs
@@ -20,41 +21,50 @@ _NO = frozenset({"0", "false", "no", "n"})
 _MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 
 
+class Tools(SettingGroup):
+    """What the measures are made with."""
+
+    model: str = declare_setting(
+        "linear",
+        "classifier: linear, encoder, or finetune:FOLDER (BERT and similar; lower --repeats)",
+        option="NAME",
+    )
+    repeats: int = declare_setting(20, "number of splits for the utility loss", low=2)
+    tagger: str = declare_setting("embedded", "part-of-speech tagger: embedded or spacy:MODEL", option="NAME")
+    independent: bool = declare_setting(
+        False, "test parts of speech unpaired, as if the versions were different texts (P3)", option="--unpaired"
+    )
+    language_model: Path | None = declare_setting(
+        None, "a causal language model for the perplexity; by default n-grams", option="FOLDER"
+    )
+    threads: int = declare_setting(1, "number of texts read in parallel", low=1, option="--workers")
+    seed: int = SEED
+
+
 @click.command(short_help="Measure lost information: accuracy, parts of speech, meaning.")
-@options.source_options
-@option("--labels KEY", "Metadata field with each text's class, for the utility loss.")
-@option("--group KEY", "Metadata field, such as author, whose groups stay on one side of a split.")
-@option("--identified KEY", "Metadata field with yes or no: whether an intruder identified the subject.")
-@option("--measure", "Only this measure. Repeatable.", name="measures", multiple=True, type=click.Choice(_MEASURES))
-@option(
-    "--model NAME",
-    "Classifier: linear, encoder, or finetune:FOLDER (BERT and similar; lower --repeats).",
-    default="linear",
-)
-@options.training_options(beams=False)
-@option("--repeats", "Number of splits for the utility loss.", type=click.IntRange(2), default=20)
-@option("--tagger NAME", "Part-of-speech tagger: embedded or spacy:MODEL.", default="embedded")
-@flag("--unpaired", "Test parts of speech unpaired, as if the versions were different texts (P3).", name="independent")
-@option(
-    "--ranks FILE", "File of words by frequency, the commonest first, one per line. By default wordfreq's.", type=FILE
-)
-@option(
-    "--language-model FOLDER",
-    "A causal language model for the perplexity; by default n-grams.",
-    type=click.Path(path_type=Path),
-)
-@option("--workers", "Number of texts read in parallel.", name="threads", type=POSITIVE, default=1)
-@options.seed_option
-@options.output_options
+@take_options
 def information(
+    *,
     source: Source,
-    labels: str | None,
-    group: str | None,
-    identified: str | None,
-    measures: tuple[str, ...],
-    ranks: Path | None,
+    labels: str | None = declare_setting(
+        None, "metadata field with each text's class, for the utility loss", option="KEY"
+    ),
+    group: str | None = declare_setting(
+        None, "metadata field, such as author, whose groups stay on one side of a split", option="KEY"
+    ),
+    identified: str | None = declare_setting(
+        None, "metadata field with yes or no: whether an intruder identified the subject", option="KEY"
+    ),
+    measure: tuple[str, ...] = declare_setting((), "only this measure", one_of=_MEASURES),
+    ranks: Path | None = declare_setting(
+        None,
+        "file of words by frequency, the commonest first, one per line. By default wordfreq's",
+        noun="file",
+        option="FILE",
+    ),
+    tools: Tools,
+    training: ClassifierTraining,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Measure the information that anonymised texts have lost (P3).
 
@@ -68,24 +78,25 @@ def information(
       allonym evaluate information reviews.jsonl safe.jsonl --labels sentiment --model finetune:roberta/ --repeats 3
       allonym evaluate information study.jsonl --field text --anonymised-field textwash --identified found
     """
-    output.check_writable(*source.paths, ranks, settings["language_model"])
+    output.check_writable(*source.paths, ranks, tools.language_model)
     from allonym.evaluate.downstream_use import MODELS
     from allonym.evaluate.finetuned import CLASSIFIER, check_model_available
     from allonym.evaluate.information import MEASURES, information_loss, open_tagger
     from allonym.evaluate.surface_measures import ranks_of
 
-    check_model_available(settings["model"], MODELS, (CLASSIFIER,), "--model")
-    if not measures or "construct" in measures:
-        open_tagger(settings["tagger"])
+    check_model_available(tools.model, MODELS, (CLASSIFIER,), "--model")
+    if not measure or "construct" in measure:
+        open_tagger(tools.tagger)
     pairs = source.read_pairs()
+    settings: dict[str, Any] = {**vars(tools), "training": training.make_training()}
     settings["groups"] = pairs.labels(group) if group else None
     settings["ranks"] = ranks_of(ranks) if ranks else None
     classes = pairs.labels(labels) if labels else None
     flags = _read_flags(pairs, identified) if identified else None
     texts = (pairs.original, pairs.anonymised, classes, flags)
     with output.show_progress("measuring") as advance:
-        result = information_loss(*texts, measures=measures or MEASURES, advance=advance, **settings)
-    output.write_measure("information", result.to_dict(), f"{result.texts:,} texts, seed {settings['seed']}")
+        result = information_loss(*texts, measures=measure or MEASURES, advance=advance, **settings)
+    output.write_measure("information", result.to_dict(), f"{result.texts:,} texts, seed {tools.seed}")
 
 
 def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
@@ -110,11 +121,14 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
 
 
 @click.command(short_help="Measure whether a classifier tells pseudonymised texts from originals.")
-@options.source_options
-@option("--folds", "Folds of the cross-validation.", type=click.IntRange(2), default=5)
-@options.seed_option
-@options.output_options
-def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
+@take_options
+def syntheticity(
+    *,
+    source: Source,
+    folds: int = declare_setting(5, "folds of the cross-validation", low=2),
+    seed: int = SEED,
+    output: Output,
+) -> None:
     """Measure how well a classifier tells ANONYMISED texts from ORIGINAL ones; lower is better.
 
     Both versions of a text are classified by models that saw neither of them. Guessing reaches an accuracy of 50 %.

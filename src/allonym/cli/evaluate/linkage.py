@@ -7,41 +7,35 @@ from typing import Any
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source
-from allonym.cli.options import COUNT, NEW_FILE, PATH, SHARE, option
+from allonym.cli.evaluate.options import BACKGROUND, GROUP, SUBJECT, Output, Source
+from allonym.cli.options import SEED
+from allonym.cli.signatures import take_options
+from allonym.settings import declare_setting
 
-_group = option(
-    "--group KEY", "Metadata field, such as the fame class, with groups; the intruder guesses within the text's group."
-)
-_background = option(
-    "--background FILE", "Texts with KEY for the intruder to learn from, instead of other texts of ORIGINAL.", type=PATH
-)
-_features = option(
-    "--features",
-    "Features of the intruder; encoder and all take seconds per hundred texts.",
-    type=click.Choice(["words", "characters", "both", "encoder", "all"]),
-    default="both",
+FEATURES = declare_setting(
+    "both",
+    "features of the intruder; encoder and all take seconds per hundred texts",
+    one_of=("words", "characters", "both", "encoder", "all"),
 )
 
 
 @click.command(short_help="Measure how often an offline intruder identifies subjects.")
-@options.source_options
-@option("--subject KEY", "Metadata field with the subject of each text.", required=True)
-@_group
-@_background
-@_features
-@option(
-    "--knows",
-    "Version of other people's texts that the intruder has learnt from.",
-    type=click.Choice(["original", "anonymised", "both"]),
-    default="original",
-)
-@option("--folds", "Folds of the corpus; 0: leave one text out.", type=COUNT, default=5)
-@options.seed_option
-@options.output_options
+@take_options
 def intruder(
-    source: Source, subject: str, group: str | None, background: Path | None, output: Output, **settings: Any
+    *,
+    source: Source,
+    subject: str = SUBJECT,
+    group: str | None = GROUP,
+    background: Path | None = BACKGROUND,
+    features: str = FEATURES,
+    knows: str = declare_setting(
+        "original",
+        "version of other people's texts that the intruder has learnt from",
+        one_of=("original", "anonymised", "both"),
+    ),
+    folds: int = declare_setting(5, "folds of the corpus; 0: leave one text out", low=0),
+    seed: int = SEED,
+    output: Output,
 ) -> None:
     """Link each text to the subject with the most similar other texts, before and after anonymisation.
 
@@ -58,32 +52,37 @@ def intruder(
 
     output.check_writable(*source.paths, background)
     pairs = source.read_pairs()
-    settings["groups"] = pairs.labels(group) if group else None
-    settings["background"] = source.read_background(background, subject) or None
+    settings: dict[str, Any] = {
+        "groups": pairs.labels(group) if group else None,
+        "background": source.read_background(background, subject) or None,
+        "features": features,
+        "seed": seed,
+    }
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     with output.show_progress("linkage") as advance:
-        result = reidentification(*texts, ids=pairs.ids, advance=advance, **settings)
+        result = reidentification(*texts, ids=pairs.ids, knows=knows, folds=folds, advance=advance, **settings)
     output.write_measure("linkage", result.to_dict(output.with_text))
 
 
 @click.command(short_help="Estimate the risk of each document before release.")
-@options.source_options
-@option("--subject KEY", "Metadata field with the subject of each text; without it, texts are only ranked.")
-@_group
-@_background
-@_features
-@option("--review-above P", "Documents with a greater risk go to review.", type=SHARE)
-@option("--queue FILE", "Write the documents for review, riskiest first: .jsonl or .csv.", type=NEW_FILE)
-@options.seed_option
-@options.output_options
+@take_options
 def risk(
+    *,
     source: Source,
-    subject: str | None,
-    group: str | None,
-    background: Path | None,
-    queue: Path | None,
+    subject: str | None = declare_setting(
+        None, "metadata field with the subject of each text; without it, texts are only ranked", option="KEY"
+    ),
+    group: str | None = GROUP,
+    background: Path | None = BACKGROUND,
+    features: str = FEATURES,
+    review_above: float | None = declare_setting(
+        None, "documents with a greater risk go to review", low=0, high=1, option="P"
+    ),
+    queue: Path | None = declare_setting(
+        None, "write the documents for review, riskiest first: .jsonl or .csv", noun="new file", option="FILE"
+    ),
+    seed: int = SEED,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Estimate for each document the probability that the offline intruder identifies its subject.
 
@@ -98,17 +97,22 @@ def risk(
     from allonym.evaluate.document_risks import document_risk
     from allonym.evaluate.pairs import write_rows
 
-    if queue is not None and settings["review_above"] is None:
+    if queue is not None and review_above is None:
         raise click.UsageError("--queue requires --review-above")
     if group and subject is None:
         raise click.UsageError("--group requires --subject")
     output.check_writable(*source.paths, background, queue=queue)
     pairs = source.read_pairs()
-    settings["groups"] = pairs.labels(group) if group else None
-    settings["background"] = source.read_background(background, subject) or None
+    settings: dict[str, Any] = {
+        "groups": pairs.labels(group) if group else None,
+        "background": source.read_background(background, subject) or None,
+        "features": features,
+        "seed": seed,
+    }
     subjects = pairs.labels(subject) if subject else None
     with output.show_progress("documents") as advance:
-        result = document_risk(pairs.original, pairs.anonymised, subjects, advance=advance, **settings)
+        settings |= {"review_above": review_above, "advance": advance}
+        result = document_risk(pairs.original, pairs.anonymised, subjects, **settings)
     review, beside = result.review, {}
     if queue is not None and review is not None:
         places = [{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in review.places]

@@ -3,89 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output
-from allonym.cli.options import FILE, NEW_FILE, PATH, POSITIVE, flag, format_option, group_options, option
+from allonym.cli.evaluate.options import FIELD, Output
+from allonym.cli.options import FORMAT, METADATA, OVERWRITE, QUIET, SEED, declare_output, declare_policy
 from allonym.cli.outputs import check_outputs, write_files
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import decode_text, print_note, print_table, show_stage_bar
 from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.evaluate.marking import Marked
     from allonym.evaluate.residual import ResidualRisk
 
 
-class Conversations(NamedTuple):
+class Conversations(SettingGroup):
     """How annotated conversations are read."""
 
-    field: tuple[str, ...] = options.field_option
-    format: str | None = format_option
-    metadata: Path | None = option(
-        "--metadata FILE", "Table with a row per conversation: a column id or file, and KEY.", type=FILE
-    )
+    field: tuple[str, ...] = FIELD
+    format: str | None = FORMAT
+    metadata: Path | None = METADATA
 
     def read_marked(self, source: Path) -> tuple[Marked, ...]:
         """Read the conversations of a file or folder, with their marks."""
         from allonym.evaluate.marking import read_annotated
 
-        return read_annotated(source, **self._asdict())
+        return read_annotated(source, **vars(self))
 
 
-_conversation_options = group_options("conversations", Conversations)
 _FORMS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
 
 
-def parse_tag_scores(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """Parse ``URL=1`` as a tag and its score."""
-    out = {}
-    for value in values:
-        tag, _, number = value.partition("=")
-        if not tag or not number.strip().isdigit():
-            raise click.BadParameter("TAG=SCORE is required, such as URL=1", ctx=ctx, param=param)
-        out[tag.strip().upper()] = int(number)
-    return out
+ANONYMISED = declare_setting(REQUIRED, "anonymised texts", noun="path", option="<ANONYMISED>")
 
 
 @click.command(short_help="Score the identifiers that annotators marked as missed (P2).")
-@click.argument("annotated", type=PATH)
-@option("--group KEY", "Metadata field for the rows of the table, such as context.", name="by", default="")
-@option("--limit", "Greatest acceptable score of a conversation.", type=click.FloatRange(0), default=5.0)
-@option("--queue FILE", "Write the conversations above the limit, worst first: .jsonl or .csv.", type=NEW_FILE)
-@option(
-    "--email-partial",
-    "Score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6).",
-    type=click.Choice(["text", "table"]),
-    default="text",
-)
-@option(
-    "--score TAG=SCORE",
-    "Set the score of a tag, such as URL=1 or DATE_PARTIAL=0. Repeatable.",
-    name="scores",
-    multiple=True,
-    callback=parse_tag_scores,
-)
-@option(
-    "--proposals",
-    "Treatment of marks that no person has confirmed; count gives an upper bound.",
-    type=click.Choice(["refuse", "count", "drop"]),
-    default="refuse",
-)
-@_conversation_options
-@options.seed_option
-@options.output_options
+@take_options
 def residual(
-    annotated: Path,
-    queue: Path | None,
-    email_partial: str,
-    scores: dict[str, int],
+    annotated: Path = declare_setting(REQUIRED, "annotated conversations", noun="path", option="<ANNOTATED>"),
+    *,
+    group: str = declare_setting("", "metadata field for the rows of the table, such as context", option="KEY"),
+    limit: float = declare_setting(5.0, "greatest acceptable score of a conversation", low=0),
+    queue: Path | None = declare_setting(
+        None, "write the conversations above the limit, worst first: .jsonl or .csv", noun="new file", option="FILE"
+    ),
+    email_partial: str = declare_setting(
+        "text",
+        "score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6)",
+        one_of=("text", "table"),
+    ),
+    score: Mapping[str, int] = declare_setting(
+        {}, "set the score of a tag, such as URL=1 or DATE_PARTIAL=0", low=0, option="TAG=SCORE"
+    ),
+    proposals: str = declare_setting(
+        "refuse",
+        "treatment of marks that no person has confirmed; count gives an upper bound",
+        one_of=("refuse", "count", "drop"),
+    ),
     conversations: Conversations,
+    seed: int = SEED,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Score the missed identifiers marked in ANNOTATED conversations: P2's Table 4, its criterion, a review queue.
 
@@ -102,10 +84,10 @@ def residual(
     from allonym.evaluate.residual import Scoring, residual_risk
 
     output.check_writable(annotated, conversations.metadata, queue=queue)
-    scoring = Scoring(email_partial, scores)
+    how = {"scoring": Scoring(email_partial, {tag.upper(): number for tag, number in score.items()})}
     marked = conversations.read_marked(annotated)
     with output.show_progress("scores") as advance:
-        result = residual_risk(marked, scoring=scoring, advance=advance, **settings)
+        result = residual_risk(marked, by=group, limit=limit, proposals=proposals, seed=seed, advance=advance, **how)
     data = result.to_dict()
     if output.with_text:
         conversation_of = {c.id: c for c in marked}
@@ -127,41 +109,27 @@ def _format_queue(result: ResidualRisk, path: Path) -> str:
 
 
 @click.command("second-reading", short_help="Propose missed identifiers for a person to confirm.")
-@click.argument("anonymised", type=PATH)
-@option(
-    "-o, --output FILE", "File for the conversations with proposed marks, as JSON Lines.", required=True, type=NEW_FILE
-)
-@option(
-    "--original PATH",
-    "Original texts: only words that also occur there are proposed. Needed if names became pseudonyms.",
-    type=PATH,
-)
-@flag("--notation", "Write the marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL].")
-@option(
-    "--point",
-    "Threshold of the tagger; a lower one proposes more.",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.02,
-)
-@flag("--wide", "Also detect occupations, origins, works, events and all other labels.")
-@option("-p, --policy NAME|FILE", "Detect with this policy instead.")
-@option("--capitals/--no-capitals", "Also propose capitalised words in mid-sentence.", default=True)
-@options.field_option
-@option("--original-field NAME", "The same for --original.", multiple=True)
-@format_option
-@options.overwrite_option
-@flag("--quiet, -q", "Show no progress and no notes.")
+@take_options
 def second_reading(
-    anonymised: Path,
-    output: Path,
-    original: Path | None,
-    notation: bool,
-    field: tuple[str, ...],
-    original_field: tuple[str, ...],
-    format: str | None,
-    overwrite: bool,
-    quiet: bool,
-    **settings: Any,
+    anonymised: Path = ANONYMISED,
+    *,
+    output: Path = declare_output(REQUIRED, "new file"),
+    original: Path | None = declare_setting(
+        None,
+        "original texts: only words that also occur there are proposed. Needed if names became pseudonyms",
+        noun="path",
+        option="PATH",
+    ),
+    notation: bool = declare_setting(False, "write the marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL]"),
+    point: float = declare_setting(0.02, "threshold of the tagger; a lower one proposes more", low=0, high=1),
+    wide: bool = declare_setting(False, "also detect occupations, origins, works, events and all other labels"),
+    policy: str | None = declare_policy(None, "detect with this policy instead"),
+    capitals: bool = declare_setting(True, "also propose capitalised words in mid-sentence"),
+    field: tuple[str, ...] = FIELD,
+    original_field: tuple[str, ...] = declare_setting((), "the same for --original", option="NAME"),
+    format: str | None = FORMAT,
+    overwrite: bool = OVERWRITE,
+    quiet: bool = QUIET,
 ) -> None:
     """Detect again in ANONYMISED, with all detectors and very low thresholds, and mark what may have been missed.
 
@@ -184,8 +152,9 @@ def second_reading(
     other_field = original_field or field
     pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=other_field, format=format)
     originals = pairs.anonymised if original else None
+    how = {"point": point, "wide": wide, "policy": policy, "capitals": capitals}
     with show_stage_bar("reading", enabled=not quiet) as advance:
-        result = read_again(originals, pairs.original, ids=pairs.ids, meta=pairs.meta, advance=advance, **settings)
+        result = read_again(originals, pairs.original, ids=pairs.ids, meta=pairs.meta, advance=advance, **how)
     lines = list_annotated_lines(result.conversations, in_text=notation)
     write_files({output: "".join(line + "\n" for line in lines)}, private=True)
     marks = Counter(m.tag for c in result.conversations for m in c.marks)
@@ -207,15 +176,16 @@ def red_team() -> None:
 
 
 @red_team.command("sample", short_help="Draw a sample of conversations and write forms.")
-@click.argument("anonymised", type=PATH)
-@option("-o, --output FILE", "File for the forms: .md, .jsonl or .csv.", required=True, type=NEW_FILE)
-@option("-n, --size", "Number of conversations (P2: 200).", type=POSITIVE, default=200)
-@option("--group KEY", "Metadata field of the strata, such as context.", name="by", default="")
-@_conversation_options
-@options.seed_option
-@options.overwrite_option
+@take_options
 def draw_sample(
-    anonymised: Path, output: Path, size: int, by: str, conversations: Conversations, seed: int, overwrite: bool
+    anonymised: Path = ANONYMISED,
+    *,
+    output: Path = declare_output(REQUIRED, "new file"),
+    size: int = declare_setting(200, "number of conversations (P2: 200)", low=1, option="-n, --size"),
+    group: str = declare_setting("", "metadata field of the strata, such as context", option="KEY"),
+    conversations: Conversations,
+    seed: int = SEED,
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Draw a stratified sample of ANONYMISED conversations, and write a form for each.
 
@@ -230,20 +200,23 @@ def draw_sample(
 
     kind = _get_form_format(output)
     check_outputs([output], [anonymised, conversations.metadata], overwrite)
-    forms = red_team_sample(conversations.read_marked(anonymised), size, by=by, seed=seed)
+    forms = red_team_sample(conversations.read_marked(anonymised), size, by=group, seed=seed)
     write_files({output: write_forms(forms, kind)}, private=True)
-    if by:
+    if group:
         counts = Counter(f.stratum for f in forms)
-        print_table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
+        print_table([group, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
     if len(forms) < size:
         print_note(f"there are only {len(forms):,} conversations, fewer than {size:,}; all are in the sample")
     print_note(str(output), label="written:")
 
 
 @red_team.command("summary", short_help="Sum up filled forms.")
-@click.argument("forms", nargs=-1, required=True, type=FILE)
-@options.output_options
-def sum_up_forms(forms: tuple[Path, ...], output: Output) -> None:
+@take_options
+def sum_up_forms(
+    forms: tuple[Path, ...] = declare_setting(REQUIRED, "filled forms", noun="file", option="<FORMS>"),
+    *,
+    output: Output,
+) -> None:
     """Sum up filled FORMS: shares fully anonymised, with something left, and with somebody identified.
 
     \b

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source
-from allonym.cli.options import FILE, PATH, SHARE, TextFields, VaultChoice, flag, option, vault_options
+from allonym.cli.evaluate.options import Output, Source, WriterTraining
+from allonym.cli.options import SEED, TextFields, VaultChoice, declare_policy
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import report_failure
 from allonym.errors import DataError
+from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.evaluate.pairs import Pairs
@@ -20,42 +22,36 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Train on anonymised, test on original texts; find leaks in outputs.")
-@options.source_options
-@option(
-    "--task FIELD=KIND",
-    "A field to predict, with the kind of task: classify or summarise. Repeatable.",
-    name="tasks",
-    multiple=True,
-)
-@flag("--calls", "The four tasks of P2: call_purpose, call_outcome, action_item, summary.")
-@option(
-    "--model NAME",
-    "linear (words), encoder (sentence vectors; slower), or a model to fine-tune: finetune:FOLDER (BERT and "
-    "similar) to classify, seq2seq:FOLDER (BART and similar) to summarise.",
-    default="linear",
-)
-@options.training_options(beams=True)
-@option("--repeats", "Number of splits; by default 20 to classify, 5 to summarise.", type=click.IntRange(2))
-@option("--test", "Share of the test part.", type=click.FloatRange(0.01, 0.9), default=0.2)
-@option(
-    "--outputs PATH", "Outputs of a model, with the ids of ORIGINAL: search them for its direct identifiers.", type=PATH
-)
-@option("--outputs-field NAME", "Text field of --outputs; by default text, else all text.")
-@option("-p, --policy NAME|FILE", "With --outputs: policy that detects the identifiers of ORIGINAL.", default="default")
-@flag("--across", "With --outputs: search each output for the identifiers of all texts.")
-@options.seed_option
-@options.output_options
+@take_options
 def downstream(
+    *,
     source: Source,
-    tasks: tuple[str, ...],
-    calls: bool,
-    outputs: Path | None,
-    outputs_field: str | None,
-    policy: str,
-    across: bool,
-    seed: int,
+    task: tuple[str, ...] = declare_setting(
+        (), "a field to predict, with the kind of task: classify or summarise", option="FIELD=KIND"
+    ),
+    calls: bool = declare_setting(False, "the four tasks of P2: call_purpose, call_outcome, action_item, summary"),
+    model: str = declare_setting(
+        "linear",
+        "linear (words), encoder (sentence vectors; slower), or a model to fine-tune: finetune:FOLDER (BERT and "
+        "similar) to classify, seq2seq:FOLDER (BART and similar) to summarise",
+        option="NAME",
+    ),
+    training: WriterTraining,
+    repeats: int | None = declare_setting(None, "number of splits; by default 20 to classify, 5 to summarise", low=2),
+    test: float = declare_setting(0.2, "share of the test part", low=0.01, high=0.9),
+    outputs: Path | None = declare_setting(
+        None,
+        "outputs of a model, with the ids of ORIGINAL: search them for its direct identifiers",
+        noun="path",
+        option="PATH",
+    ),
+    outputs_field: str | None = declare_setting(
+        None, "text field of --outputs; by default text, else all text", option="NAME"
+    ),
+    policy: str = declare_policy(says="with --outputs: policy that detects the identifiers of ORIGINAL"),
+    across: bool = declare_setting(False, "with --outputs: search each output for the identifiers of all texts"),
+    seed: int = SEED,
     output: Output,
-    **settings: Any,
 ) -> None:
     """Train on ANONYMISED and on ORIGINAL texts, on the same splits, and test both models on other originals.
 
@@ -69,7 +65,7 @@ def downstream(
       allonym evaluate downstream calls.jsonl anonymised.jsonl --task summary=summarise --model seq2seq:bart/
       allonym evaluate downstream calls.jsonl anonymised.jsonl --outputs summaries_of_our_model.jsonl
     """
-    kinds = _parse_tasks(tasks, calls)
+    kinds = _parse_tasks(task, calls)
     if not kinds and outputs is None:
         raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
     output.check_writable(*source.paths, outputs)
@@ -77,14 +73,15 @@ def downstream(
     from allonym.evaluate.downstream_use import downstream as measure
     from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model_available
 
-    check_model_available(settings["model"], MODELS, (CLASSIFIER, WRITER), "--model")
+    check_model_available(model, MODELS, (CLASSIFIER, WRITER), "--model")
     pairs = source.read_pairs()
     values: dict[str, Any] = {}
     result = leaks = None
     if kinds:
         targets = _read_targets(pairs, kinds)
         references = _read_references(source, pairs, [name for name, kind in kinds.items() if kind == "summarise"])
-        settings |= {"anonymised_targets": references, "seed": seed}
+        settings: dict[str, Any] = {"model": model, "training": training.make_training(), "repeats": repeats}
+        settings |= {"test": test, "anonymised_targets": references, "seed": seed}
         with output.show_progress("learning") as advance:
             result = measure(pairs.original, pairs.anonymised, targets, kinds, advance=advance, **settings)
         values |= result.to_dict()
@@ -92,7 +89,7 @@ def downstream(
         from allonym.evaluate.generated_originals import output_leaks
 
         other_field = (outputs_field,) if outputs_field else ()
-        written = source._replace(anonymised=outputs, anonymised_field=other_field, metadata=None).read_pairs()
+        written = replace(source, anonymised=outputs, anonymised_field=other_field, metadata=None).read_pairs()
         texts = (written.anonymised, written.original)
         with output.show_progress("looking") as advance:
             leaks = output_leaks(*texts, policy=policy, across=across, seed=seed, advance=advance)
@@ -129,9 +126,8 @@ def _read_references(source: Source, pairs: Pairs, names: Sequence[str]) -> dict
     """Return the references in the records of ANONYMISED."""
     if source.anonymised is None or not names:
         return {}
-    other = source._replace(
-        original=source.anonymised, field=source.anonymised_field or source.field, anonymised_field=(), metadata=None
-    ).read_pairs()
+    field = source.anonymised_field or source.field
+    other = replace(source, original=source.anonymised, field=field, anonymised_field=(), metadata=None).read_pairs()
     by_id = dict(zip(other.ids, other.meta, strict=True))
     out = {
         name: [_convert_target(by_id[i].get(name), "summarise") if i in by_id else None for i in pairs.ids]
@@ -149,36 +145,37 @@ def _convert_target(value: object, kind: str) -> Any:
 
 
 @click.command(short_help="Search a model's outputs for originals, by digests (P2).")
-@click.argument("outputs", type=PATH)
-@option("--digests FILE", "File with digests of the originals; see: allonym vault digests.", type=FILE)
-@vault_options
-@option("--baseline FILE", "Outputs of a model that never saw the data, to estimate matches by chance.", type=PATH)
-@options.text_options
-@option("--label LABEL", "Only originals with this label or one below it. Repeatable.", multiple=True)
-@option(
-    "--common ZIPF",
-    "Count words of at least this Zipf frequency separately; 4: ten per million words.",
-    type=click.FloatRange(3, 9),
-    default=4.0,
-)
-@option("--language CODE", "Language of the word frequencies.", default="en")
-@option(
-    "--fail SHARE",
-    "Exit with 1 if a larger share of the outputs contains an original; 0: if any does.",
-    name="fail_above",
-    type=SHARE,
-)
-@options.output_options
+@take_options
 def generations(
-    outputs: Path,
-    digests: Path | None,
+    outputs: Path = declare_setting(REQUIRED, "outputs of the model", noun="path", option="<OUTPUTS>"),
+    *,
+    digests: Path | None = declare_setting(
+        None, "file with digests of the originals; see: allonym vault digests", noun="file", option="FILE"
+    ),
     vault: VaultChoice,
-    baseline: Path | None,
+    baseline: Path | None = declare_setting(
+        None, "outputs of a model that never saw the data, to estimate matches by chance", noun="path", option="FILE"
+    ),
     texts: TextFields,
-    label: tuple[str, ...],
-    fail_above: float | None,
+    label: tuple[str, ...] = declare_setting(
+        (), "only originals with this label or one below it", noun="label", option="LABEL"
+    ),
+    common: float = declare_setting(
+        4.0,
+        "count words of at least this Zipf frequency separately; 4: ten per million words",
+        low=3,
+        high=9,
+        option="ZIPF",
+    ),
+    language: str = declare_setting("en", "language of the word frequencies", option="CODE"),
+    fail: float | None = declare_setting(
+        None,
+        "exit with 1 if a larger share of the outputs contains an original; 0: if any does",
+        low=0,
+        high=1,
+        option="SHARE",
+    ),
     output: Output,
-    **settings: Any,
 ) -> None:
     """Search OUTPUTS of a model for originals, also in other case, in part, shortened or with one letter changed.
 
@@ -207,13 +204,14 @@ def generations(
             originals,
             baseline=None if baseline is None else (text for _, text in _read_ids_and_texts(baseline, texts)),
             labels=[name.upper() for name in label],
+            common=common,
+            language=language,
             advance=None if advance is None else lambda count: advance(count, count),
-            **settings,
         )
     output.write_measure("generations", result.to_dict())
     share = result.all.outputs.value
-    if fail_above is not None and share > fail_above:
-        raise report_failure(f"{share:.2%} of the outputs contain an original, more than {fail_above:g} of them")
+    if fail is not None and share > fail:
+        raise report_failure(f"{share:.2%} of the outputs contain an original, more than {fail:g} of them")
 
 
 def _load_digests(file: Path | None, vault: VaultChoice) -> Digests:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from allonym import __version__
-from allonym.cli import options
-from allonym.cli.options import COUNT, FILE, NEW_FILE, POSITIVE, argument, flag, option
+from allonym.cli.options import FORMAT, METADATA, OVERWRITE, QUIET
 from allonym.cli.outputs import check_outputs, check_report_suffix, render_page, write_files
 from allonym.cli.terminal import print_heading, print_note, print_table, show_stage_bar
 from allonym.errors import UsageError
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
-    from allonym.cli.options import Declaration
     from allonym.evaluate.finetuned import Training
     from allonym.evaluate.pairs import Pairs
     from allonym.report import Page
@@ -44,30 +44,30 @@ _SECTIONS: Mapping[str, tuple[str, str, str]] = {
 
 _NARROW = 9  # columns of a table whose intervals fit beside its numbers
 
-seed_option = option("--seed", "Seed of all splits and random draws.", type=COUNT, default=0)
-overwrite_option = flag("--overwrite", "Replace an existing output.")
-metadata_option = option(
-    "--metadata FILE", "Table with a row per document: a column id or file, and any other columns.", type=FILE
+FIELD = declare_setting((), "column or dotted path of the text; by default text, else all text", option="NAME")
+SUBJECT = declare_setting(REQUIRED, "metadata field with the subject of each text", option="KEY")
+GROUP = declare_setting(
+    None, "metadata field, such as fame, with groups; the intruder guesses within the text's group", option="KEY"
 )
-field_option = option("--field NAME", "Column or dotted path of the text. Repeatable.", multiple=True)
-text_options = options.group_options("texts", options.TextFields, field_option, options.format_option)
+BACKGROUND = declare_setting(
+    None,
+    "texts with --subject for the intruder to learn from, instead of other texts of ORIGINAL",
+    noun="path",
+    option="PATH",
+)
 
 
-class Source(NamedTuple):
-    """The paths and fields of the texts before and after."""
+class Original(SettingGroup):
+    """The path of the texts before, and the fields of the texts before and after."""
 
-    original: Path = argument("original", type=click.Path(path_type=Path))
-    anonymised: Path | None = argument("anonymised", type=click.Path(path_type=Path), required=False)
-    field: tuple[str, ...] = option(
-        "--field NAME", "Column or dotted path of the text. Repeatable; by default text, else all text.", multiple=True
+    original: Path = declare_setting(REQUIRED, "texts before", option="<ORIGINAL>")
+    anonymised: Path | None = None
+    field: tuple[str, ...] = FIELD
+    anonymised_field: tuple[str, ...] = declare_setting(
+        (), "the same for ANONYMISED; without ANONYMISED, a second field of ORIGINAL", option="NAME"
     )
-    anonymised_field: tuple[str, ...] = option(
-        "--anonymised-field NAME",
-        "The same for ANONYMISED; without ANONYMISED, a second field of ORIGINAL.",
-        multiple=True,
-    )
-    format: str | None = options.format_option
-    metadata: Path | None = metadata_option
+    format: str | None = FORMAT
+    metadata: Path | None = METADATA
 
     def read_pairs(self) -> Pairs:
         """Read the texts before and after.
@@ -77,7 +77,7 @@ class Source(NamedTuple):
         """
         from allonym.evaluate.pairs import read_pairs
 
-        return read_pairs(**self._asdict())
+        return read_pairs(**vars(self))
 
     def read_background(self, path: Path | None, subject: str | None) -> list[tuple[str, str]]:
         """Read further texts with their subjects, in the fields of ORIGINAL; none without a path.
@@ -89,7 +89,7 @@ class Source(NamedTuple):
             return []
         if subject is None:
             raise UsageError("--background requires --subject")
-        pairs = self._replace(original=path, anonymised=path, anonymised_field=(), metadata=None).read_pairs()
+        pairs = replace(self, original=path, anonymised=path, anonymised_field=(), metadata=None).read_pairs()
         return list(zip(pairs.original, pairs.labels(subject), strict=True))
 
     @property
@@ -98,21 +98,32 @@ class Source(NamedTuple):
         return tuple(p for p in (self.original, self.anonymised, self.metadata) if p is not None)
 
 
-class Output(NamedTuple):
+class Source(Original):
+    """The paths and fields of the texts before and after."""
+
+    anonymised: Path | None = declare_setting(None, "texts after", option="<ANONYMISED>")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.anonymised is None and not self.anonymised_field:
+            raise click.UsageError("ANONYMISED is required, or --anonymised-field with a second field of ORIGINAL")
+
+
+class Output(SettingGroup):
     """The files for the numbers."""
 
-    as_json: Path | None = option("--json FILE", "Write every number, as JSON.", name="as_json", type=NEW_FILE)
-    report: Path | None = option(
-        "--report FILE", "Write a report: .html (self-contained), .md or .json.", type=NEW_FILE
+    json: Path | None = declare_setting(None, "write every number, as JSON", noun="new file", option="FILE")
+    report: Path | None = declare_setting(
+        None, "write a report: .html (self-contained), .md or .json", noun="new file", option="FILE"
     )
-    with_text: bool = flag("--with-text", "Include words and passages of the texts in the outputs.")
-    overwrite: bool = flag("--overwrite", "Replace existing outputs.")
-    quiet: bool = flag("--quiet, -q", "Show no progress and no notes.")
+    with_text: bool = declare_setting(False, "include words and passages of the texts in the outputs")
+    overwrite: bool = OVERWRITE
+    quiet: bool = QUIET
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The outputs."""
-        return tuple(p for p in (self.as_json, self.report) if p is not None)
+        return tuple(p for p in (self.json, self.report) if p is not None)
 
     def check_writable(self, *inputs: Path | None, queue: Path | None = None) -> None:
         """Raise before the work if the outputs cannot be written.
@@ -138,9 +149,9 @@ class Output(NamedTuple):
             beside: further files and their contents, such as a queue.
         """
         contents = dict(beside or {})
-        if self.as_json is not None:
+        if self.json is not None:
             shown = {"allonym": __version__, **data}
-            contents[self.as_json] = json.dumps(shown, ensure_ascii=False, indent=1, allow_nan=False)
+            contents[self.json] = json.dumps(shown, ensure_ascii=False, indent=1, allow_nan=False)
         if self.report is not None:
             contents[self.report] = render_page(page, self.report)
         ended = {path: text.rstrip("\n") + "\n" if text else text for path, text in contents.items()}
@@ -184,49 +195,27 @@ class Output(NamedTuple):
         return show_stage_bar(name, enabled=not self.quiet)
 
 
-def _make_source(**values: Any) -> Source:
-    source = Source(**values)
-    if source.anonymised is None and not source.anonymised_field:
-        raise click.UsageError("ANONYMISED is required, or --anonymised-field with a second field of ORIGINAL")
-    return source
+class ClassifierTraining(SettingGroup):
+    """How a model that classifies is fine-tuned."""
 
+    epochs: int = declare_setting(3, "with a FOLDER: number of passes over the training texts", low=1)
+    lr: float = declare_setting(2e-5, "with a FOLDER: peak learning rate of AdamW", low=0)
+    batch: int = declare_setting(8, "with a FOLDER: texts per batch", low=1)
+    tokens: int = declare_setting(
+        1024, "with a FOLDER: greatest number of tokens per text, if the network allows it", low=1
+    )
 
-source_options = options.group_options("source", _make_source, *Source._field_defaults.values())
-reading_options = tuple(Source._field_defaults.values())[2:]
-output_options = options.group_options("output", Output)
-
-
-def training_options(*, beams: bool) -> Declaration:
-    """Return a decorator that adds the options for fine-tuning; ``beams`` adds --beams, for models that write.
-
-    The command receives ``training``.
-    """
-
-    def make_training(**values: Any) -> Training:
+    def make_training(self) -> Training:
+        """Return the settings of :mod:`allonym.evaluate.finetuned`."""
         from allonym.evaluate.finetuned import Training
 
-        return Training(**values)
-
-    return options.group_options("training", make_training, *_TRAINING, *((_BEAMS,) if beams else ()))
+        return Training(**vars(self))
 
 
-_TRAINING = (
-    option("--epochs", "With a FOLDER: number of passes over the training texts.", type=POSITIVE, default=3),
-    option(
-        "--lr",
-        "With a FOLDER: peak learning rate of AdamW.",
-        type=click.FloatRange(0, min_open=True),
-        default=2e-5,
-    ),
-    option("--batch", "With a FOLDER: texts per batch.", type=POSITIVE, default=8),
-    option(
-        "--tokens",
-        "With a FOLDER: greatest number of tokens per text, if the network allows it.",
-        type=POSITIVE,
-        default=1024,
-    ),
-)
-_BEAMS = option("--beams", "With seq2seq:FOLDER: beams of the search.", type=POSITIVE, default=1)
+class WriterTraining(ClassifierTraining):
+    """How a model that classifies or writes is fine-tuned."""
+
+    beams: int = declare_setting(1, "with seq2seq:FOLDER: beams of the search", low=1)
 
 
 def print_blocks(blocks: Iterable[Block], *, tab: str = "", notes: bool = True) -> None:

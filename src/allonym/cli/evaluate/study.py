@@ -4,35 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from allonym.cli.evaluate import options
-from allonym.cli.evaluate.options import Output, Source, print_blocks
-from allonym.cli.options import PATH, SHARE, argument, flag, group_options, option, with_options
+from allonym.cli.evaluate.options import BACKGROUND, Original, Output, Source, print_blocks
+from allonym.cli.options import RESUME, SEED
 from allonym.cli.outputs import open_stages_folder
+from allonym.cli.signatures import take_options
 from allonym.cli.terminal import show_stage_bars
 from allonym.errors import UsageError
+from allonym.settings import SettingGroup, declare_setting
 
 
-class Study(NamedTuple):
+class Study(SettingGroup):
     """What is measured: the inputs beside the texts, and the choice of measures."""
 
-    gold: Path | None = option("--gold PATH", "The originals with gold spans.", type=PATH)
-    labels: str | None = option("--labels KEY", "Metadata field for a classifier to predict, such as sentiment.")
-    subject: str | None = option("--subject KEY", "Metadata field with the subject of each text.")
-    group: str | None = option("--group KEY", "Metadata field whose values are reported separately, such as fame.")
-    background: Path | None = option(
-        "--background PATH", "Further texts with --subject that the intruder knows.", type=PATH
+    gold: Path | None = declare_setting(None, "the originals with gold spans", noun="path", option="PATH")
+    labels: str | None = declare_setting(
+        None, "metadata field for a classifier to predict, such as sentiment", option="KEY"
     )
-    review_above: float | None = option("--review-above P", "List texts with a greater risk.", type=SHARE)
-    measure: tuple[str, ...] = option("--measure NAME", "Only this measure. Repeatable.", multiple=True)
-    seed: int = options.seed_option
-    resume: bool = flag("--resume", "Continue an interrupted run of the same command.")
+    subject: str | None = declare_setting(None, "metadata field with the subject of each text", option="KEY")
+    group: str | None = declare_setting(
+        None, "metadata field whose values are reported separately, such as fame", option="KEY"
+    )
+    background: Path | None = BACKGROUND
+    review_above: float | None = declare_setting(None, "list texts with a greater risk", low=0, high=1, option="P")
+    measure: tuple[str, ...] = declare_setting((), "only this measure", option="NAME")
+    seed: int = SEED
+    resume: bool = RESUME
 
-    def read_settings(self, source: Source) -> dict[str, Any]:
+    def read_settings(self, source: Original) -> dict[str, Any]:
         """Read the inputs beside the texts, as the arguments of :func:`allonym.evaluate.study.evaluate`."""
         from allonym.train.records import read_records
 
@@ -48,13 +52,9 @@ class Study(NamedTuple):
         }
 
 
-_study_options = with_options(group_options("study", Study), options.output_options)
-
-
 @click.command("all", short_help="Run every measure that the inputs allow, for one report.")
-@options.source_options
-@_study_options
-def evaluate_all(source: Source, study: Study, output: Output) -> None:
+@take_options
+def evaluate_all(*, source: Source, study: Study, output: Output) -> None:
     """Measure the risk and utility of ANONYMISED against ORIGINAL, as far as the inputs allow.
 
     The report gives a reason for each measure left out. Documents are paired by id, by relative path in folders, or
@@ -80,18 +80,18 @@ def evaluate_all(source: Source, study: Study, output: Output) -> None:
     print_blocks(page.lead, notes=not output.quiet)
 
 
-def _make_source(**values: Any) -> Source:
-    return Source(anonymised=None, **values)
-
-
 @click.command(short_help="Compare several anonymised versions of one corpus.")
-@group_options("source", _make_source, argument("original", type=PATH), *options.reading_options)
-@click.argument("version", type=PATH, nargs=-1)
-@option("--human NAME", "Name of a version made by people. Repeatable.", multiple=True)
-@option("--names A,B,...", "Names of the versions; by default those of the files or fields.")
-@_study_options
+@take_options
 def compare(
-    source: Source, version: tuple[Path, ...], human: tuple[str, ...], names: str | None, study: Study, output: Output
+    *,
+    source: Original,
+    version: tuple[Path, ...] = declare_setting((), "anonymised versions", noun="path", option="<VERSION>"),
+    human: tuple[str, ...] = declare_setting((), "name of a version made by people", option="NAME"),
+    names: str | None = declare_setting(
+        None, "names of the versions; by default those of the files or fields", option="A,B,..."
+    ),
+    study: Study,
+    output: Output,
 ) -> None:
     """Compare several anonymised versions of ORIGINAL, including one made by people.
 
@@ -105,8 +105,8 @@ def compare(
     from allonym.evaluate.study import compare as measure
     from allonym.report import compare_page
 
-    sources = [source._replace(anonymised=path) for path in version]
-    sources = sources or [source._replace(anonymised_field=(name,)) for name in source.anonymised_field]
+    sources = [replace(source, anonymised=path) for path in version]
+    sources = sources or [replace(source, anonymised_field=(name,)) for name in source.anonymised_field]
     called = _parse_version_names(names, [path.name for path in version] or list(source.anonymised_field))
     settings = study.read_settings(source)
     with _open_measures_folder(study, output, [*source.paths, *version]) as state:
