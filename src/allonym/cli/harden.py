@@ -19,7 +19,6 @@ from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
-    from allonym.evaluate.hardening import Hardening
     from allonym.evaluate.pairs import Pairs
     from allonym.plan import Plan
 
@@ -76,10 +75,14 @@ def harden(
         raise click.UsageError("--originals requires --plans")
     if target is None and plans is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plans, --report or --json")
+    from allonym.files.items import check_targets_free
+
     outputs = [path for path in (target, plans) if path is not None]
-    _check_output_files(source, outputs, output.overwrite)
+    check_outputs(outputs, source.paths, overwrite=True)
+    check_targets_free([path for path in outputs if not path.is_dir()], [], output.overwrite)
     output.check_writable(*source.paths, *outputs)
     from allonym.evaluate.hardening import harden as measure
+    from allonym.files.output import LinesFile
 
     pairs = source.read_pairs()
     subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
@@ -88,16 +91,11 @@ def harden(
     if target is not None:
         _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
     if plans is not None:
-        _write_plans(pairs, result, plans, originals)
+        lines = LinesFile(plans, private=originals)
+        for name, text in zip(pairs.ids, result.texts, strict=True):
+            lines.write(format_json_line({"id": name, **text.plan.to_dict(originals=originals)}))
+        lines.finish()
     output.write_measure("hardening", result.to_dict())
-
-
-def _check_output_files(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
-    """Raise if an output exists, is named twice, is or lies in an input, or cannot be written."""
-    from allonym.files.items import check_targets_free
-
-    check_outputs(outputs, source.paths, overwrite=True)
-    check_targets_free([p for p in outputs if not p.is_dir()], [], overwrite)
 
 
 def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
@@ -133,12 +131,3 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
         return tuple(apply_edits_to_parts(text, places, new_text.edits))
 
     rewrite_path(path, target, rewrite_parts, fields=fields or None, format=source.format, overwrite=overwrite)
-
-
-def _write_plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
-    from allonym.files.output import LinesFile
-
-    lines = LinesFile(path, private=originals)
-    for name, text in zip(pairs.ids, result.texts, strict=True):
-        lines.write(format_json_line({"id": name, **text.plan.to_dict(originals=originals)}))
-    lines.finish()

@@ -108,15 +108,10 @@ def _print_label(label: Label) -> None:
     if below := TAXONOMY.descendants(label.name)[1:]:
         rows.append(("holds", ", ".join(below)))
     for scheme in SCHEMES:
-        scheme_names = ", ".join(label.names.get(scheme, ()))
-        if name := scheme_names or to_scheme(label.name, scheme):
-            rows.append(
-                (scheme, name if scheme_names else f"{name} (from {_find_nearest_mapped_label(label.name, scheme)})")
-            )
+        own_names, name = ", ".join(label.names.get(scheme, ())), to_scheme(label.name, scheme)
+        if own_names:
+            rows.append((scheme, own_names))
+        elif name:
+            nearest = next(n for n in TAXONOMY.lineage(label.name) if TAXONOMY.get(n).names.get(scheme))
+            rows.append((scheme, f"{name} (from {nearest})"))
     print_labelled_values(rows, "  ")
-
-
-def _find_nearest_mapped_label(name: str, scheme: str) -> str:
-    from allonym.labels import TAXONOMY
-
-    return next(n for n in TAXONOMY.lineage(name) if TAXONOMY.get(n).names.get(scheme))

@@ -125,11 +125,13 @@ def _print_policy(policy: Policy, *, every: bool) -> None:
 
 def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | None]]:
     """Return names and values of all settings but the rules; None where a policy sets nothing."""
+    from allonym.protocol import get_operator, get_operator_traits
     from allonym.serial import to_plain
 
     points = [f"{point} for {label}" for label, point in policy.operating_points.items() if label != "*"]
     usual_point = str(policy.operating_points.get("*", "high-recall"))
-    keyed = ", ".join(_list_keyed_operators(policy, labels))
+    operators = sorted({policy.rule(label).operator for label in labels})
+    keyed = ", ".join(name for name in operators if get_operator_traits(get_operator(name)).keyed)
     subject = f", subject from {policy.subject}" if policy.subject else ""
     return [
         ("language", policy.language),
@@ -154,13 +156,6 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("metadata", "; ".join(f"{label} from {', '.join(k)}" for label, k in policy.metadata.items()) or None),
         ("patterns", ", ".join(pattern.name for pattern in policy.patterns) or None),
     ]
-
-
-def _list_keyed_operators(policy: Policy, labels: list[str]) -> list[str]:
-    from allonym.protocol import get_operator, get_operator_traits
-
-    operators = {policy.rule(label).operator for label in labels}
-    return sorted(name for name in operators if get_operator_traits(get_operator(name)).keyed)
 
 
 def _describe_term_counts(lists: Iterable[TermList]) -> str:

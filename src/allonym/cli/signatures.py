@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, field
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
@@ -208,23 +209,17 @@ def _make_type(setting: Setting, is_repeated: bool) -> Any:
     return ranges[setting.kind](setting.low, setting.high) if setting.bounds else setting.kind
 
 
-def complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a policy, or of a file."""
-    from allonym.policy import presets
+def _make_completion(place: str, *, files: bool = True) -> Callable[..., list[CompletionItem]]:
+    """Return a function that completes the names at ``module:attribute``, or else the name of a file."""
+    module, _, attribute = place.partition(":")
 
-    return complete_presets_and_files(presets(), incomplete)
+    def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = getattr(import_module(module), attribute)
+        listed = names() if callable(names) else names
+        items = [CompletionItem(name) for name in listed if name.startswith(incomplete)]
+        return items or [CompletionItem(incomplete, type="file")] * files
 
-
-def _complete_swap_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from allonym.swap.settings import presets
-
-    return complete_presets_and_files(presets(), incomplete)
-
-
-def complete_presets_and_files(presets: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a preset, or of a file."""
-    names = [CompletionItem(name) for name in presets if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+    return complete_names
 
 
 def complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -235,16 +230,10 @@ def complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [CompletionItem(lab.name, help=lab.description) for lab in TAXONOMY if lab.name.startswith(prefix)]
 
 
-def _complete_operating_points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from allonym.policy import OPERATING_POINTS
-
-    return [CompletionItem(name) for name in OPERATING_POINTS if name.startswith(incomplete)]
-
-
 _COMPLETIONS: Mapping[str, Callable[..., Any]] = {
-    "policy": complete_presets,
+    "policy": _make_completion("allonym.policy:presets"),
     "label": complete_labels,
-    "operating point": _complete_operating_points,
-    "swap preset": _complete_swap_presets,
+    "operating point": _make_completion("allonym.policy:OPERATING_POINTS", files=False),
+    "swap preset": _make_completion("allonym.swap.settings:presets"),
 }
 """The noun of a setting, to the completion of its option."""
