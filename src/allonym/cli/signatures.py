@@ -217,7 +217,9 @@ def _make_completion(place: str, *, files: bool = True) -> Callable[..., list[Co
         names = getattr(import_module(module), attribute)
         listed = names() if callable(names) else names
         items = [CompletionItem(name) for name in listed if name.startswith(incomplete)]
-        return items or [CompletionItem(incomplete, type="file")] * files
+        if files and not items:
+            items.append(CompletionItem(incomplete, type="file"))
+        return items
 
     return complete_names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,10 +84,12 @@ def residual(
     from allonym.evaluate.residual import Scoring, residual_risk
 
     output.check_writable(annotated, conversations.metadata, queue=queue)
-    how = {"scoring": Scoring(email_partial, {tag.upper(): number for tag, number in score.items()})}
+    scoring = Scoring(email_partial, {tag.upper(): number for tag, number in score.items()})
     marked = conversations.read_marked(annotated)
     with output.show_progress("scores") as advance:
-        result = residual_risk(marked, by=group, limit=limit, proposals=proposals, seed=seed, advance=advance, **how)
+        result = residual_risk(
+            marked, by=group, limit=limit, proposals=proposals, seed=seed, advance=advance, scoring=scoring
+        )
     data = result.to_dict()
     if output.with_text:
         conversation_of = {c.id: c for c in marked}
@@ -152,7 +154,7 @@ def second_reading(
     other_field = original_field or field
     pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=other_field, format=format)
     originals = pairs.anonymised if original else None
-    how = {"point": point, "wide": wide, "policy": policy, "capitals": capitals}
+    how: dict[str, Any] = {"point": point, "wide": wide, "policy": policy, "capitals": capitals}
     with show_stage_bar("reading", enabled=not quiet) as advance:
         result = read_again(originals, pairs.original, ids=pairs.ids, meta=pairs.meta, advance=advance, **how)
     lines = list_annotated_lines(result.conversations, in_text=notation)
