@@ -195,6 +195,10 @@ def _list_found_and_missed_terms(result: Values) -> list[Plain]:
     ]
 
 
+def _explain_missing_linkage(result: Values) -> str:
+    return get_missing_reason(result.get_value("all.after")).capitalize() + "."
+
+
 linkage_section = SectionSpec(
     "Intruder: record linkage",
     "linkage",
@@ -222,11 +226,7 @@ linkage_section = SectionSpec(
             when="all.after",
         ),
         _draw_rank_curve,
-        Paragraph(
-            lambda result: get_missing_reason(result.get_value("all.after")).capitalize() + ".",
-            "muted",
-            when=lambda result: not result.has_estimate("all.after"),
-        ),
+        Paragraph(_explain_missing_linkage, "muted", when=lambda result: not result.has_estimate("all.after")),
         Folded(
             "The table that all intruders share, anonymised texts",
             (*RATES, replace(SUBJECTS, texts=True)),

@@ -86,6 +86,10 @@ _CONTRASTS = """
 """
 
 
+def _has_any_measure(result: Values) -> bool:
+    return any(result.get_part(name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
+
+
 def _derive_template_values(result: Values) -> Plain:
     counts = [c for c in result.list_rows("construct.counts") if c.get("part") != "WORDS"]
     unchanged = sum(_read_log10_factor(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
@@ -110,6 +114,10 @@ def _colour_loss(result: Values) -> Tone:
 def _draw_skipped_notice(result: Values) -> Iterator[Block]:
     if skipped := result.get_part("skipped"):
         yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
+
+
+def _lacks_accuracy_loss(result: Values) -> bool:
+    return bool(result.get_part("utility")) and not result.has_estimate("utility.loss")
 
 
 def _list_accuracy_and_f1(result: Values) -> list[Plain]:
@@ -220,14 +228,11 @@ def _list_contrasts(result: Values) -> list[Plain]:
 information_section = SectionSpec(
     "Information loss",
     "information",
-    lambda result: any(map(result.get_part, ("surface", "similarity", "perplexity", "construct", "utility"))),
+    _has_any_measure,
     (
         KeyFigures(_FIGURES, {"Utility loss": _colour_loss}),
         _draw_skipped_notice,
-        Warn(
-            "Utility loss was not measured: {reason}",
-            when=lambda result: result.get_part("utility") and not result.has_estimate("utility.loss"),
-        ),
+        Warn("Utility loss was not measured: {reason}", when=_lacks_accuracy_loss),
         Paragraph(_CLASSIFIER, when="utility.loss"),
         BarChart(
             "A classifier before and after",
@@ -295,6 +300,10 @@ _IDENTIFIERS = """
 """
 
 
+def _write_lead(result: Values) -> str:
+    return f"{_LEAD} The model: {result['model']}." if result.get("model") else _LEAD
+
+
 def _list_task_scores(result: Values) -> Iterator[Plain]:
     for task in result.list_rows("tasks"):
         for score in task.list_rows("scores"):
@@ -331,11 +340,7 @@ downstream_section = SectionSpec(
     "downstream",
     lambda result: result.get("tasks") or result.get("leaks"),
     (
-        Paragraph(
-            lambda result: f"{_LEAD} The model: {result['model']}." if result.get("model") else _LEAD,
-            "lead",
-            when="tasks",
-        ),
+        Paragraph(_write_lead, "lead", when="tasks"),
         ValueTable(
             "Learnt from originals and from anonymised texts, judged on originals",
             _list_task_scores,
