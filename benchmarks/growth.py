@@ -18,7 +18,7 @@ import sys
 import time
 from itertools import pairwise
 
-from allonym.detection.candidates import find_candidates
+from allonym.detection.selection import find_candidates
 from allonym.detection.turns import add_turns
 from allonym.document import Document
 from allonym.link import link

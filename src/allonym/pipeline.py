@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allonym.detection.candidates import find_candidates
-from allonym.detection.selection import explain_candidates, select_findings
+from allonym.detection.selection import explain_candidates, find_candidates, select_findings
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
@@ -47,7 +46,7 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
 
 
 def resolve_candidates(document: Document, policy: Policy, candidates: Iterable[Span]) -> tuple[Span, ...]:
-    """Resolve what :func:`~allonym.detection.candidates.find_candidates` saw to disjoint spans in reading order.
+    """Resolve what :func:`~allonym.detection.selection.find_candidates` saw to disjoint spans in reading order.
 
     Whatever depends on the whole document happens here: names that were found once are followed everywhere. The
     candidates may come from searching parts of the document one by one, with the offsets of the document.

@@ -96,7 +96,11 @@ def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: 
     equal weight. Soft identifiers in plain words have no clear borders, and the threshold of names would cover half a
     sentence, so high-recall is higher for ``SOFT``.
     """
-    inside, kind = compute_probabilities(judged.logits, temperature)
+    z = judged.logits.astype(np.float64) / temperature
+    z -= z.max(axis=1, keepdims=True)
+    p = np.exp(z)
+    p /= p.sum(axis=1, keepdims=True)
+    inside, kind = 1 - p[:, 0], (p[:, 1::2] + p[:, 2::2]).argmax(axis=1)
     entity = judged.allowed & 1 == 0
     # a word that may have labels that its corpus does not annotate says nothing about false findings
     fits = (judged.allowed[:, None] >> np.arange(1, judged.logits.shape[1])) & 1 == 1
@@ -122,12 +126,3 @@ def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: 
         "balanced": {"*": round(float(grid[int(np.argmax(scores))]), 3)},
         "high-precision": {"*": round(float(max(high_precision, 0.6)), 3)},
     }
-
-
-def compute_probabilities(logits: Any, temperature: float) -> tuple[Any, Any]:
-    """Return the probability that a word belongs to an entity, and the index of its most likely label."""
-    z = logits.astype(np.float64) / temperature
-    z -= z.max(axis=1, keepdims=True)
-    p = np.exp(z)
-    p /= p.sum(axis=1, keepdims=True)
-    return 1 - p[:, 0], (p[:, 1::2] + p[:, 2::2]).argmax(axis=1)

@@ -219,21 +219,15 @@ def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]
         entities: list[Any] = []
         for span in select_outermost_spans(list_spans(record)):
             entity = reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand")
-            entity = _trim_span(entity)
-            if entity is not None and not (entities and entities[-1].end > entity.start):
+            # spaCy rejects blank tokens at the ends of an entity.
+            solid = [token.i for token in entity or () if not token.is_space]
+            if solid and not (entities and entities[-1].end > solid[0]):
+                entity = type(entity)(reference, solid[0], solid[-1] + 1, label=span.label)
                 entities.append(entity)
                 moved += (entity.start_char, entity.end_char) != (span.start, span.end)
         reference.set_ents(entities)
         out.append(Example(doc, reference))
     return out, moved
-
-
-def _trim_span(span: Any) -> Any:
-    """Strip blank tokens from the ends of a span, since spaCy rejects them; None if nothing is left."""
-    if span is None:
-        return None
-    solid = [token.i for token in span if not token.is_space]
-    return type(span)(span.doc, solid[0], solid[-1] + 1, label=span.label) if solid else None
 
 
 # The checkpoint: weights, the optimizer's moments by index of the layer, and the number of epochs.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allonym.detection.adapters import flair as adapter
+from allonym.detection.adapters import recognizers as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 
@@ -46,7 +46,7 @@ def model(tmp_path_factory):
 
 
 def found(policy, text):
-    return [(text[s.start : s.end], s.label) for s in adapter.build_detector(policy)(Document("", text))]
+    return [(text[s.start : s.end], s.label) for s in adapter.build_flair_detector(policy)(Document("", text))]
 
 
 def test_names_in_sentences(model, policy):
@@ -54,14 +54,14 @@ def test_names_in_sentences(model, policy):
     text = "\U0001f600 Ada Brook came to Quill. \n\n She came to Quill. Ada Brook"
     names = [("Ada Brook", "PERSON"), ("Quill", "ORGANIZATION"), ("Quill", "ORGANIZATION"), ("Ada Brook", "PERSON")]
     assert found(one, text) == names
-    (span, *_) = adapter.build_detector(one)(Document("", text))
+    (span, *_) = adapter.build_flair_detector(one)(Document("", text))
     assert (span.source, span.score > 0.9) == ("flair:model", True)
 
 
 def test_many_and_long(model, policy, monkeypatch):
-    monkeypatch.setattr(adapter, "WORDS", 20)
+    monkeypatch.setattr(adapter, "FLAIR_WORDS", 20)
     monkeypatch.setattr(adapter, "OVERLAP", 4)
-    detect = adapter.build_detector(policy("flair", model))
+    detect = adapter.build_flair_detector(policy("flair", model))
     long = "came to " * 100 + "Ada Brook came to Quill"
     documents = [Document("", text) for text in (long, "", " \0 ", "Ada Brook came. Quill came.")]
     assert detect.many(documents) == [detect(document) for document in documents]
@@ -70,10 +70,10 @@ def test_many_and_long(model, policy, monkeypatch):
 
 def test_labels_are_those_of_the_model(model, policy):
     with pytest.raises(UnknownNameError, match="unknown label of the model 'PRE'; did you mean: PER"):
-        adapter.build_detector(policy("flair", model, 'labels = { PRE = "PERSON" }'))
+        adapter.build_flair_detector(policy("flair", model, 'labels = { PRE = "PERSON" }'))
 
 
 def test_a_model_that_is_not_there(policy):
     pytest.importorskip("flair", reason="Flair is not installed")
     with pytest.raises(DataError, match="no file or folder ner-english"):
-        adapter.build_detector(policy("flair", 'model = "ner-english"'))
+        adapter.build_flair_detector(policy("flair", 'model = "ner-english"'))

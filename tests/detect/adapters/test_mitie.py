@@ -1,7 +1,7 @@
 import pytest
 from tests.train.mitie_features import write_features
 
-from allonym.detection.adapters import mitie as adapter
+from allonym.detection.adapters import recognizers as adapter
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError
 
@@ -29,7 +29,7 @@ def model(tmp_path_factory):
 
 
 def test_names_with_offsets_in_code_points_and_margins_as_probabilities(model, policy):
-    detect = adapter.build_detector(policy("mitie", f'model = "{model}"'))
+    detect = adapter.build_mitie_detector(policy("mitie", f'model = "{model}"'))
     text = "\U0001f600 é. Ada Brook came home . They\0sold"
     (span,) = [s for s in detect(Document("", text)) if s.label == "PERSON"]
     assert (text[span.start : span.end], span.source) == ("Ada Brook", "mitie:model")
@@ -39,15 +39,15 @@ def test_names_with_offsets_in_code_points_and_margins_as_probabilities(model, p
 def test_a_folder_splits_words_as_in_training(model, policy):
     text = "Ada Brook came home."
     for where in (model, model.parent):
-        (span,) = adapter.build_detector(policy("mitie", f'model = "{where}"'))(Document("", text))
+        (span,) = adapter.build_mitie_detector(policy("mitie", f'model = "{where}"'))(Document("", text))
         assert text[span.start : span.end] == "Ada Brook"
-    assert adapter._split_words("don't é-x") != adapter.split_words("don't é-x")
+    assert adapter._split_mitie_words("don't é-x") != adapter.split_words("don't é-x")
 
 
 def test_many_and_long(model, policy, monkeypatch):
-    monkeypatch.setattr(adapter, "WORDS", 30)
+    monkeypatch.setattr(adapter, "MITIE_WORDS", 30)
     monkeypatch.setattr(adapter, "OVERLAP", 6)
-    detect = adapter.build_detector(policy("mitie", f'model = "{model}"'))
+    detect = adapter.build_mitie_detector(policy("mitie", f'model = "{model}"'))
     long = "they came home . " * 20 + "Cyd Dale came home ."
     documents = [Document("", text) for text in (long, "", "\ud800", TRAIN[0])]
     assert detect.many(documents) == [detect(document) for document in documents]
@@ -56,13 +56,13 @@ def test_many_and_long(model, policy, monkeypatch):
 
 def test_labels_are_those_of_the_model(model, policy):
     with pytest.raises(UnknownNameError, match="unknown label of the model 'PERS'; did you mean: PERSON"):
-        adapter.build_detector(policy("mitie", f'model = "{model}"', 'labels = { PERS = "PERSON" }'))
+        adapter.build_mitie_detector(policy("mitie", f'model = "{model}"', 'labels = { PERS = "PERSON" }'))
 
 
 def test_a_file_that_is_no_model(policy, tmp_path):
     pytest.importorskip("mitie", reason="MITIE is not installed")
     with pytest.raises(DataError, match=r"no file or folder .*absent\.dat"):
-        adapter.build_detector(policy("mitie", f'model = "{tmp_path / "absent.dat"}"'))
+        adapter.build_mitie_detector(policy("mitie", f'model = "{tmp_path / "absent.dat"}"'))
     (tmp_path / "junk.dat").write_bytes(b"junk")
     with pytest.raises(DataError, match="cannot load the model"):
-        adapter.build_detector(policy("mitie", 'model = "junk.dat"'))
+        adapter.build_mitie_detector(policy("mitie", 'model = "junk.dat"'))

@@ -1,7 +1,7 @@
 import pytest
 
 import allonym
-from allonym.detection.adapters import spacy as adapter
+from allonym.detection.adapters import recognizers as adapter
 from allonym.document import Document
 from allonym.errors import DataError, PolicyError
 
@@ -28,7 +28,8 @@ def ruled(spacy, folder, labels=("PERSON", "ORG", "GPE"), spans=False):
 
 def found(policy, text=TEXT):
     return [
-        (text[s.start : s.end], s.label, s.score, s.source) for s in adapter.build_detector(policy)(Document("", text))
+        (text[s.start : s.end], s.label, s.score, s.source)
+        for s in adapter.build_spacy_detector(policy)(Document("", text))
     ]
 
 
@@ -52,7 +53,7 @@ def test_a_model_beside_the_policy(spacy, policy, tmp_path):
 def test_labels_and_score_from_the_policy(spacy, policy, tmp_path):
     model = ruled(spacy, tmp_path / "ruled", ("PERSON", "ODDITY", "GPE"))
     with pytest.raises(PolicyError, match="labels ODDITY are in no scheme"):
-        adapter.build_detector(policy("spacy", model))
+        adapter.build_spacy_detector(policy("spacy", model))
     one = policy("spacy", model, "score = 0.6", 'labels = { ODDITY = "COMPANY", GPE = "" }')
     assert [f[:3] for f in found(one)] == [("Ada Brook", "PERSON", 0.6), ("Quill", "COMPANY", 0.6)]
 
@@ -100,9 +101,9 @@ def test_a_trained_recogniser(spacy, policy, tmp_path):
 
 
 def test_long_texts_and_many_texts(spacy, policy, tmp_path, monkeypatch):
-    monkeypatch.setattr(adapter, "WORDS", 40)
+    monkeypatch.setattr(adapter, "SPACY_WORDS", 40)
     monkeypatch.setattr(adapter, "OVERLAP", 8)
-    build = adapter.build_detector(policy("spacy", ruled(spacy, tmp_path / "ruled"), "batch_size = 3"))
+    build = adapter.build_spacy_detector(policy("spacy", ruled(spacy, tmp_path / "ruled"), "batch_size = 3"))
     long = "word " * 39 + "Ada Brook " + "word " * 100 + "Quill\0"
     documents = [Document("", text) for text in (long, "", TEXT, "\ud800 Quill")]
     many = build.many(documents)
@@ -113,4 +114,4 @@ def test_long_texts_and_many_texts(spacy, policy, tmp_path, monkeypatch):
 
 def test_a_pipeline_that_is_not_there(spacy, policy):
     with pytest.raises(DataError, match="there is no pipeline 'en_no_such_pipeline'"):
-        adapter.build_detector(policy("spacy", 'model = "en_no_such_pipeline"'))
+        adapter.build_spacy_detector(policy("spacy", 'model = "en_no_such_pipeline"'))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, cast
 
 import pikepdf
@@ -61,18 +60,16 @@ class _PdfFile:
             )
         self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
         if bare:
-            self._read_pages_by_ocr(bare, cast(scans.OcrReader, registry.ocr.get(policy.ocr)))
+            ocr = cast(scans.OcrReader, registry.ocr.get(policy.ocr))
+            for number, image in scans.render_pages(self.pdf, bare):
+                line = self.units[-1].line + 1 if self.units else 0
+                self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
 
     def count_pictures_by_treatment(self) -> Counter[str]:
         """Return the number of pictures that are kept, or left out, for the report."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
         what = "pictures kept" if self._images == "keep" else "pictures left out"
         return Counter({what: inside} if inside else {})
-
-    def _read_pages_by_ocr(self, pages: Sequence[int], ocr: scans.OcrReader) -> None:
-        for number, image in scans.render_pages(self.pdf, pages):
-            line = self.units[-1].line + 1 if self.units else 0
-            self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
 
     @hide_foreign_errors(_BROKEN)
     def render_with_texts(self, parts: tuple[str, ...]) -> bytes:
@@ -94,7 +91,10 @@ class _PdfFile:
             kept_glyphs, [scans.get_visible_page_box(page) for page in self.pdf.pages], self.scans, closed
         )
         painter.paint_patches(patches)
-        pictures = self._paint_over_scanned_pages(gone)
+        pictures = {
+            number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
+            for number, image in (scans.render_pages(self.pdf, self.scans) if self.scans else ())
+        }
         by_stream = group_glyphs_by_stream(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():
             data = rewrite_content_stream(
@@ -119,15 +119,6 @@ class _PdfFile:
         if any(p.stream == stream_key and p.page in self.scans for p in self.content.pictures):
             return "drop"
         return "keep" if self._images == "keep" else "box"
-
-    def _paint_over_scanned_pages(self, removed: Sequence[Glyph]) -> dict[int, Any]:
-        """Return the pictures of the pages that are pictures, by number, painted over where text is removed."""
-        if not self.scans:
-            return {}
-        return {
-            number: scans.paint_over_glyphs(image, [g for g in removed if g.page == number], self.pdf.pages[number])
-            for number, image in scans.render_pages(self.pdf, self.scans)
-        }
 
     def _rebuild_page(self, number: int, page: Any, body: bytes, painter: Painter, scan: Any) -> None:
         page_resources: Any = page.obj.get("/Resources", page.get("/Resources"))

@@ -17,7 +17,7 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from allonym.detection.candidates import find_candidates
+from allonym.detection.selection import find_candidates
 from allonym.document import Document, Interval, Span, clip_intervals
 from allonym.keys import derive_operator_key
 from allonym.llm import unlocked

@@ -15,9 +15,9 @@ from typing import Any
 
 import re2
 
-from allonym.detection.candidates import find_candidates
 from allonym.detection.rules import read_builtin_rules
 from allonym.detection.scan import encode_text
+from allonym.detection.selection import find_candidates
 from allonym.document import Document, Span
 from allonym.integrations.presidio import SCHEME, entity_type
 from allonym.models.tags import LABELS, NAME_PARTS
