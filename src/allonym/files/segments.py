@@ -32,10 +32,10 @@ class Segment:
     speaker: bool = False
 
 
-def to_document(segments: Sequence[Segment], id: str = "") -> Document:
+def to_document(segments: Sequence[Segment]) -> Document:
     """Return a document whose parts are the segments, in order, with a turn for each speaker."""
     separators = [s.before for s in segments[1:]] + [""] if segments else []
-    document = Document.from_parts(id, [s.text for s in segments], separators=separators)
+    document = Document.from_parts("", [s.text for s in segments], separators=separators)
     heads = [i for i, s in enumerate(segments) if s.speaker]
     if not heads:
         return document

@@ -166,8 +166,11 @@ def generate_synthetic_examples(count: int, seed: int) -> Iterator[Example]:
         yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
 
 
-def join_sentences_to_records(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
-    """Join up to ``most`` sentences of one document to a record; the number depends on the first sentence's id."""
+_MOST_JOINED = 5
+
+
+def join_sentences_to_records(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Join up to five sentences of one document to a record; their number depends on the first sentence's id."""
     out: list[dict[str, Any]] = []
     remaining = 0
     for record in records:
@@ -183,7 +186,7 @@ def join_sentences_to_records(records: Sequence[Record], most: int = 5) -> list[
                 last["tokens"] = [*last["tokens"], *record["tokens"]]
                 last["upos"] = [*last["upos"], *record["upos"]]
             continue
-        remaining = _hash_to_int(str(record["id"])) % most
+        remaining = _hash_to_int(str(record["id"])) % _MOST_JOINED
         out.append({**record, "doc_id": document, "spans": list(record.get("spans", ()))})
     return out
 

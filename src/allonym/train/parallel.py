@@ -38,7 +38,6 @@ def make_pairs(
     policy: Policy,
     key: bytes | str | None,
     *,
-    length: int = LENGTH,
     note_texts: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Pair]:
     """Yield the passages of documents with their pseudonymised forms, in reading order, including unchanged ones.
@@ -49,7 +48,6 @@ def make_pairs(
         documents: the texts.
         policy: the policy for the replacements, such as the preset ``pseudonyms``.
         key: for keyed operators.
-        length: greatest number of characters of a passage, see :func:`allonym.replace.rewriter.split_passages`.
         note_texts: called after each document with the number of finished documents.
 
     Raises:
@@ -58,13 +56,13 @@ def make_pairs(
     for number, document in enumerate(documents):
         spans, scope = detect(document, policy), f"parallel corpus {number}"
         plan = replace_found(document, spans, policy, key=key, scope=scope).plan
-        yield from _cut_into_pairs(document.text, plan.edits, number, length)
+        yield from _cut_into_pairs(document.text, plan.edits, number)
         note_texts(number + 1)
 
 
-def _cut_into_pairs(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator[Pair]:
+def _cut_into_pairs(text: str, edits: Sequence[Edit], number: int) -> Iterator[Pair]:
     i = 0
-    for start, end in split_passages(text, [(e.start, e.end) for e in edits], length):
+    for start, end in split_passages(text, [(e.start, e.end) for e in edits], LENGTH):
         while i < len(edits) and edits[i].start < start:
             i += 1
         inside: list[Edit] = []

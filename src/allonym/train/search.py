@@ -227,12 +227,11 @@ def format_trials(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
     return out.getvalue()
 
 
-def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path, score: str = "F1") -> None:
+def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path) -> None:
     """Plot parallel coordinates as in P5's Figure 2: a line per trial, an axis per option, the score as colour.
 
     Args:
         path: ``.png``, ``.svg`` or ``.pdf``.
-        score: title of the last axis.
     """
     with require_extra("the plot of trials", "train"):
         import matplotlib
@@ -254,7 +253,7 @@ def plot_trials(trials: Sequence[Trial], space: Sequence[Parameter], path: Path,
         axes.axvline(x, color="black", linewidth=0.8)
         axes.text(x, -0.03, least, ha="center", va="top", fontsize=8)
         axes.text(x, 1.03, most, ha="center", va="bottom", fontsize=8)
-    axes.set_xticks(list(across), [*(p.name for p in space), score])
+    axes.set_xticks(list(across), [*(p.name for p in space), "F1"])
     axes.tick_params(axis="x", length=0, pad=16)
     axes.set_yticks([])
     axes.set_ylim(-0.02, 1.02)

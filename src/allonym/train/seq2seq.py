@@ -323,8 +323,8 @@ def _pad_rows(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.T
     return padded.to(device)
 
 
-def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
-    """Measure a model on pairs: the loss on all, the rest on the first ``shown`` changed pairs."""
+def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options) -> Measure:
+    """Measure a model on pairs: the loss on all, the rest on the first ``SHOWN`` changed pairs."""
     model.network.eval()
     summed = count = 0.0
     with torch.inference_mode():
@@ -333,7 +333,7 @@ def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, s
             weight = sum(len(b) for _, b in batch)
             summed += float(compute_loss(model, batch)) * weight
             count += weight
-    chosen = [pair for pair in pairs if pair.places][:shown]
+    chosen = [pair for pair in pairs if pair.places][:SHOWN]
     outputs = model.rewrite([pair.source for pair in chosen], token_limit=options.tokens) if chosen else []
     leaked = originals = usable = exact = places = unchanged = outside = 0
     for pair, output in zip(chosen, outputs, strict=True):

@@ -128,7 +128,8 @@ def fit(
         try:
             util.get_lang_class(options.language)
         except ImportError:
-            raise UnknownNameError("language of spaCy", options.language, _list_language_codes(spacy)) from None
+            languages = [p.parent.name for p in Path(spacy.__file__).parent.glob("lang/*/__init__.py")]
+            raise UnknownNameError("language of spaCy", options.language, languages) from None
     util.fix_random_seed(options.seed)
     nlp: Any = util.load_model_from_config(make_config(options), auto_fill=True)
     if options.split:
@@ -198,11 +199,6 @@ def _make_predictor(nlp: Any) -> Predict:
     return lambda texts: [
         [Span(e.start_char, e.end_char, e.label_, 1.0, "spacy") for e in doc.ents] for doc in nlp.pipe(texts)
     ]
-
-
-def _list_language_codes(spacy: Any) -> list[str]:
-    folder = Path(spacy.__file__).parent / "lang"
-    return [p.name for p in folder.iterdir() if (p / "__init__.py").exists()]
 
 
 def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:

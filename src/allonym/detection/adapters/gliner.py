@@ -12,7 +12,7 @@ from typing import Any
 
 from allonym.detection.adapters import Adapter, Found, cut_windows
 from allonym.detection.adapters.labels import LabelMap, read_label_tables
-from allonym.detection.adapters.offline import block_model_hubs, import_library, require_option
+from allonym.detection.adapters.offline import block_model_hubs, import_library, require_model
 from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.labels import TAXONOMY
@@ -56,7 +56,7 @@ def build_detector(policy: Policy) -> Adapter:
         DataError: the model is not there.
     """
     settings = policy.settings("gliner")
-    folder = require_option(settings, "gliner")
+    folder = require_model(settings, "gliner")
     prompts = map_prompts_to_labels(policy)
     model = _load_model(folder, settings["device"], settings["allow_download"])
     many = max(1, int(getattr(model.config, "max_types", 25)))

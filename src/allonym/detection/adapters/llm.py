@@ -8,7 +8,7 @@ fail: a missing finding must not go unnoticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from allonym.detection.adapters import Adapter, Found, cut_windows, split_words
 from allonym.detection.adapters.labels import LabelMap, read_label_tables
@@ -104,6 +104,14 @@ def _halve_long_text(text: str) -> list[str]:
     return [text[a:b] for a, b in cut_windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
 
 
+def _find_substrings(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Find where a text holds exactly this string, also inside words."""
+    position = text.find(name)
+    while position >= 0:
+        yield position, position + len(name)
+        position = text.find(name, position + len(name))
+
+
 def find_loose_occurrences(text: str, name: str) -> list[tuple[int, int]]:
     """Find where a text holds a string, also in other spellings.
 
@@ -111,7 +119,7 @@ def find_loose_occurrences(text: str, name: str) -> list[tuple[int, int]]:
     Occurrences inside words count only where there are no others. A string of more than 200 characters must be exact.
     """
     if len(name := name.strip()) > LONGEST:
-        return [m.span() for m in re.finditer(re.escape(name), text)]
+        return list(_find_substrings(text, name))
     pieces = _SPACES.split(name)
     exact = r"\s+".join(re.escape(piece) for piece in pieces)
     loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)

@@ -22,12 +22,11 @@ def import_library(module: str, extra: str) -> Any:
         return import_module(module)
 
 
-def require_option(settings: Mapping[str, object], detector: str, key: str = "model") -> str:
-    """Return the option ``key``; raise :class:`PolicyError` where the policy does not set it."""
-    value = settings[key]
-    if not value:
-        raise PolicyError(f"detect.{detector}.{key} is required: a path, or a name that is installed here")
-    return str(value)
+def require_model(settings: Mapping[str, object], detector: str) -> str:
+    """Return the option ``model``; raise :class:`PolicyError` where the policy does not set it."""
+    if not settings["model"]:
+        raise PolicyError(f"detect.{detector}.model is required: a path, or a name that is installed here")
+    return str(settings["model"])
 
 
 def load_spacy(model: str, detector: str) -> Any:

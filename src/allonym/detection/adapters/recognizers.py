@@ -21,7 +21,7 @@ from allonym.detection.adapters.offline import (
     check_path_exists,
     import_library,
     load_spacy,
-    require_option,
+    require_model,
 )
 from allonym.document import Interval
 from allonym.errors import DataError
@@ -54,7 +54,7 @@ def build_spacy_detector(policy: Policy) -> Adapter:
         DataError: the pipeline is not there.
     """
     settings = policy.settings("spacy")
-    nlp = _load_pipeline(require_option(settings, "spacy"))
+    nlp = _load_pipeline(require_model(settings, "spacy"))
     score, group, size = settings["score"], settings["spans"], settings["batch_size"]
     finders = [(name, nlp.get_pipe_meta(name).factory) for name in nlp.pipe_names]
     model_labels = {
@@ -105,7 +105,7 @@ def build_mitie_detector(policy: Policy) -> Adapter:
         DataError: the file is not there or holds no extractor.
     """
     settings = policy.settings("mitie")
-    model = require_option(settings, "mitie")
+    model = require_model(settings, "mitie")
     extractor = _load_extractor(model, str(settings["features"]))
     split = split_words if Path(model).is_dir() else _split_mitie_words
 
@@ -148,7 +148,7 @@ def build_flair_detector(policy: Policy) -> Adapter:
         DataError: the model is not there.
     """
     settings = policy.settings("flair")
-    tagger = _load_tagger(require_option(settings, "flair"), settings["device"], settings["allow_download"])
+    tagger = _load_tagger(require_model(settings, "flair"), settings["device"], settings["allow_download"])
     sentence = import_library("flair.data", "flair").Sentence
     splitter = import_library("flair.splitter", "flair").SegtokSentenceSplitter()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.adapters.labels import LabelMap
-from allonym.detection.adapters.offline import block_model_hubs, import_library, require_option
+from allonym.detection.adapters.offline import block_model_hubs, import_library, require_model
 from allonym.document import trim_blanks
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
@@ -62,7 +62,7 @@ def build_detector(policy: Policy) -> Adapter:
     """
     settings = policy.settings("transformers")
     size, threshold, device = settings["batch_size"], settings["threshold"], settings["device"]
-    model = require_option(settings, "transformers")
+    model = require_model(settings, "transformers")
     tokenizer, network = _load_model(model, device, settings["allow_download"])
     tags = [_parse_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
     labels = LabelMap(policy, "transformers", ("conll", "spacy"), {label for _, label in tags if label != "O"})

@@ -33,9 +33,10 @@ def parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
-    return ParsedChunk(
-        [Draft(document, file.render_with_texts, verify="pdf")], tally=Tally(treated=file.count_pictures_by_treatment())
-    )
+    picture_count = sum(p.page not in file.scans for p in file.content.pictures)
+    treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
+    tally = Tally(treated=Counter({treatment: picture_count} if picture_count else {}))
+    return ParsedChunk([Draft(document, file.render_with_texts, verify="pdf")], tally=tally)
 
 
 class _PdfFile:
@@ -64,12 +65,6 @@ class _PdfFile:
             for number, image in scans.render_pages(self.pdf, bare):
                 line = self.units[-1].line + 1 if self.units else 0
                 self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
-
-    def count_pictures_by_treatment(self) -> Counter[str]:
-        """Return the number of pictures that are kept, or left out, for the report."""
-        inside = sum(p.page not in self.scans for p in self.content.pictures)
-        what = "pictures kept" if self._images == "keep" else "pictures left out"
-        return Counter({what: inside} if inside else {})
 
     @hide_foreign_errors(_BROKEN)
     def render_with_texts(self, parts: tuple[str, ...]) -> bytes:

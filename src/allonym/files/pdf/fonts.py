@@ -11,6 +11,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, cast
 
 import pikepdf
@@ -47,6 +48,7 @@ class Font(ABC):
     """A font of a page.
 
     Attributes:
+        decode_string: returns the characters of a string.
         vertical: whether lines are vertical.
         style: the most similar standard font: its family and whether it is bold.
     """
@@ -55,16 +57,7 @@ class Font(ABC):
         self.vertical = False
         self.style = _choose_upright_standard_font(spec)
         self._map = _read_unicode_map(spec)
-        self._cache: dict[bytes, list[Character]] = {}
-
-    def decode_string(self, data: bytes) -> list[Character]:
-        """Return the characters of a string."""
-        characters = self._cache.get(data)
-        if characters is None:
-            characters = self._decode_characters(data)
-            if len(self._cache) < 10_000:
-                self._cache[data] = characters
-        return characters
+        self.decode_string = lru_cache(10_000)(self._decode_characters)
 
     @abstractmethod
     def _decode_characters(self, data: bytes) -> list[Character]: ...

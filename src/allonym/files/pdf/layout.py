@@ -283,7 +283,8 @@ def _is_gap_in_running_text(band: list[_Run], x: float) -> bool:
             rows[round(segment.y)].append(segment)
         if len(rows) < 3 or _find_median([sum(len(s.units) for s in row) for row in rows.values()]) < 18:
             return False
-        parted = sum(any(_is_cell_gap(a, b) for a, b in pairwise(sorted(r, key=lambda s: s.x0))) for r in rows.values())
+        neighbours = [pairwise(sorted(row, key=lambda s: s.x0)) for row in rows.values()]
+        parted = sum(any(b.x0 - a.x1 >= CELL * min(a.size, b.size) for a, b in pairs) for pairs in neighbours)
         if parted > 0.3 * len(rows):
             return False
     return True
@@ -313,10 +314,6 @@ def _trim_column_band(band: list[_Run], x: float) -> list[_Run]:
 def _find_median(numbers: Sequence[float]) -> float:
     """Return the middle number, of two the greater one; 0 of none."""
     return median_high(numbers) if numbers else 0.0
-
-
-def _is_cell_gap(left: _Run, right: _Run) -> bool:
-    return right.x0 - left.x1 >= CELL * min(left.size, right.size)
 
 
 def _list_region_units(region: list[_Run], line: int) -> tuple[list[TextUnit], int]:

@@ -52,19 +52,16 @@ def _check_unpacked_size(pdf: Any, packed_size: int) -> None:
     """Refuse a file that unpacks to too much, before unpacking."""
     total = 0
     for thing in pdf.objects:
-        if not isinstance(thing, pikepdf.Stream) or _is_picture(thing):
+        if not isinstance(thing, pikepdf.Stream):
             continue
+        if thing.get("/Subtype") == "/Image" and "/Width" in thing and "/Height" in thing:
+            continue  # a picture, which is not unpacked; one without a width may be disguised content
         names = thing.get("/Filter", pikepdf.Array())
         filters = [str(n) for n in names] if isinstance(names, pikepdf.Array) else [str(names)]
         total += measure_unpacked_size(thing.read_raw_bytes(), filters)
         check_compression_ratio(packed_size, total)
         if total > MAX_WHOLE:
             raise DataError(f"the PDF unpacks to more than {MAX_WHOLE} bytes")
-
-
-def _is_picture(stream: Any) -> bool:
-    """Tell whether a stream is a picture, which is not unpacked; one without a width may be disguised content."""
-    return stream.get("/Subtype") == "/Image" and "/Width" in stream and "/Height" in stream
 
 
 def measure_unpacked_size(raw: bytes, filters: Sequence[str]) -> int:
