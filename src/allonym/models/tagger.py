@@ -7,12 +7,10 @@ change a result.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -71,15 +69,15 @@ class TaggerModel:
         self.pieces = self._embed.pieces
         self._session = open_session(folder / "tagger.onnx", gpu=gpu)
         self._threads = threads
-        self._cache: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
-        self._lock = Lock()
+        self._remember_window_outputs = lru_cache(_CACHED)(self._compute_window_outputs)
 
     def __call__(self, text: str) -> Tagged:
         """Compute the probabilities of each word's tags."""
         words = tokenise_text(text, self._embed.pieces)
         cut = cut_windows(words, self._embed.pieces)
         longest_first = sorted(cut, key=lambda window: -len(window.pieces))  # so that none is waited for alone
-        results = map_in_threads(self._compute_window_outputs, longest_first, self._threads)
+        unplaced = [replace(window, first=0, last=0, keep_from=0, keep_to=0) for window in longest_first]
+        results = map_in_threads(self._remember_window_outputs, unplaced, self._threads)
         tags = np.empty((len(words.pieces), 1 + 2 * len(self.labels)), np.float32)
         parts = np.empty((len(words.pieces), len(self.parts)), np.float32)
         for window, (window_tags, window_parts) in zip(longest_first, results, strict=True):
@@ -89,20 +87,11 @@ class TaggerModel:
         return Tagged(words.borders, tags, parts)
 
     def _compute_window_outputs(self, window: Window) -> Any:
-        """The log probabilities of tags and logits of parts of speech of a window, remembered."""
-        key = (window.pieces, window.shapes)
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
+        """The log probabilities of tags and logits of parts of speech of a window."""
         tags, parts = self.logits(window)
         tags = tags / self.temperature
         tags -= tags.max(axis=1, keepdims=True)
         tags -= np.log(np.exp(tags).sum(axis=1, keepdims=True))
-        with self._lock:
-            self._cache[key] = tags, parts
-            if len(self._cache) > _CACHED:
-                self._cache.popitem(last=False)
         return tags, parts
 
     def logits(self, window: Window) -> Any:

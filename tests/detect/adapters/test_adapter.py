@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.adapters.labels import LabelMap
-from allonym.detection.adapters.offline import block_model_hubs, check_path_exists, import_library, require_option
+from allonym.detection.adapters.offline import block_model_hubs, check_path_exists, import_library, require_model
 from allonym.document import Document, Span
 from allonym.errors import DataError, MissingExtra, PolicyError
 from allonym.policy import Policy
@@ -91,7 +91,7 @@ def test_without_a_model_each_detector_asks_for_one(name):
 
 
 def test_required_and_existing(tmp_path):
-    assert require_option({"model": "x"}, "spacy") == "x"
+    assert require_model({"model": "x"}, "spacy") == "x"
     assert check_path_exists(str(tmp_path), "here") == str(tmp_path)
     with pytest.raises(DataError, match="here: there is no file or folder"):
         check_path_exists(str(tmp_path / "no"), "here")
