@@ -163,8 +163,8 @@ class Workers:
         with hide_foreign_errors(lost, self.ray.exceptions.RayError, error=AllonymError):
             results = self.ray.get(list(references))
         for result in results:
-            if isinstance(result, AllonymError):
-                raise result
+            if isinstance(result, _Failed):
+                raise result.error
         return list(results)
 
 
@@ -181,16 +181,13 @@ class _Worker:
         return compute_arithmetic_fingerprint()
 
     def apply_to_item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        """Return the result of work for an item and the shared value in the box, or its error.
-
-        Ray would print an exception that is raised here, with all that it quotes.
-        """
+        """Return the result of work for an item and the shared value in the box."""
         try:
             return work(self._get_common_value(box[0]), item)
         except AllonymError as error:
-            return error
+            return _Failed(error)
         except Exception as error:  # its message may quote a text
-            return DataError(f"{type(error).__name__} in a worker")
+            return _Failed(DataError(f"{type(error).__name__} in a worker"))
 
     def _get_common_value(self, reference: Any) -> Any:
         key = reference.hex()
@@ -201,6 +198,13 @@ class _Worker:
                 del self._common[next(iter(self._common))]
             self._common[key] = import_ray().get(reference)
         return self._common[key]
+
+
+class _Failed:
+    """An exception of a call, returned as a value, since Ray would print an exception with all that it quotes."""
+
+    def __init__(self, error: AllonymError) -> None:
+        self.error = error
 
 
 def _apply_to_shards(call: tuple[Work, tuple[Any, ...]], shards: Sequence[Shard]) -> list[Any]:
