@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allonym.detection.selection import explain_candidates, find_candidates, select_findings
+from allonym.detection.selection import explain_candidates, find_candidates, select_findings_and_add_repeats
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
@@ -51,7 +51,7 @@ def resolve_candidates(document: Document, policy: Policy, candidates: Iterable[
     Whatever depends on the whole document happens here: names that were found once are followed everywhere. The
     candidates may come from searching parts of the document one by one, with the offsets of the document.
     """
-    return resolve(select_findings(document, policy, candidates), policy.taxonomy)
+    return resolve(select_findings_and_add_repeats(document, policy, candidates), policy.taxonomy)
 
 
 def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:

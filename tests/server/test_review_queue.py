@@ -22,7 +22,7 @@ from allonym.server.database import Database, Sealing
 from allonym.server.policies import TermLists
 from allonym.server.reviews.queue import ReviewDocument, ReviewQueue
 from allonym.server.reviews.readings import Reading, Risk
-from allonym.server.routes.reviews import format_training_lines, measure_agreement_and_risk
+from allonym.server.routes.reviews import format_settled_training_lines, measure_agreement_and_risk
 from allonym.server.wire.reviews import MarkIO
 
 TEXT = "Ada Brook met Jim Quill in Elmford."
@@ -117,7 +117,9 @@ def test_who_disagrees_is_decided_on(queue):
     with pytest.raises(RequestError, match="settled") as error:
         save(queue, "rita", QUILL, version=2, verdict=True)
     assert code(error) == (409, "Settled")
-    lines = [json.loads(line) for line in format_training_lines("calls", queue.list_documents_and_readings("calls"))]
+    lines = [
+        json.loads(line) for line in format_settled_training_lines("calls", queue.list_documents_and_readings("calls"))
+    ]
     assert lines[0]["meta"]["settled"] == "adjudicated"
     assert [own(queue, name).reading for name in ("ann", "ben")] == [QUILL, PART]
 
@@ -343,7 +345,7 @@ def test_training_text_is_what_training_reads(queue, tmp_path):
     add(queue, "two", TEXT + " Open.")
     path = tmp_path / "reviews.jsonl"
     path.write_text(
-        "".join(format_training_lines("calls", queue.list_documents_and_readings("calls"))), encoding="utf-8"
+        "".join(format_settled_training_lines("calls", queue.list_documents_and_readings("calls"))), encoding="utf-8"
     )
     (record,) = read_records(path)
     assert [(s["text"], s["label"]) for s in record["spans"]] == [

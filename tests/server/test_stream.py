@@ -179,7 +179,7 @@ def ends_as_the_whole(turns: list[tuple[str | None, str]], operator: str, waits:
         transcript.turns.append((speaker, text))
         if index + 1 < len(turns) and waits():
             continue  # the next turn came before this one was treated
-        added, revised = transcript.update_and_list_changes(
+        added, revised = transcript.update_and_list_new_and_revised(
             anonymize(Document.conversation("", transcript.turns), policy, key=KEY).parts
         )
         assert not set(added) & set(shown) and set(revised) <= set(shown)

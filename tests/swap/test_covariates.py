@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.covariates import build_design_matrix, fit_residual, list_donor_groups
+from allonym.swap.covariates import build_design_matrix, fit_residual, list_donor_group_by_chunk
 
 
 def corpus():
@@ -78,12 +78,12 @@ def test_the_protected_class_and_entity_counts():
 
 
 def test_donor_groups():
-    assert list_donor_groups(corpus(), "industry") == ("chips", "chips", "chips", "food", "")
+    assert list_donor_group_by_chunk(corpus(), "industry") == ("chips", "chips", "chips", "food", "")
     for key in ("company", "protected", "entity counts"):
         with pytest.raises(UsageError, match="donors"):
-            list_donor_groups(corpus(), key)
+            list_donor_group_by_chunk(corpus(), key)
     with pytest.raises(UnknownNameError, match="industry"):
-        list_donor_groups(corpus(), "industri")
+        list_donor_group_by_chunk(corpus(), "industri")
 
 
 def test_unknown_covariates():

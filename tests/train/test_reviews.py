@@ -18,7 +18,7 @@ from allonym.detection.tagger import extract_spans  # noqa: E402
 from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import build  # noqa: E402
-from allonym.train.build import find_base_folder, make_review_options, train_on_reviews  # noqa: E402
+from allonym.train.build import find_base_folder, make_options_for_training_on_reviews, train_on_reviews  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,9 @@ def one_thread(monkeypatch):
 
 
 def train(out: Path, records: Any = RECORDS, dev: Any = (), **options: Any) -> dict[str, Any]:
-    return train_on_reviews(records, dev, out, base=TINY, options=make_review_options({**QUICK, **options}))
+    return train_on_reviews(
+        records, dev, out, base=TINY, options=make_options_for_training_on_reviews({**QUICK, **options})
+    )
 
 
 def covered(folder: Path) -> float:
@@ -77,7 +79,11 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
         train(tmp_path / name, epochs=1)
     assert (tmp_path / "a" / "tagger.onnx").read_bytes() == (tmp_path / "b" / "tagger.onnx").read_bytes()
     made = train_on_reviews(
-        RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=make_review_options({**QUICK, "epochs": 1})
+        RECORDS,
+        [],
+        tmp_path / "c",
+        base=tmp_path / "a",
+        options=make_options_for_training_on_reviews({**QUICK, "epochs": 1}),
     )
     assert made["base"] == "a"
 
@@ -110,7 +116,9 @@ def test_what_cannot_be_trained(tmp_path):
         train(tmp_path / "x", strange)
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="not a tagger that can be trained further"):
-        train_on_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=make_review_options(QUICK))
+        train_on_reviews(
+            RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=make_options_for_training_on_reviews(QUICK)
+        )
 
 
 def test_a_base_is_a_name_or_a_folder(tmp_path):
@@ -121,7 +129,7 @@ def test_a_base_is_a_name_or_a_folder(tmp_path):
 
 
 def test_options_are_calmer_than_for_training_anew():
-    assert make_review_options({}).lr == build._CALM["lr"]
-    assert make_review_options({"epochs": 2, "lr": 1e-3}).epochs == 2
+    assert make_options_for_training_on_reviews({}).lr == build._CALM["lr"]
+    assert make_options_for_training_on_reviews({"epochs": 2, "lr": 1e-3}).epochs == 2
     with pytest.raises(UnknownNameError, match="did you mean: epochs"):
-        make_review_options({"epoch": 2})
+        make_options_for_training_on_reviews({"epoch": 2})

@@ -78,7 +78,7 @@ def take_options(command: F) -> F:
 
     @wraps(command)
     def run(*args: Any, **values: Any) -> Any:
-        return command(*args, **gather_values(settings, "", values), **values)
+        return command(*args, **pop_setting_values(settings, "", values), **values)
 
     return with_options(*list_declarations(settings, ""))(run)  # type: ignore[return-value]
 
@@ -116,12 +116,12 @@ def list_declarations(settings: Iterable[Setting], prefix: str) -> Iterator[Decl
             yield _declare_option(setting, prefix + setting.name)
 
 
-def gather_values(settings: Iterable[Setting], prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+def pop_setting_values(settings: Iterable[Setting], prefix: str, values: dict[str, Any]) -> dict[str, Any]:
     """Move the values of settings out of those of a command; groups are made of theirs."""
     out: dict[str, Any] = {}
     for setting in settings:
         if setting.is_group:
-            inner = gather_values(list_settings(setting.kind), f"{prefix}{setting.name}__", values)
+            inner = pop_setting_values(list_settings(setting.kind), f"{prefix}{setting.name}__", values)
             out[setting.name] = setting.kind(**inner)
         else:
             out[setting.name] = _get_value(setting, values.pop(prefix + setting.name))

@@ -179,7 +179,7 @@ def _train_on_reviews(
 
     with require_extra("training the tagger", "train"):
         from allonym.train import build
-    folder, options = build.find_base_folder(base), build.make_review_options(settings)
+    folder, options = build.find_base_folder(base), build.make_options_for_training_on_reviews(settings)
     steps = _StepRecorder("tagger", quiet=quiet)
     more: dict[str, Any] = {"base": folder, "options": options, "label_map": setup.label_map}
     model = build.train_on_reviews(*parts[:2], out, report=steps, resume=resume, **more)

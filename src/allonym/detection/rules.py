@@ -80,7 +80,7 @@ class _CompiledRule:
         return scan.compile_pattern(build_words_pattern(self.rule.context)) if self.rule.context else None
 
     @cached_property
-    def exclusion_pattern(self) -> re2._Regexp | None:
+    def excluding_context_pattern(self) -> re2._Regexp | None:
         return scan.compile_pattern(build_words_pattern(self.rule.unless)) if self.rule.unless else None
 
 
@@ -251,9 +251,9 @@ def _make_hit_span(compiled: _CompiledRule, text: str, start: int, end: int) -> 
         if rule.boundary != "left" and end < len(text) and text[end - 1 : end + 1].isalnum():
             return None
     score, source = rule.score, compiled.source
-    if compiled.context_pattern is not None or compiled.exclusion_pattern is not None:
+    if compiled.context_pattern is not None or compiled.excluding_context_pattern is not None:
         nearby = _cut_context(text, start, end, rule.window)
-        if compiled.exclusion_pattern is not None and compiled.exclusion_pattern.search(nearby):
+        if compiled.excluding_context_pattern is not None and compiled.excluding_context_pattern.search(nearby):
             return None
         if compiled.context_pattern is not None and rule.context_score > score:
             word = compiled.context_pattern.search(nearby)

@@ -93,7 +93,7 @@ def compute_needed_scores(policy: Policy) -> dict[str, float]:
     return {name: policy.threshold_for(name) if policy.looks_for(name) else _NEVER for name in names}
 
 
-def select_findings(document: Document, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
+def select_findings_and_add_repeats(document: Document, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
     """The candidates that count, and further mentions of the names among them. They may overlap.
 
     Raises:
@@ -192,7 +192,7 @@ def _remove_thresholds(policy: Policy) -> Policy:
 def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], dict[Span, Loss]]:
     """The findings, and why each other candidate is none, including candidates below their thresholds."""
     candidates = find_candidates(document, policy)
-    findings = set(select_findings(document, policy, candidates))
+    findings = set(select_findings_and_add_repeats(document, policy, candidates))
     superseded = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
     losses: dict[Span, Loss] = {}
     for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:

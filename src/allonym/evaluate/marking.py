@@ -173,7 +173,7 @@ def write_marks(marked: Marked) -> str:
             if mark.start < position or mark.end > len(text):
                 raise DataError(f"{_describe_place(text, position)}: marks must be disjoint and lie in the text")
             inside = text[mark.start : mark.end]
-            if not inside.strip() or not _are_brackets_paired(inside):
+            if not inside.strip() or not _are_parentheses_paired(inside):
                 raise DataError(
                     f"{_describe_place(text, mark.start)}: text with paired brackets is required in a mark; "
                     "JSON Lines take any"
@@ -268,7 +268,7 @@ def _refuse_broken_tags(text: str) -> None:
             )
 
 
-def _are_brackets_paired(text: str) -> bool:
+def _are_parentheses_paired(text: str) -> bool:
     depth = 0
     for sign in text:
         depth += (sign == "(") - (sign == ")")

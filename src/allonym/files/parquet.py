@@ -24,7 +24,7 @@ ROWS = 1024
 """Greatest number of rows in a batch."""
 
 
-def _read_batch_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
     arrow = import_arrow()
     import pyarrow.parquet as pq
 
@@ -201,4 +201,4 @@ class _Writer:
             self._writer.close()
 
 
-PARQUET = Format("parquet", _parse_parquet, _read_batch_chunks, _Writer, many=True, fields=True, unit="row")
+PARQUET = Format("parquet", _parse_parquet, _read_arrow_chunks, _Writer, many=True, fields=True, unit="row")

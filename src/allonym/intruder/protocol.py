@@ -207,14 +207,14 @@ def tabulate_rows(intruder_name: str, rows: Iterable[Row], *, top: Sequence[int]
     return Results(
         intruder_name,
         rows,
-        _rate_texts("", "", rows),
-        tuple(_rate_texts(g, "", groups[g]) for g in sorted(groups)) if set(groups) != {""} else (),
-        tuple(_rate_texts(name, group, subjects[group, name]) for group, name in sorted(subjects)),
+        _summarise_identification("", "", rows),
+        tuple(_summarise_identification(g, "", groups[g]) for g in sorted(groups)) if set(groups) != {""} else (),
+        tuple(_summarise_identification(name, group, subjects[group, name]) for group, name in sorted(subjects)),
         {k: share(sum(0 < r.rank <= k for r in rows), len(rows)) for k in top if k <= longest} if has_ranks else {},
     )
 
 
-def _rate_texts(name: str, group: str, rows: Sequence[Row]) -> Rate:
+def _summarise_identification(name: str, group: str, rows: Sequence[Row]) -> Rate:
     n, hits = len(rows), sum(row.identified for row in rows)
     similarities = [row.similarity for row in rows if not math.isnan(row.similarity)]
     similarity = average(similarities) if similarities else none("no similarity was measured", n)

@@ -293,7 +293,7 @@ def _choose_ip_address(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Ad
     present = _find_ip_addresses(cast)
 
     def encode_address(value: str) -> str:
-        return "ip" + _encode_ip_address_as_word(value) if value and value not in present else " "  # never free
+        return "ip" + _join_ip_address_to_word(value) if value and value not in present else " "  # never free
 
     return cast.ledger.assign("ip address", str(old), propose, telling=encode_address)
 
@@ -311,7 +311,7 @@ def _find_ip_addresses(cast: Cast) -> frozenset[str]:
     return cast.addresses
 
 
-def _encode_ip_address_as_word(value: str) -> str:
+def _join_ip_address_to_word(value: str) -> str:
     """Return an address as one word, which no text has, so that addresses of one network do not bar each other."""
     return value.replace(".", "x").replace(":", "y")
 
@@ -319,7 +319,7 @@ def _encode_ip_address_as_word(value: str) -> str:
 def _choose_ip_network(cast: Cast, network: str) -> str:
     """Return the network for documentation that replaces a public one; some of more than three share one."""
     pick = partial(cast.ledger.pick, _TESTS, "ip network", network)
-    new = cast.ledger.assign("ip network", network, pick, telling=lambda n: "net" + _encode_ip_address_as_word(n))
+    new = cast.ledger.assign("ip network", network, pick, telling=lambda n: "net" + _join_ip_address_to_word(n))
     return new or pick()
 
 

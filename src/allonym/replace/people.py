@@ -78,7 +78,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     families |= {w for r in readers for w, kind in r.singles.items() if kind == FAMILY}
     givens = {w for r in readers for w in r.person.given} - families
     spans = sorted((s.start, s.end) for t in targets for s in t.entity.spans)
-    people = [_find_person_by_initials(r, readers) or r.complete_person(families, givens) for r in readers]
+    people = [_find_person_by_initials(r, readers) or r.assign_lone_words_and_origin(families, givens) for r in readers]
     for reader in readers:
         reader.person.gender = reader.guess_gender(spans)
         for word in (*reader.person.given, *reader.person.family):

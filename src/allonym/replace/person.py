@@ -102,7 +102,7 @@ class PersonReader:
         target: the entity.
 
     Attributes:
-        person: what is known of the person; complete once :meth:`complete_person` has been called.
+        person: what is known of the person; complete once :meth:`assign_lone_words_and_origin` has been called.
         singles: words that stood alone, to given or family name; empty: unknown.
         initials: the initials of each surface.
     """
@@ -186,7 +186,7 @@ class PersonReader:
     def _find_full_given_name(self, word: str) -> str:
         return next((g for g in self.person.given if word in find_given_name_variants(g)), "")
 
-    def complete_person(self, families: set[str], givens: set[str]) -> Person:
+    def assign_lone_words_and_origin(self, families: set[str], givens: set[str]) -> Person:
         """Return the person, once the other people's names are known.
 
         Words that stood alone become given or family names.

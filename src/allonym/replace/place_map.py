@@ -466,7 +466,7 @@ class PlaceMap:
 
         def get_distinctive_part(value: str) -> str:
             label = value.partition("|")[0]
-            item = proposed.get(value) or self._find_item_of_ledger_value(kind, value)
+            item = proposed.get(value) or self._find_known_item_of_ledger_value(kind, value)
             local = self.kb.label(item, self.language) if item is not None and self.language != "en" else label
             names = (label,) if local == label else (label, local)
             return " ".join(get_distinctive_place_name(name) for name in names)
@@ -474,9 +474,9 @@ class PlaceMap:
         value = self.cast.ledger.assign(kind, key, propose, telling=get_distinctive_part)
         if not value:
             return None
-        return proposed[value] if value in proposed else self._find_item_of_ledger_value(kind, value)
+        return proposed[value] if value in proposed else self._find_known_item_of_ledger_value(kind, value)
 
-    def _find_item_of_ledger_value(self, kind: str, value: str) -> Item | None:
+    def _find_known_item_of_ledger_value(self, kind: str, value: str) -> Item | None:
         """Return the item of a value of the ledger or the vault, maybe written with another knowledge base."""
         label, country, region = (*value.split("|"), "", "")[:3]
         items = self.kb.find(label, (kind,), country) or self.kb.find(label, KINDS, country)

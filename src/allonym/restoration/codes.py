@@ -225,7 +225,7 @@ def _make_encrypted_match(
         return None
     form = scan.index.sealed.get(code)
     row = -1 if form is None else form.row
-    a, b, escapes = scan.view.map_to_raw(*span, f"[{label}:e1:{code}]")
+    a, b, escapes = scan.view.map_form_to_raw(*span, f"[{label}:e1:{code}]")
     if original is None:
         why = "encrypted mentions could not be decrypted: they were changed or have another key"
         return Match(a, b, None, "encrypted", label, row, why=why)

@@ -83,7 +83,7 @@ class Form:
         self.tail = split[-1] if len(split) > 1 else ""
 
 
-def get_replacement_kind(replacement: str, original: str, label: str, traits: Traits) -> str:
+def classify_replacement_form(replacement: str, original: str, label: str, traits: Traits) -> str:
     """Return the kind of a replacement that an operator with these traits wrote."""
     is_tag = traits.writes_placeholders and not traits.lossy
     if is_tag or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):

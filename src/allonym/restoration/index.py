@@ -39,7 +39,7 @@ class Row:
         originals: its originals, one per occurrence, in reading order.
         entities: their entities, in the same order.
         label: of the first original.
-        kind: of the replacement, see :func:`forms.get_replacement_kind`.
+        kind: of the replacement, see :func:`forms.classify_replacement_form`.
         is_ordinary: whether any text may contain it, see :func:`is_ordinary`.
         is_rare: whether it is ordinary but in few texts, see :func:`is_rare`.
     """
@@ -49,7 +49,7 @@ class Row:
     def __init__(self, first: Known, traits: Traits) -> None:
         self.text = first.replacement
         self.label = first.label
-        self.kind = forms.get_replacement_kind(first.replacement, first.original, first.label, traits)
+        self.kind = forms.classify_replacement_form(first.replacement, first.original, first.label, traits)
         self.is_ordinary = is_ordinary(self.text, self.label)
         self.is_rare = self.is_ordinary and is_rare(self.text)
         self.originals = [first.original]
@@ -262,7 +262,7 @@ class Index:
                 self._enter_form(self.short, self.short_heads, short_form, short_form.keys)
                 self.short_heads[short_form.keys[0]].sort(reverse=True)
 
-    def derive_forms_with_acronym(self, word: str) -> None:
+    def derive_forms_of_acronym_owners(self, word: str) -> None:
         """Derive the shorter forms of the organisations that an acronym may stand for."""
         for form in self._acronyms.get(word, ()):
             self._derive_forms(form)

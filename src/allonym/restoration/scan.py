@@ -191,7 +191,7 @@ class Scan:
 
     def _make_match(self, hit: Hit, out: str | None, why: str = "") -> Match:
         form = hit.form
-        a, b, escapes = self.view.map_to_raw(hit.start, hit.end, form.text)
+        a, b, escapes = self.view.map_form_to_raw(hit.start, hit.end, form.text)
         rules = dict.fromkeys([*filter(None, hit.rules), *(kind for kind, _ in escapes)])
         if out is not None and escapes:
             out = escape_like(out, escapes)
@@ -295,7 +295,7 @@ class Scan:
                 neighbours = ((a, text[start - 1 : start] if start else ""), (z, text[end : end + 1]))
                 if any(c.isascii() and c.isalnum() and neighbour.isalnum() for c, neighbour in neighbours):
                     continue
-                begin, stop, escapes = view.map_to_raw(start, end, form.text)
+                begin, stop, escapes = view.map_form_to_raw(start, end, form.text)
                 out = form.target if form.target is None else escape_like(form.target, escapes)
                 rule = "+".join(kind for kind, _ in escapes) or "exact"
                 yield Match(begin, stop, out, rule, form.label, form.row, why=describe_shared(form))
@@ -453,7 +453,7 @@ class Scan:
             if j >= self.count:
                 self.is_short = True
         elif word.isupper() and len(word) > 2:
-            index.derive_forms_with_acronym(word)
+            index.derive_forms_of_acronym_owners(word)
 
 
 def _is_separate(form: Form, text: str, start: int, end: int) -> bool:

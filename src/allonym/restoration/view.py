@@ -87,7 +87,7 @@ class View:
             return self._to[i]
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
-    def map_to_raw(self, start: int, end: int, text: str) -> tuple[int, int, tuple[tuple[str, str], ...]]:
+    def map_form_to_raw(self, start: int, end: int, text: str) -> tuple[int, int, tuple[tuple[str, str], ...]]:
         """Return start and end in the text of a form of ``text`` in the view, and the escapes in it.
 
         Whoever escapes the bracket of a tag escapes more of it, so backslashes before an unescaped tag are not its own.

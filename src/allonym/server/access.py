@@ -62,7 +62,7 @@ NOBODY = Caller(0, OPEN, OPEN, frozenset(("detect", "anonymize", "restore")))
 """The caller without credentials, where a setting opens a route."""
 
 
-def get_token(connection: HTTPConnection) -> tuple[str, bool]:
+def get_token_and_is_key(connection: HTTPConnection) -> tuple[str, bool]:
     """Return the API key of a request (True), or the token of its session (False); empty where it has neither."""
     scheme, _, key = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():

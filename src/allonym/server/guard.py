@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from allonym.errors import RequestError
-from allonym.server.access import SAFE, get_token
+from allonym.server.access import SAFE, get_token_and_is_key
 from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
 from allonym.server.problems import CHALLENGE, describe_error
@@ -97,7 +97,7 @@ class Guard:
                 tally["status"] = 101
             elif message["type"] == "websocket.http.response.start":
                 tally["status"] = message["status"]
-                if message["status"] == 401 and any(get_token(HTTPConnection(scope))):
+                if message["status"] == 401 and any(get_token_and_is_key(HTTPConnection(scope))):
                     self._tries.take_token(_get_client_address(scope))
             elif message["type"] == "websocket.close" and not tally["status"]:
                 tally["status"] = 403  # as the server says it
@@ -162,7 +162,11 @@ class Guard:
             wrong = tally["status"] == 401 or (tally["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
                 self._tries.take_token(address, -1)
-            elif wrong and not is_counted and (_is_access_attempt(scope) or any(get_token(HTTPConnection(scope)))):
+            elif (
+                wrong
+                and not is_counted
+                and (_is_access_attempt(scope) or any(get_token_and_is_key(HTTPConnection(scope))))
+            ):
                 self._tries.take_token(address)
 
     def _check_head_and_rate(self, scope: Scope) -> None:
@@ -182,7 +186,7 @@ class Guard:
             unsafe, ours = True, False
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
-        address, (token, _) = _get_client_address(scope), get_token(HTTPConnection(scope))
+        address, (token, _) = _get_client_address(scope), get_token_and_is_key(HTTPConnection(scope))
         is_known = bool(token) and self._accounts.is_known_token(token)
         client = address + blake2b(token.encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.take_token(client):
@@ -203,7 +207,7 @@ class Guard:
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
         if len(length) > 15 or int(length) > most:
             raise too_large
-        token, _ = get_token(HTTPConnection(scope))
+        token, _ = get_token_and_is_key(HTTPConnection(scope))
         size, start, is_complete, is_known = 0, time.monotonic(), False, self._settings.presidio_open
 
         async def receive_limited() -> Message:

@@ -111,12 +111,13 @@ def build_design_matrix(corpus: Corpus, names: Sequence[str]) -> Array:
         raise UsageError("at least one covariate is required, got none")
     places = np.array([c.document for c in corpus.chunks], np.intp)
     columns = [
-        _compute_log_entity_counts(corpus) if name == COUNTS else _make_column(corpus, name)[places] for name in names
+        _compute_log_counts_by_chunk_and_category(corpus) if name == COUNTS else _make_column(corpus, name)[places]
+        for name in names
     ]
     return np.concatenate(columns, axis=1)
 
 
-def list_donor_groups(corpus: Corpus, key: str) -> tuple[str, ...]:
+def list_donor_group_by_chunk(corpus: Corpus, key: str) -> tuple[str, ...]:
     """Return per chunk its document's value of a metadata key: entities are exchanged within such a group only.
 
     Documents without the value form a group, the empty string.
@@ -191,7 +192,7 @@ def encode_one_hot(values: Sequence[str], value_of_hit: float = 1.0, *, empty: b
     return out
 
 
-def _compute_log_entity_counts(corpus: Corpus) -> Array:
+def _compute_log_counts_by_chunk_and_category(corpus: Corpus) -> Array:
     names = [c for c, state in corpus.categories.items() if state != "change"]
     counts = [Counter(v.category for v in chunk.values) for chunk in corpus.chunks]
     return np.array([[log1p(count[name]) for name in names] for count in counts])

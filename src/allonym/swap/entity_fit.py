@@ -65,7 +65,8 @@ class EntityFit:
         """Read the corpus once; time is linear in its distinct entities. The knowledge base gives their trades."""
         numbers: dict[tuple[str, str, str, str], int] = {}
         appearances = tuple(
-            tuple(numbers.setdefault(_list_appearance_fields(v), len(numbers)) for v in c.values) for c in corpus.chunks
+            tuple(numbers.setdefault(_get_category_form_label_and_key(v), len(numbers)) for v in c.values)
+            for c in corpus.chunks
         )
         classes = recoding(knowledge=KnowledgeBase.open())
         features = [_describe_appearance(*appearance, classes) for appearance in numbers]
@@ -93,7 +94,7 @@ class EntityFit:
         return 1.0 - float(gap @ gap) / 2
 
 
-def _list_appearance_fields(value: Value) -> tuple[str, str, str, str]:
+def _get_category_form_label_and_key(value: Value) -> tuple[str, str, str, str]:
     # The label is that of most mentions; of equally frequent ones the first by name.
     counts = Counter(s.label for s in value.spans)
     label = min(counts, key=lambda name: (-counts[name], name)) if counts else get_category_label(value.category)

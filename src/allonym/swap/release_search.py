@@ -199,9 +199,9 @@ def measure_candidates(
     stored = [None if state is None else state.load_value(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
     drawn: Iterator[tuple[Point, ...]] = (
-        (_draw_and_measure((space, seed), draw, spread) for draw in missing)
+        (_draw_sequence_and_measure_prefixes((space, seed), draw, spread) for draw in missing)
         if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
-        else spread.map_items(_draw_and_measure, (space, seed), missing)
+        else spread.map_items(_draw_sequence_and_measure_prefixes, (space, seed), missing)
     )
     out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
     for i, ((candidate, _), name, rows) in enumerate(zip(draws, names, stored, strict=True)):
@@ -216,7 +216,7 @@ def measure_candidates(
     return {c: points for c, points in out.items() if c not in dropped}, dropped
 
 
-def _draw_and_measure(
+def _draw_sequence_and_measure_prefixes(
     common: tuple[Space, int], draw: tuple[Candidate, int], spread: Spread | None = None
 ) -> tuple[Point, ...]:
     """Return the recorded prefixes of a numbered draw; ``common``: the space and the seed."""

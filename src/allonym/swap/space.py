@@ -18,7 +18,7 @@ import numpy as np
 
 from allonym.errors import DataError, UsageError
 from allonym.swap.corpus import Advance, Corpus, Slot, ignore_progress
-from allonym.swap.covariates import Residual, build_design_matrix, fit_residual, list_donor_groups
+from allonym.swap.covariates import Residual, build_design_matrix, fit_residual, list_donor_group_by_chunk
 from allonym.swap.density import FAMILIES
 from allonym.swap.embedding import Embedder, open_embedder
 from allonym.swap.exchange import Sequence as Swaps
@@ -303,7 +303,7 @@ def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, se
     """Return the space in which exchanges are drawn and measured."""
     vectors, least, groups = embedded.vectors, settings.exchange.min_concentration, None
     if settings.embed.covariates and settings.embed.use == "donors":
-        keys = [list_donor_groups(corpus, key) for key in settings.embed.covariates]
+        keys = [list_donor_group_by_chunk(corpus, key) for key in settings.embed.covariates]
         groups = tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
     labels = np.asarray(mixture.predict(vectors))
     before = np.asarray(mixture.component_log_density(vectors, labels), np.float64)

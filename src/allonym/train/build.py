@@ -148,7 +148,7 @@ def find_base_folder(name: str) -> Path:
     return HERE / name
 
 
-def make_review_options(settings: dict[str, Any]) -> Options:
+def make_options_for_training_on_reviews(settings: dict[str, Any]) -> Options:
     """Return options for training on reviews; the defaults are more cautious than for a new tagger.
 
     Raises:
@@ -177,7 +177,7 @@ def train_on_reviews(
         dev: records for choosing the best epoch; if empty, the last epoch is used.
         out: folder for the model; ``work`` in it holds checkpoints.
         base: folder of the tagger to start from.
-        options: of :func:`make_review_options`.
+        options: of :func:`make_options_for_training_on_reviews`.
         label_map: the label map.
         report: called after each epoch.
         resume: continue from the checkpoint.

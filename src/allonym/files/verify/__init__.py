@@ -111,7 +111,7 @@ def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[
     """
     pages = [(place, _SqueezedText.squeeze_text(text)) for place, text in texts]
     allowed = _SqueezedText.squeeze_text(expected)
-    needles = [_list_needles(text) for text in covered]
+    needles = [_list_squeezed_text_and_long_words(text) for text in covered]
     # most do not occur, which one pass over all pages shows
     present = _find_present_needles({n for some in needles for n in some}, [page.text for _, page in pages])
     excess = {needle: _find_excess_occurrences(pages, needle, allowed) for needle in present}
@@ -132,7 +132,7 @@ def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[s
     return {listed[n] for n in words.find_matching_patterns(encode_text("\n".join(pages)))}
 
 
-def _list_needles(text: str) -> list[str]:
+def _list_squeezed_text_and_long_words(text: str) -> list[str]:
     """Return the text without spaces and signs, then its longer words."""
     squeezed = _SqueezedText.squeeze_text(text)
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]

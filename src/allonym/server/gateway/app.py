@@ -103,7 +103,7 @@ class Gateway:
             if self._settings.loopback and request.url.hostname not in self._hosts:
                 # a page from elsewhere could reach the gateway under another name
                 raise Refusal("this host name is not served; the setting 'hosts' can add it", "", "unknown_host", 421)
-            client = self._authenticate_client(request)
+            client = self._require_known_client(request)
             line.client = client.name if client is not None else ""
             if endpoint is None:
                 return await self._answer_models_request(request, client, line)
@@ -204,7 +204,7 @@ class Gateway:
         except ClientDisconnect:
             raise Refusal("the client went away", "", "gone") from None
 
-    def _authenticate_client(self, request: Request) -> Client | None:
+    def _require_known_client(self, request: Request) -> Client | None:
         """Return the client whose key the request has; None where the settings have no clients."""
         if not self._clients:
             return None

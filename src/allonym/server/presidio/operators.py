@@ -192,7 +192,7 @@ def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflic
     """Resolve overlaps among findings that hide alike as ``conflict_resolution`` says; the others keep what those that
     hide more leave of them."""
     resolve = _merge_and_drop_contained if conflict_resolution == MERGE else _cut_overlaps
-    findings = _unite_same_type_findings(findings)
+    findings = _unite_overlapping_findings_of_type(findings)
     hidden = {f.entity: _count_hidden_characters(operators.get(f.entity) or operators[DEFAULT]) for f in findings}
     layers = defaultdict[float, list[Finding]](list)
     for finding in findings:
@@ -206,7 +206,7 @@ def _resolve_overlaps(findings: Sequence[Finding], operators: Operators, conflic
     return _merge_and_drop_contained([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
 
 
-def _unite_same_type_findings(findings: Sequence[Finding]) -> list[Finding]:
+def _unite_overlapping_findings_of_type(findings: Sequence[Finding]) -> list[Finding]:
     """Return overlapping findings of one type as one, in the order of the last of each."""
     runs: dict[str, list[tuple[int, Finding]]] = {}
     for index, finding in enumerate(sorted(findings, key=lambda f: f[:2])):
@@ -225,7 +225,7 @@ def _merge_and_drop_contained(findings: Sequence[Finding]) -> list[Finding]:
     """Unite findings of one type and drop those inside another; of equal places the highest score stays, then the
     last."""
     order = sorted(
-        enumerate(_unite_same_type_findings(findings)),
+        enumerate(_unite_overlapping_findings_of_type(findings)),
         key=lambda row: (row[1].start, -row[1].end, -(row[1].score or 0.0), -row[0]),
     )
     merged: list[Finding] = []

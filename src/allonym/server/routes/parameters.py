@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from allonym.errors import RequestError
-from allonym.server.access import COOKIE, NOBODY, SAFE, Caller, get_token
+from allonym.server.access import COOKIE, NOBODY, SAFE, Caller, get_token_and_is_key
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 
@@ -41,7 +41,7 @@ def make_permission_dependency(*permissions: str, is_open: Callable[[Settings], 
     """
 
     async def identify(request: Request, session: SessionToken = None, key: BearerKey = None) -> Caller:
-        (token, is_key), services = get_token(request), get_services(request)
+        (token, is_key), services = get_token_and_is_key(request), get_services(request)
         if not token and is_open is not None and is_open(services.settings):
             return NOBODY
         # the database is asked in a thread, and only about a token that it was not asked about just before
@@ -62,7 +62,7 @@ def identify_caller(connection: HTTPConnection, *permissions: str) -> Caller:
     Raises:
         RequestError: nobody (401), one who lacks a permission, or a session without what only our own pages have (403).
     """
-    token, is_key = get_token(connection)
+    token, is_key = get_token_and_is_key(connection)
     caller = get_services(connection).accounts.find_caller(token, is_key=is_key) if token else None
     headers = connection.headers
     if caller is None:

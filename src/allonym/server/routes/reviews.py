@@ -178,7 +178,7 @@ def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.A
 def export_reviews(name: Name, caller: Adjudicator, services: AnyServices) -> PlainTextResponse:
     """The settled documents as JSON lines for `allonym train ner --from-reviews`. They hold the originals; the audit
     log shows who took them."""
-    lines = list(format_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
+    lines = list(format_settled_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
     services.accounts.record_action(caller, "reviews exported", {"documents": len(lines)})
     headers = {"content-disposition": 'attachment; filename="reviews.jsonl"', "cache-control": "no-store"}
     return PlainTextResponse("".join(lines), media_type="application/x-ndjson", headers=headers)
@@ -356,7 +356,7 @@ def list_settled_readings(
                 yield item, seats, seats[SEATS[0]].reading, "agreed"
 
 
-def format_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:
+def format_settled_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:
     """Yield the settled documents as JSON lines for ``allonym train ner --from-reviews``. They hold the originals.
 
     ``meta.labels`` are the labels that were looked for: only for them is an unmarked stretch evidence. ``annotations``

@@ -118,15 +118,17 @@ class Transcript:
     """The turns of a conversation, as they came in and as they were last shown.
 
     However a conversation comes in, its turns read in the end as if the whole of it had been anonymised at once: each
-    time all of it is processed, and :meth:`update_and_list_changes` returns what that changes. The tagger remembers
-    earlier turns, so that mostly the new turn costs time.
+    time all of it is processed, and :meth:`update_and_list_new_and_revised` returns what that changes. The tagger
+    remembers earlier turns, so that mostly the new turn costs time.
     """
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
         self._shown: list[Turn] = []
 
-    def update_and_list_changes(self, anonymised_parts: Sequence[str]) -> tuple[dict[int, Turn], dict[int, Turn]]:
+    def update_and_list_new_and_revised(
+        self, anonymised_parts: Sequence[str]
+    ) -> tuple[dict[int, Turn], dict[int, Turn]]:
         """Return the new turns, and those that read otherwise than before, each by its index, from 0.
 
         Args:
@@ -251,7 +253,7 @@ class _Transcription:
         except AllonymError as error:
             await self._stream.send_error(error)
             return
-        added, revised = self._transcript.update_and_list_changes(result.parts if turns else ())
+        added, revised = self._transcript.update_and_list_new_and_revised(result.parts if turns else ())
         changes = [wire.Revised(index=i, speaker=speaker, text=text) for i, (speaker, text) in revised.items()]
         for index, (speaker, text) in added.items():
             await self._stream.send(wire.TurnOut(index=index, speaker=speaker, text=text, revised=changes))
