@@ -255,7 +255,7 @@ def list_option_settings(operator: Callable[..., object]) -> dict[str, Option]:
     """Return the options of an operator, which are its keyword-only parameters, as settings."""
     parameters = inspect.signature(operator, eval_str=True).parameters.values()
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    defaults = {p.name: MISSING if p.default is p.empty else p.default for p in options}
+    defaults: dict[str, Any] = {p.name: MISSING if p.default is p.empty else p.default for p in options}
     return {p.name: make_setting(p.name, p.annotation, field(default=defaults[p.name])) for p in options}
 
 

@@ -29,13 +29,13 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin, get_type_hints
 
 from allonym.errors import UsageError, check_names
 from allonym.serial import Serialisable, to_plain
@@ -221,9 +221,13 @@ class SettingGroup(Serialisable):
             object.__setattr__(self, setting.name, value)
 
 
-@cache
 def list_settings(group: type[SettingGroup]) -> tuple[Setting, ...]:
     """Return the settings of a group, in their order."""
+    return _read_settings(cast(Hashable, group))
+
+
+@cache
+def _read_settings(group: Any) -> tuple[Setting, ...]:
     hints = get_type_hints(group)
     listed = (make_setting(f.name, hints[f.name], f) for f in fields(group))
     return tuple(setting for setting in listed if setting.says)

@@ -209,8 +209,8 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
             store.add_alias(number, city["name"])
         if country in ("DE", "AT", "CH"):
             store.add_alias(number, named.get("de", city["name"]).translate(_SPELT))
-        entries = (f"{language}={text}" for language, text in named.items() if language != "en")
-        store.add_labels_and_aliases(number, entries)
+        labels = (f"{language}={text}" for language, text in named.items() if language != "en")
+        store.add_labels_and_aliases(number, labels)
         if population >= _NATIVE:
             # By-names of letters only: abbreviations and airport codes would be found in every text.
             used = {folded, plain_name}

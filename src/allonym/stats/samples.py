@@ -20,24 +20,25 @@ from scipy.special import bdtr, ndtri, stdtrit
 from allonym.errors import UsageError
 from allonym.stats import Estimate, none
 
-_LEVEL = 0.95  # of all intervals
+_LEVEL = 0.95  # of intervals
 _ROUNDING = 1e-12  # spread that rounding can leave, as a share of the largest value
 
 
-def share(hits: int, n: int) -> Estimate:
+def share(hits: int, n: int, level: float = _LEVEL) -> Estimate:
     """Return a proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
 
     Args:
         hits: 0 to ``n``.
         n: number of observations; of 0 the proportion is NaN.
+        level: of the interval, between 0 and 1.
     """
     if not n:
         return none("nothing to count")
-    z = float(ndtri(0.5 + _LEVEL / 2))
+    z = float(ndtri(0.5 + level / 2))
     p, z2 = hits / n, z * z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return Estimate(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n, f"Wilson, {_LEVEL:.0%}")
+    return Estimate(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n, f"Wilson, {level:.0%}")
 
 
 _share_of = share  # for where a parameter has this name

@@ -56,11 +56,12 @@ def intruder(
         "groups": pairs.labels(group) if group else None,
         "background": source.read_background(background, subject) or None,
         "features": features,
+        "knows": knows,
         "seed": seed,
     }
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     with output.show_progress("linkage") as advance:
-        result = reidentification(*texts, ids=pairs.ids, knows=knows, folds=folds, advance=advance, **settings)
+        result = reidentification(*texts, ids=pairs.ids, folds=folds, advance=advance, **settings)
     output.write_measure("linkage", result.to_dict(output.with_text))
 
 
