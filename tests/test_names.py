@@ -42,7 +42,7 @@ PUBLIC_FIELDS = frozenset(
     server.wire.studies:Received.done server.wire.studies:Received.of server.wire.studies:StudyResults.kept
     server.wire.studies:Task.done server.wire.texts:Restored.found swap.exchange:Sequence.left
     swap.hyperparameters:Setting.left swap.results:Attack.told swap.run:Result.made swap.selection:Fit.left
-    swap.utility:Utility.kept swap.validity:Ground.known train.corpus:Source.whole train.search:Parameter.whole
+    swap.risk:Utility.kept swap.validity:Ground.known train.corpus:Source.whole train.search:Parameter.whole
     train.seq2seq:Measure.kept vault.records:Merged.known
     vault.records:Purged.known vault.records:ScopeInfo.known
     """.split()

@@ -21,7 +21,15 @@ from allonym.errors import PolicyError, UnknownNameError, check_names, tell_poli
 from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule
 from allonym.protocol import check_options
-from allonym.settings import REQUIRED, Setting, SettingGroup, declare_setting, find_setting, list_defaults, read_given
+from allonym.settings import (
+    REQUIRED,
+    Setting,
+    SettingGroup,
+    declare_setting,
+    find_setting,
+    list_defaults,
+    read_present_values,
+)
 from allonym.text.terms import TermList as TermList
 from allonym.text.terms import read_terms as read_terms
 
@@ -336,51 +344,51 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
     with tell_policy_errors():
-        given = read_given(PolicyFile, raw, where)  # types first: what names mean depends on two of the keys
-        if parent := given.get("extends"):
+        table = read_present_values(PolicyFile, raw, where)  # types first: what names mean depends on two of the keys
+        if parent := table.get("extends"):
             base = Policy.load(folder / parent if folder and parent.endswith(".toml") else parent)
         base = base or Policy(name="")
-        rows = given.get("labels", ())
+        rows = table.get("labels", ())
         taxonomy = base.taxonomy.extend(Label(r.name, r.parent, r.kind, r.risk, r.description) for r in rows)
-        given = read_given(PolicyFile, raw, where, partial(_convert_value, taxonomy, folder))
-    changes: dict[str, Any] = {key: given[key] for key in _PLAIN_KEYS if key in given}
-    changes |= {"name": given.get("name") or Path(where).stem, "taxonomy": taxonomy, **given.get("tag", {})}
+        table = read_present_values(PolicyFile, raw, where, partial(_convert_value, taxonomy, folder))
+    changes: dict[str, Any] = {key: table[key] for key in _PLAIN_KEYS if key in table}
+    changes |= {"name": table.get("name") or Path(where).stem, "taxonomy": taxonomy, **table.get("tag", {})}
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
-    if "countries" in given:
-        changes["countries"] = tuple(country.lower() for country in given["countries"])
-    changes |= _merge_detect_table(given.get("detect", {}), taxonomy, f"{where}: detect", base)
-    if "default" in given:
-        changes["default"] = _read_rule(given["default"], f"{where}: default", base.default)
+    if "countries" in table:
+        changes["countries"] = tuple(country.lower() for country in table["countries"])
+    changes |= _merge_detect_table(table.get("detect", {}), taxonomy, f"{where}: detect", base)
+    if "default" in table:
+        changes["default"] = _read_rule(table["default"], f"{where}: default", base.default)
     rules = dict(base.rules)
-    for name, row in given.get("rules", {}).items():
+    for name, row in table.get("rules", {}).items():
         fallback = changes.get("default", base.default)
         rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), fallback)
     for key in ("dictionary", "exclusions"):
-        items = given.get(key, {}).items()
+        items = table.get(key, {}).items()
         lists = [_read_term_list(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in items]
         changes[key] = (*getattr(base, key), *lists)
     return replace(
         base,
         **changes,
-        llm=MappingProxyType({**base.llm, **given.get("llm", {})}),
+        llm=MappingProxyType({**base.llm, **table.get("llm", {})}),
         rules=MappingProxyType(rules),
-        metadata=MappingProxyType({**base.metadata, **given.get("metadata", {})}),
-        patterns=(*base.patterns, *given.get("patterns", ())),
+        metadata=MappingProxyType({**base.metadata, **table.get("metadata", {})}),
+        patterns=(*base.patterns, *table.get("patterns", ())),
     )
 
 
-def _merge_detect_table(given: dict[str, Any], taxonomy: Taxonomy, where: str, base: Policy) -> dict[str, Any]:
-    out: dict[str, Any] = {key: given[key] for key in ("detectors", "exclude") if key in given}
-    if "labels" in given:
-        out["labels"] = tuple(dict.fromkeys(d for name in given["labels"] for d in taxonomy.descendants(name)))
+def _merge_detect_table(table: dict[str, Any], taxonomy: Taxonomy, where: str, base: Policy) -> dict[str, Any]:
+    out: dict[str, Any] = {key: table[key] for key in ("detectors", "exclude") if key in table}
+    if "labels" in table:
+        out["labels"] = tuple(dict.fromkeys(d for name in table["labels"] for d in taxonomy.descendants(name)))
         out["every"] = False
-    overall = {"*": given["operating_point"]} if "operating_point" in given else {}
-    points = {**base.operating_points, **overall, **given.get("operating_points", {})}
+    overall = {"*": table["operating_point"]} if "operating_point" in table else {}
+    points = {**base.operating_points, **overall, **table.get("operating_points", {})}
     tables: dict[str, Mapping[str, Any]] = dict(base.tables)
-    with_options = [name for name in given if name in registry.DETECTOR_OPTIONS]
+    with_options = [name for name in table if name in registry.DETECTOR_OPTIONS]
     for name in with_options:
-        tables[name] = MappingProxyType({**tables.get(name, {}), **given[name]})
+        tables[name] = MappingProxyType({**tables.get(name, {}), **table[name]})
     running = set(out.get("detectors", base.detectors))
     if "ensemble" in running:
         running.update(tables.get("ensemble", {}).get("members", ()))
@@ -441,8 +449,8 @@ def _read_prompt(value: object, where: str) -> Mapping[str, object]:
     for part, text in parts.items():
         lacking = [n for n in needed if part == "user" and f"{{{n}}}" not in str(text)]
         if not isinstance(text, str) or lacking:
-            held = f" that holds {{{lacking[0]}}}" if lacking else ""
-            raise PolicyError(f"{where}.{part} must be a string{held}, got {type(text).__name__}")
+            content = f" that contains {{{lacking[0]}}}" if lacking else ""
+            raise PolicyError(f"{where}.{part} must be a string{content}, got {type(text).__name__}")
     return MappingProxyType(dict(parts))
 
 

@@ -298,7 +298,9 @@ def read_table(group: type[SettingGroup], table: object, where: str, convert: Co
     return {key: settings[key].check_value(value, _join_place(where, key), convert) for key, value in values.items()}
 
 
-def read_given(group: type[SettingGroup], table: object, where: str, convert: Convert | None = None) -> dict[str, Any]:
+def read_present_values(
+    group: type[SettingGroup], table: object, where: str, convert: Convert | None = None
+) -> dict[str, Any]:
     """Return what :func:`read_table` does, but of a group in the group only the values that the table has.
 
     Nothing is required.
@@ -307,14 +309,14 @@ def read_given(group: type[SettingGroup], table: object, where: str, convert: Co
         UsageError, UnknownNameError: as for :func:`read_table`.
     """
     settings = {setting.name: setting for setting in list_settings(group)}
-    values, given = check_table(table, where), dict[str, Any]()
+    values, present = check_table(table, where), dict[str, Any]()
     check_names("key", values, settings, where)
     for key, value in values.items():
         setting, place = settings[key], _join_place(where, key)
         is_nested = setting.is_group and setting.shape == "one"
-        read = partial(read_given, setting.kind) if is_nested else setting.check_value
-        given[key] = read(value, place, convert)
-    return given
+        read = partial(read_present_values, setting.kind) if is_nested else setting.check_value
+        present[key] = read(value, place, convert)
+    return present
 
 
 def list_defaults(group: type[SettingGroup]) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def test_parts_of_a_policy_take_the_place_of_ours():
         ("prompts = { tag = {} }", UnknownNameError, "did you mean: tags"),
         ('prompts.tags = { users = "" }', UnknownNameError, "did you mean: user"),
         ("prompts.tags = { system = 3 }", PolicyError, r"prompts\.tags\.system must be a string, got int"),
-        ('prompts.tags = { user = "text" }', PolicyError, r"must be a string that holds \{entities\}"),
-        ('prompts.decode = { user = "{entities}" }', PolicyError, r"must be a string that holds \{text\}"),
+        ('prompts.tags = { user = "text" }', PolicyError, r"must be a string that contains \{entities\}"),
+        ('prompts.decode = { user = "{entities}" }', PolicyError, r"must be a string that contains \{text\}"),
     ],
 )
 def test_a_table_that_is_wrong(tmp_path, line, error, match):
