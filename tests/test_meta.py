@@ -546,6 +546,7 @@ def run_python(code: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_hash_seed_changes_nothing():
     code = SEEDED.format(text=MIXED, meta=META, presets=presets(), key=KEY)
     first, second = (run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2"))

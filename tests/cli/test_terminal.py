@@ -80,6 +80,7 @@ def test_only_a_run_that_takes_its_time_has_a_progress_bar(monkeypatch, takes, s
     assert ("\u2501" in said.getvalue()) == shown
 
 
+@pytest.mark.slow
 def test_a_long_run_has_a_progress_bar(tmp_path):
     (tmp_path / "a.txt").write_text("to jane.doe@example.com")
     (tmp_path / "long.jsonl").write_text('{"text": "to jane.doe@example.com, 415-555-0132"}\n' * 20_000)

@@ -302,6 +302,7 @@ def command(path, *args, cwd, seed="0"):
     return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=env, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     path = pairs_file(tmp_path)
     told = []

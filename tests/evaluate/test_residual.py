@@ -133,6 +133,7 @@ def test_plain_values_are_json_without_any_text() -> None:
     assert not [word for word in ("Ines", "Torvald", "Leeds", "Lindqvist", "0188", "Novaplan") if word in told]
 
 
+@pytest.mark.slow
 def test_another_hash_seed_changes_nothing() -> None:
     code = (
         "import json; from tests.evaluate.test_residual import corpus; from allonym.evaluate import *;"

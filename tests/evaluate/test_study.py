@@ -223,6 +223,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_numbers_do_not_hang_on_the_hash_seed(tmp_path):
     root = Path(__file__).resolve().parents[2]
     code = CODE.format(paths=[str(root), str(root / "src")])

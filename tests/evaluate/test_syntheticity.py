@@ -118,6 +118,7 @@ def test_section_says_why_there_is_no_value() -> None:
     assert math.isclose(ALWAYS, 2 / 3)
 
 
+@pytest.mark.slow
 def test_same_under_every_hash_seed() -> None:
     code = (
         "import json\nfrom tests.evaluate.test_syntheticity import corpus\n"

@@ -303,6 +303,7 @@ def test_fields_of_the_next_turns_prompt_are_refused():
         Prompts((), prompt="Answer about {topic}:")
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, source):
     for workers in (1, 2):
         export_path(source, tmp_path / str(workers), SUMMARY, "sanitize", workers=workers)

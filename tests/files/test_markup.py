@@ -83,6 +83,7 @@ def test_vtt_voices_are_speakers(run):
     assert out.count("-->") == 2
 
 
+@pytest.mark.slow
 def test_tags_that_never_close_do_not_hang(run):
     with pytest.raises(DataError, match="are not closed"):
         run("a.html", b'<a href="' * 100_000)

@@ -20,6 +20,7 @@ def rows(count: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, policy):
     (tmp_path / "in.jsonl").write_text(rows(120))
     made, kept = [], []

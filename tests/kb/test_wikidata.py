@@ -165,6 +165,7 @@ def test_progress_ends_at_the_whole(tmp_path):
     assert told == sorted(told) and told[-1] == (size, size)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_dump(tmp_path):
     lines = DUMP.read_text(encoding="utf-8").splitlines()[1:-1]
     company = next(json.loads(line.rstrip(",")) for line in lines if '"id":"Q900011"' in line)

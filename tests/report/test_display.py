@@ -196,6 +196,7 @@ def test_families_and_colours_are_those_of_the_workbench():
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.slow
 def test_in_a_browser(tmp_path):
     axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
     call = Document.conversation("call", [("Pam", f"Mail pam@example.com {EVIL}"), ("Jim", "Born 3 May 1985.")] * 5)

@@ -114,6 +114,7 @@ def test_little_is_held_back():
 
 
 @check_each_row("piece", ["a", "[", "[[PERSON_", "PERSON:e1:", "\\", "&", "&amp;", "1", "1 ", "Lou ", "A" * 70 + " "])
+@pytest.mark.slow
 def test_what_is_held_back_is_bounded(piece):
     restorer = Restorer(KNOWN, key=KEY)
     size, done, most = 0, 0, 0

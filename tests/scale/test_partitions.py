@@ -22,6 +22,7 @@ from allonym.scale.partitions import (
     read_treated_batches,
 )
 
+pytestmark = pytest.mark.slow
 WHAT = [
     ("", "out"),
     ("a.jsonl", "o.jsonl"),
@@ -48,7 +49,6 @@ def test_partitions_give_the_bytes_of_an_undivided_run(serial, source, policy, e
     assert {s.items[0].name for s in serial if s.kind == "join"} >= (cut if not name else {name} & cut)
 
 
-@pytest.mark.slow
 def test_the_size_of_partitions_changes_nothing(serial, source, policy, expected, tmp_path):
     for size in (1, 3000, 1 << 30):
         (tmp_path / str(size)).mkdir()
@@ -56,7 +56,6 @@ def test_the_size_of_partitions_changes_nothing(serial, source, policy, expected
         assert (tree(tmp_path / str(size)), told(report)) == expected("", "out")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected, tmp_path, monkeypatch, seed):
     draw = random.Random(seed)
@@ -84,7 +83,6 @@ def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected
     assert (tree(tmp_path), told(report)) == expected("", "out")
 
 
-@pytest.mark.slow
 def test_steps_that_are_done_twice_change_nothing(serial, source, policy, expected, tmp_path, monkeypatch):
     real = files.Worker.perform_step
     monkeypatch.setattr(files.Worker, "perform_step", lambda self, step: (real(self, step), real(self, step))[-1])
@@ -92,7 +90,6 @@ def test_steps_that_are_done_twice_change_nothing(serial, source, policy, expect
     assert (tree(tmp_path), told(report)) == expected("", "out")
 
 
-@pytest.mark.slow
 def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_path, monkeypatch):
     def stop(done, total):
         if done > 50_000:
@@ -119,7 +116,6 @@ def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_
     assert real is files.Worker._perform_slice
 
 
-@pytest.mark.slow
 def test_another_run_is_not_gone_on_with(serial, source, policy, tmp_path):
     def stop(done, total):
         raise KeyboardInterrupt
@@ -218,7 +214,6 @@ def test_the_largest_come_first(source, tmp_path):
     assert schedule.count == len(order)
 
 
-@pytest.mark.slow
 def test_what_a_worker_wrote_and_somebody_changed_is_made_again(serial, source, policy, expected, tmp_path):
     def stop(done, total):
         if (tmp_path / "out" / "b.csv").exists():

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 RULES = {"name": "default", "detectors": ["rules"]}
 MARKER = "Zaphrandel"
 

@@ -20,6 +20,8 @@ from allonym.errors import PolicyError, RequestError
 from allonym.server.kernel import Kernel, WorkerError
 from allonym.server.processing import TextTask
 
+pytestmark = pytest.mark.slow
+
 RULES = '{"confidence": null, "detectors": ["rules"], "dictionary": {}, "exclude": {}, "name": "default", "off": [], "operators": {}, "toml": null}'
 LOOP = asyncio.Runner()
 TASK = TextTask(Document("", "Write to ada.brook@example.com"), RULES)

@@ -195,6 +195,7 @@ def test_pseudonyms_without_a_key_are_the_same_every_time(found):
     assert other.texts != first.texts
 
 
+@pytest.mark.slow
 def test_two_hash_seeds_give_the_same_bytes(found):
     code = (
         "import sys; import tests.swap.test_making as t, allonym;"

@@ -345,6 +345,7 @@ def test_other_json_is_told(tmp_path, text, told):
         read_records(path)
 
 
+@pytest.mark.slow
 def test_docbin(tmp_path):
     spacy = pytest.importorskip("spacy")
     from spacy.tokens import DocBin

@@ -416,6 +416,7 @@ def test_how_much_is_remembered_is_bounded(monkeypatch):
 # Many at once
 
 
+@pytest.mark.slow
 def test_many_clients_get_their_own_back(gateway, upstream):
     def talk(n):
         mine = f"client{n}@example.com"
