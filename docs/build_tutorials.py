@@ -41,6 +41,11 @@ def executed(path: Path) -> str:
     return nbformat.writes(notebook, indent=1, sort_keys=True) + "\n"
 
 
+def mask_scores(text: str) -> str:
+    """Hide the tagger's scores: their last digit depends on the processor."""
+    return re.sub(r"(?<=score )[01]\.\d\d(?=, tagger)|(?<=<td>)[01]\.\d\d(?=</td><td>tagger)", "0.__", text)
+
+
 def main() -> int:
     # Remove the keys and settings of the person who runs it.
     for name in [name for name in os.environ if name.startswith(("ALLONYM_", "OPENAI_"))]:
@@ -48,7 +53,7 @@ def main() -> int:
     stale = []
     for path in sorted(TUTORIALS.glob("*.ipynb")):
         now = executed(path)
-        if now == path.read_text(encoding="utf-8"):
+        if mask_scores(now) == mask_scores(path.read_text(encoding="utf-8")):
             continue
         if "--check" in sys.argv:
             stale.append(path.name)

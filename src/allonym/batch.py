@@ -239,6 +239,23 @@ class Kernel:
                 raise UsageError(f"column {name!r} exists already; choose another name for the added column")
 
 
+def anonymize_batch(
+    batch: pa.RecordBatch, policy: str | Path | Policy = "default", *, columns: Sequence[str], **more: Any
+) -> pa.RecordBatch:
+    """Anonymise one record batch as :class:`Kernel` does, with a column ``allonym_plan`` by default.
+
+    Args:
+        batch: the rows; never changed.
+        policy: as in :func:`run_records`.
+        columns: the columns to anonymise, of a string type.
+        more: further attributes of the kernel.
+
+    Raises:
+        UnknownNameError, UsageError, DataError: as for :class:`Kernel`.
+    """
+    return Kernel(Policy.load(policy), tuple(columns), **{"plan_column": "allonym_plan", **more})(batch)
+
+
 def make_empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """Return a record batch without rows."""
     arrow = import_arrow()

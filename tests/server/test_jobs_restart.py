@@ -343,10 +343,10 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
         left.create()
         with made.jobs.open_upload_folder() as coming:
             made.jobs.runner.start()
-            until(lambda: not left.exists())
-            assert coming.exists()
+            until(lambda: not left.path.exists())
+            assert coming.path.exists()
             until(lambda: made.jobs.runner._cleaned > 0)
-            assert coming.exists()
+            assert coming.path.exists()
 
 
 @pytest.mark.parametrize("step", ["create", "lock"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,12 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(encoder: Path) -> Any:
     return drawn_tagger(encoder)
+
+
+def has_exact_sums() -> bool:
+    """Whether the processor sums products of 8 bits in 32 (VNNI, or ARM); others overflow in 16."""
+    flags = Path("/proc/cpuinfo")
+    return platform.machine() == "aarch64" or (flags.exists() and "vnni" in flags.read_text(encoding="utf-8"))
 
 
 def cut(text: str) -> list[Window]:
@@ -87,6 +94,7 @@ def test_eight_bits_are_close_to_torch(model: Any, tmp_path: Path, wide: bool) -
     assert most == (127 if wide else 63)  # seven bits, so that no processor's sums of products overflow
 
 
+@pytest.mark.skipif(not has_exact_sums(), reason="sums of wide 8-bit products overflow on this processor")
 def test_wide_weights_are_closer(model: Any, tmp_path: Path) -> None:
     window = cut(TEXT)[0]
     wanted = in_torch(model, window)[0]
