@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from allonym.errors import PolicyError, tell_policy_errors
-from allonym.settings import REQUIRED, Setting, SettingGroup, declare_setting, read_table
+from allonym.settings import REQUIRED, Setting, SettingGroup, declare_setting, find_setting, read_table
 
 Boundary = Literal["word", "left", "right", "none"]
 
@@ -49,8 +49,11 @@ class PatternRule(SettingGroup):
     country: str = declare_setting("", "ISO 3166 code in lower case, for rules of one country")
     family: str = declare_setting("", "the table of the rule; empty for a policy's own patterns")
 
+    @tell_policy_errors()
     def __post_init__(self) -> None:
-        """Complete the score of a match with context. What a rule holds is checked when its row is read."""
+        """Check the score and the borders, and complete the score of a match with context."""
+        for name in ("score", "boundary"):
+            find_setting(PatternRule, name).check_value(getattr(self, name), f"pattern {self.name}: {name}")
         if self.context_score < 0:
             boosted = min(1.0, max(0.6, round(self.score + 0.35, 2)))
             object.__setattr__(self, "context_score", boosted)

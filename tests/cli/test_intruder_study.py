@@ -100,6 +100,8 @@ def test_descriptions_are_collected(run, tmp_path):
     assert [r["group"] for r in corpus] == ["famous", "fictitious"] and corpus[0]["subject"] == "Wendell Marrow"
     short = run(*STUDY, "gather", str(out / "key.json"), str(answers), "-o", str(tmp_path / "d.jsonl"))
     assert short.code == 1 and "500 characters at least required, got 32" in short.err and MARKER not in short.err
+    empty = run(*STUDY, "collect", str(tmp_path / "none"), "--least", "0")
+    assert (empty.code, empty.out) == (2, "") and "--least" in empty.err
     wrong = run(*STUDY, "analyse", str(out / "key.json"), str(answers))
     assert wrong.code == 1 and MARKER not in wrong.err
 

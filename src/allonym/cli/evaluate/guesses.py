@@ -43,7 +43,7 @@ class Model(SettingGroup):
 _KEY, _PAGES = "key.json", "pages"
 KEY = declare_setting(REQUIRED, "key of the pages", noun="file", option="<KEY>")
 ANSWERS = declare_setting(REQUIRED, "saved answers", noun="path", option="<ANSWERS>")
-LEAST = declare_setting(500, "least number of characters in a description", low=0, option="N")
+_LEAST = "least number of characters in a description"
 CONSENT = declare_setting(None, "text of the consent that people give before they begin", noun="file", option="FILE")
 ALIASES = declare_setting(
     None, "CSV without a header: the true name, and further names that count", noun="file", option="FILE"
@@ -88,7 +88,7 @@ def collect(
     ),
     writers: int = declare_setting(REQUIRED, "number of writers: one page each", low=1, option="N"),
     each: int = declare_setting(1, "people per group on each page", low=1, option="N"),
-    least: int = LEAST,
+    least: int = declare_setting(500, _LEAST, low=1, option="N"),
     consent: Path | None = CONSENT,
     seed: int = SEED,
     overwrite: bool = OVERWRITE,
@@ -116,7 +116,7 @@ def gather(
     answers: tuple[Path, ...] = ANSWERS,
     *,
     output: Path = declare_output(REQUIRED, "new file"),
-    least: int = LEAST,
+    least: int = declare_setting(500, _LEAST, low=0, option="N"),
     overwrite: bool = OVERWRITE,
 ) -> None:
     """Collect saved answers, files or folders of them, in a corpus.
