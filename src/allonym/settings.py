@@ -116,6 +116,16 @@ class Setting:
         return isinstance(self.kind, type) and issubclass(self.kind, SettingGroup)
 
     @property
+    def is_one_group(self) -> bool:
+        """Whether its value is a group: a table of a file with keys of its own."""
+        return self.is_group and self.shape == "one"
+
+    @property
+    def long_option(self) -> str:
+        """How its option is spelled unless it is declared otherwise: ``--with-hyphens``."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
     def bounds(self) -> str:
         """The numbers that are allowed, in words: ``from 0 to 1``, ``1 or more``; empty: any."""
         if self.low is None:
@@ -289,13 +299,12 @@ def read_table(group: type[SettingGroup], table: object, where: str, convert: Co
         UsageError: it is no table, lacks a setting that is required, or a value is not what its setting needs.
         UnknownNameError: a key or a value is not known; the message names the nearest.
     """
-    settings = {setting.name: setting for setting in list_settings(group)}
-    values = check_table(table, where)
-    check_names("key", values, settings, where)
-    for setting in settings.values():
-        if setting.default is REQUIRED and setting.name not in values:
+    matched = _match_settings(group, table, where)
+    names = {setting.name for setting, _, _ in matched}
+    for setting in list_settings(group):
+        if setting.default is REQUIRED and setting.name not in names:
             raise UsageError(f"{where}: {setting.name} is required")
-    return {key: settings[key].check_value(value, _join_place(where, key), convert) for key, value in values.items()}
+    return {setting.name: setting.check_value(value, place, convert) for setting, value, place in matched}
 
 
 def read_present_values(
@@ -308,14 +317,10 @@ def read_present_values(
     Raises:
         UsageError, UnknownNameError: as for :func:`read_table`.
     """
-    settings = {setting.name: setting for setting in list_settings(group)}
-    values, present = check_table(table, where), dict[str, Any]()
-    check_names("key", values, settings, where)
-    for key, value in values.items():
-        setting, place = settings[key], _join_place(where, key)
-        is_nested = setting.is_group and setting.shape == "one"
-        read = partial(read_present_values, setting.kind) if is_nested else setting.check_value
-        present[key] = read(value, place, convert)
+    present: dict[str, Any] = {}
+    for setting, value, place in _match_settings(group, table, where):
+        read = partial(read_present_values, setting.kind) if setting.is_one_group else setting.check_value
+        present[setting.name] = read(value, place, convert)
     return present
 
 
@@ -330,18 +335,23 @@ def replace_values(base: G, table: object, where: str, convert: Convert | None =
     Raises:
         UsageError, UnknownNameError: as for :func:`read_table`.
     """
-    settings = {setting.name: setting for setting in list_settings(type(base))}
-    values, changes = check_table(table, where), dict[str, Any]()
-    check_names("key", values, settings, where)
-    for key, value in values.items():
-        setting, place = settings[key], _join_place(where, key)
-        if setting.is_group and setting.shape == "one":
-            changes[key] = replace_values(getattr(base, key), value, place, convert)
-        else:
-            changes[key] = setting.check_value(value, place, convert)
-            if setting.shape == "table":
-                changes[key] = MappingProxyType({**getattr(base, key), **changes[key]})
+    changes: dict[str, Any] = {}
+    for setting, value, place in _match_settings(type(base), table, where):
+        current = getattr(base, setting.name)
+        if setting.is_one_group:
+            changes[setting.name] = replace_values(current, value, place, convert)
+            continue
+        changed = setting.check_value(value, place, convert)
+        changes[setting.name] = MappingProxyType({**current, **changed}) if setting.shape == "table" else changed
     return replace(base, **changes)
+
+
+def _match_settings(group: type[SettingGroup], table: object, where: str) -> list[tuple[Setting, Any, str]]:
+    """Return for each key of a table its setting, its value and its place; unknown keys are errors."""
+    settings = {setting.name: setting for setting in list_settings(group)}
+    values = check_table(table, where)
+    check_names("key", values, settings, where)
+    return [(settings[key], value, _join_place(where, key)) for key, value in values.items()]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -380,7 +390,7 @@ def load_settings(
         if variable in environment and not setting.is_group:
             values[setting.name] = setting.read_text(environment[variable], variable)
         if (option := options.get(setting.name)) not in (None, ()):
-            values[setting.name] = setting.check_value(option, f"--{setting.name.replace('_', '-')}")
+            values[setting.name] = setting.check_value(option, setting.long_option)
     return group(**values)
 
 

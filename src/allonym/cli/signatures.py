@@ -29,7 +29,7 @@ from allonym.settings import REQUIRED, Setting, SettingGroup, find_setting, list
 if TYPE_CHECKING:
 
     class Declaration(Any):  # type: ignore[misc]
-        """An option: it decorates commands, and may be the default of any field."""
+        """An option or an argument: it decorates commands."""
 
         def __call__(self, command: F) -> F: ...
 
@@ -135,7 +135,7 @@ def _get_value(setting: Setting, value: Any) -> Any:
 def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -> Declaration:
     """Declare the option, or the argument, of a setting whose value the command gets as ``name``."""
     words = setting.option.split()
-    names = [word.strip(",") for word in words if word.startswith("-")] or [f"--{setting.name.replace('_', '-')}"]
+    names = [word.strip(",") for word in words if word.startswith("-")] or [setting.long_option]
     placeholder = words[-1] if words and not words[-1].startswith("-") else ""
     is_required, is_repeated = setting.default is REQUIRED, setting.shape != "one" and not placeholder.endswith(",...")
     details: dict[str, Any] = {"type": _make_type(setting, is_repeated), "required": is_required and not is_override}
@@ -158,9 +158,8 @@ def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -
         details["multiple"], says = True, f"{says} Repeatable."
     if is_override:
         details["default"] = None
-        says += (
-            f"  [default: {setting.default}]" if setting.default not in ("", ()) and setting.kind is not bool else ""
-        )
+        if setting.default not in ("", ()) and setting.kind is not bool:
+            says += f"  [default: {setting.default}]"
     has_default = setting.default is not False and setting.default not in (REQUIRED, None, "", (), {})
     details["show_default"] = has_default and not is_override
     return cast("Declaration", click.option(*names, name, help=says, **details))
@@ -194,7 +193,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]
 
 
 def _make_type(setting: Setting, is_repeated: bool) -> Any:
-    where = f"--{setting.name.replace('_', '-')}"
+    where = setting.long_option
     if setting.shape == "table" and is_repeated:
         return _Text(lambda text: setting.read_pair(text, where))
     if setting.shape != "one" and not is_repeated:
