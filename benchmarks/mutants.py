@@ -44,7 +44,7 @@ GENERAL, NATIONAL = "checksums/test_general.py", "checksums/test_national.py::te
 AUDIT, BOOK, KEYS = "vault/test_audit.py", "vault/test_book.py", "vault/test_keys.py"
 EXPIRY = "vault/test_vault.py::test_what_has_expired_is_not_there_any_more"
 JOURNAL, ACCESS = "files/test_journal.py", "server/test_access.py"
-SOCKET, STREAM = "server/test_stream.py", "restore/test_stream.py"
+SOCKET, STREAM, RESTORE = "server/test_stream.py", "restoration/test_stream.py", "restoration"
 MUTANTS = [
     Mutant("resolve.py", "0 if span.score >= 0.8 else", "0 if span.score > 0.8 else", OVERLAP),
     Mutant("resolve.py", "reach = max(reach, span.end)", "reach = span.end", OVERLAP),
@@ -61,7 +61,7 @@ MUTANTS = [
         "checksums/national.py",
         'number[0] not in "08"',
         'number[0] not in "8"',
-        "checksums detect/test_rules_national.py",
+        "checksums detection/test_rules_national.py",
     ),
     Mutant("vault/audit.py", "if head[8 + _MAC :] == sealer.compute_log_mac(", "if sealer.compute_log_mac(", AUDIT),
     Mutant("vault/audit.py", "!= (number, last):", "!= (number, last) and False:", AUDIT),
@@ -79,9 +79,11 @@ MUTANTS = [
     Mutant("server/routes/parameters.py", "has_csrf_token = is_key or", "has_csrf_token = not is_key or", ACCESS),
     Mutant("server/routes/parameters.py", "is_from_own_page = is_key or", "is_from_own_page = True or", SOCKET),
     Mutant("plan.py", "if digest(text) != plan.digest:", "if not plan.digest:", "test_plan.py"),
-    Mutant("restoration/bring.py", "if not m.is_sure:", "if m.out is None:", "restore"),
+    Mutant("restoration/bring.py", "if not m.is_sure:", "if m.out is None:", RESTORE),
     Mutant("restoration/bring.py", "if final else max(position, scan.held_from)", "if final else len(text)", STREAM),
-    Mutant("restoration/index.py", "if len({fold(key) for key in self.entities}) > 1 and", "if False and", "restore"),
+    Mutant(
+        "restoration/index.py", "if len({fold(key) for key in self.entities}) > 1 and", "if False and", "restoration"
+    ),
     Mutant("server/problems.py", "in errors[:_READ]", "in errors", "server/test_problems.py"),
 ]
 

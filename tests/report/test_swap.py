@@ -5,7 +5,7 @@ import re
 
 import pytest
 from tests.report.synthetic import COMPANIES, PRODUCTS, result
-from tests.report.test_html import EVIL, read
+from tests.report.test_html_page import EVIL, read
 
 from allonym.report import html, markdown, swap_page
 from allonym.report.page import Chart, Notice, Reader, Settings, Table, Text

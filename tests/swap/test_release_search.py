@@ -172,7 +172,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_does_not(ours):
 @pytest.mark.slow
 def test_two_hash_seeds_give_the_same_numbers(ours):
     code = (
-        "import sys; import tests.swap.test_search as t, allonym;"
+        "import sys; import tests.swap.test_release_search as t, allonym;"
         "sys.stdout.write(t.numbers(allonym.swap.search(t.corpus(), t.OURS, seed=1)))"
     )
     for seed in ("1", "2"):

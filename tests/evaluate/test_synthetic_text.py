@@ -121,7 +121,7 @@ def test_section_says_why_there_is_no_value() -> None:
 @pytest.mark.slow
 def test_same_under_every_hash_seed() -> None:
     code = (
-        "import json\nfrom tests.evaluate.test_syntheticity import corpus\n"
+        "import json\nfrom tests.evaluate.test_synthetic_text import corpus\n"
         "from allonym.evaluate.synthetic_text import syntheticity\n"
         "print(json.dumps(syntheticity(*corpus(30, 8, ('Ab Cd', 'Ef'))).to_dict(texts=True)))"
     )

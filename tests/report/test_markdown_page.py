@@ -1,7 +1,7 @@
 import json
 import re
 
-from tests.report.test_html import EVIL, everything
+from tests.report.test_html_page import EVIL, everything
 
 from allonym.report.markdown_page import PASSAGES, ROWS, markdown
 from allonym.report.page import Column, Page, Passage, Reader, Row, Section, Table
