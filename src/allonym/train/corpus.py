@@ -18,6 +18,7 @@ from allonym.models.tags import LABELS
 from allonym.models.words import split_words
 from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
 from allonym.train.labelmap import find_targets
+from allonym.train.ordinary import find_ordinary_words, make_ordinary_example
 from allonym.train.records import read_json_lines
 from allonym.train.synthetic import generate_texts, read_name_rows
 
@@ -33,7 +34,10 @@ class Source:
 
     Attributes:
         path: file, relative to the data folder; ``synthetic`` for generated text.
-        keep, silver: see :func:`allonym.train.examples.make_example`.
+        keep, silver: see :func:`allonym.train.examples.make_example`; ``keep = "ordinary"`` reads unlabelled text with
+            :func:`allonym.train.ordinary.make_ordinary_example`, for training only.
+        field: name of the field with the spans.
+        drop: labels whose spans are ordinary words, such as slots of a dialogue system that are no names.
         repeat: number of times per epoch; a fraction shows a part.
         join: join the sentences of one document into one text.
         skip: leave out documents whose id begins with this.
@@ -44,6 +48,8 @@ class Source:
     path: str
     keep: str = "all"
     silver: bool = False
+    field: str = "spans"
+    drop: tuple[str, ...] = ()
     repeat: float = 1.0
     join: bool = False
     skip: tuple[str, ...] = ()
@@ -81,7 +87,7 @@ class Recipe:
             check_names("key", entry, Source.__dataclass_fields__, f"recipe {source}, source {n}")
             if "path" not in entry:
                 raise UsageError(f"recipe {source}, source {n}: path is missing")
-            sources.append(Source(**{**entry, "skip": tuple(entry.get("skip", ()))}))
+            sources.append(Source(**{**entry, **{name: tuple(entry.get(name, ())) for name in ("skip", "drop")}}))
         if not sources:
             raise UsageError(f"recipe {source}: no [[source]]")
         check_names("key", data, ("name", "licence", "options", "source"), f"recipe {source}")
@@ -138,17 +144,22 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         DataError: a file is missing or broken.
     """
     lists = make_training_lists()
+    ordinary: frozenset[str] = frozenset()
+    if part == "train":
+        unlabelled = [source for source in recipe.sources if source.keep == "ordinary"]
+        ordinary = find_ordinary_words((r["text"] for s in unlabelled for r in _read_records(s, data)), lists)
     for source in recipe.sources:
         if source.path == "synthetic":
             count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
             if part != "test":
                 yield source, list(generate_synthetic_examples(count, seed))
             continue
-        path = data / source.path
-        if not path.exists():
-            raise DataError(f"{path}: the recipe requires this file; give the folder of the corpora with --data")
-        records = [r for _, r in read_json_lines(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
-        name = path.name.partition(".")[0]
+        name = Path(source.path).name.partition(".")[0]
+        if source.keep == "ordinary":
+            if part == "train":
+                yield source, [make_ordinary_example(r, name, ordinary) for r in _read_records(source, data)]
+            continue
+        records = _read_records(source, data)
         annotated_labels = list_annotated_labels(records, name, find_targets)
         parts = assign_train_dev_test(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
@@ -157,6 +168,14 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         make = partial(make_example, keep=source.keep, silver=source.silver)
         joined = join_sentences_to_records(chosen) if source.join else chosen
         yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
+
+
+def _read_records(source: Source, data: Path) -> list[dict[str, Any]]:
+    path = data / source.path
+    if not path.exists():
+        raise DataError(f"{path}: the recipe requires this file; give the folder of the corpora with --data")
+    records = [r for _, r in read_json_lines(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
+    return [{**r, "spans": [s for s in r.get(source.field, ()) if s["label"] not in source.drop]} for r in records]
 
 
 def generate_synthetic_examples(count: int, seed: int) -> Iterator[Example]:

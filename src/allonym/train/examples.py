@@ -116,8 +116,9 @@ def make_example(
             continue
         words = [strings[i] for i in inside]
         if labels is None or not _passes_span_filter(words, keep, labels, lists):
+            is_common = span.get("proper") is False
             for i in inside:  # a known span inside it, or a name, still counts
-                if labels is not None or not is_annotated[i]:
+                if (labels is not None or not is_annotated[i]) and not (is_common and strings[i].islower()):
                     allowed[i], plain[i] = ALL, False
             continue
         titles = _count_leading_titles(words) if labels <= set(NAME_PARTS) else 0
@@ -134,12 +135,12 @@ def make_example(
             allowed[inside[-2]] |= O
     for i, word in enumerate(strings):
         # Names in addresses are names, though no corpus annotates them.
-        if not is_annotated[i] and (_is_in_mailbox(text, borders, i) or (silver and word[0].isupper())):
+        if not is_annotated[i] and (is_in_mailbox(text, borders, i) or (silver and word[0].isupper())):
             allowed[i], plain[i] = ALL, False
-    return _assemble_example(text, borders, allowed, plain, (-1,) * len(borders), source)
+    return assemble_example(text, borders, allowed, plain, (-1,) * len(borders), source)
 
 
-def _assemble_example(
+def assemble_example(
     text: str,
     borders: Sequence[Interval],
     allowed: Iterable[int],
@@ -147,6 +148,7 @@ def _assemble_example(
     parts: Iterable[int],
     source: str,
 ) -> Example:
+    """Return the example of a text whose words have these ``borders``, allowed tags and parts of speech."""
     strings = tuple(text[a:b] for a, b in borders)
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
     breaks = tuple(rate_word_borders(text, borders))
@@ -170,7 +172,8 @@ _SOLID = re.compile(r"\S+\Z")
 _BLANK = re.compile(r"\s")
 
 
-def _is_in_mailbox(text: str, borders: Sequence[Interval], index: int) -> bool:
+def is_in_mailbox(text: str, borders: Sequence[Interval], index: int) -> bool:
+    """Tell whether a word is part of an e-mail address."""
     start, end = borders[index]
     match = _SOLID.search(text, max(0, start - 60), start)
     right = _BLANK.search(text, end, end + 60)
@@ -345,4 +348,4 @@ def make_part_of_speech_example(record: Mapping[str, Any], source: str) -> Examp
             k += 1
         parts.append(token_ends[k][1] if k < len(token_ends) else -1)
     n = len(borders)
-    return _assemble_example(text, borders, (ALL,) * n, (False,) * n, parts, source)
+    return assemble_example(text, borders, (ALL,) * n, (False,) * n, parts, source)
