@@ -49,6 +49,7 @@ class Options:
         parts: weight of the loss on parts of speech.
         average: decay of the running mean of the weights that is saved in the end; 0: the last weights are saved.
         layers: number of encoder layers to use; 0: all.
+        frozen: number of lower layers that stay as they are, with the embeddings; for a tagger that is trained further.
         bf16: compute in bfloat16 where the loss does not need more precision.
         lower, speech, upper, swap, spell: see :class:`allonym.train.corrupt.Noise`.
     """
@@ -65,6 +66,7 @@ class Options:
     parts: float = 0.3
     average: float = 0.999
     layers: int = 0
+    frozen: int = 0
     bf16: bool = True
     lower: float = 0.12
     speech: float = 0.10
@@ -124,6 +126,7 @@ def fit(
     if (model := start) is None:
         network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
         model = Tagger(network, _TAGS, len(PARTS), options.dropout)
+    model.freeze_lower_layers(options.frozen)
     mean = deepcopy(model)
     optimizer = torch.optim.AdamW(model.make_parameter_groups(options.lr, options.head_lr), betas=(0.9, 0.98))
     per_epoch = sum(1 for _ in _make_batches(_draw_windows(sources, options, lists, pieces, 0), options, 0))

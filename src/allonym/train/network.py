@@ -190,6 +190,14 @@ class Tagger(nn.Module):
         hidden = self.drop(hidden)
         return self.tags(hidden).float(), self.parts(hidden).float()
 
+    def freeze_lower_layers(self, count: int) -> None:
+        """Keep the embeddings and the lowest ``count`` layers as they are; 0 keeps the word embeddings alone."""
+        if count:
+            encoder = self.encoder
+            kept = [encoder.positions, encoder.norm, *encoder.layers[:count]]
+            for module in [*kept, encoder.shapes] if encoder.shapes is not None else kept:
+                module.requires_grad_(False)
+
     def make_parameter_groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:
         """Return the parameter groups of the optimiser: new layers learn faster, biases and norms do not decay."""
         fresh, decayed, plain = [], [], []

@@ -1,8 +1,8 @@
 """Examples from unlabelled text: words of which their spelling proves that they are no names.
 
-In text with ordinary capitals, a word in small letters is no name, unless it stands inside one ("Lord of the Isles"). A
-capital says nothing at the start of a sentence, in a heading or in a form; there a word counts as ordinary if the corpus
-writes it in small letters nearly always. Everything else may be anything, as in :mod:`allonym.train.examples`.
+In text with ordinary capitals, a word in small letters is no name, unless it stands inside one ("Lord of the Isles").
+A capital says nothing at the start of a sentence, in a heading or in a form; there a word counts as ordinary if the
+corpus writes it in small letters nearly always. Everything else may be anything, as in :mod:`allonym.train.examples`.
 """
 
 from __future__ import annotations
