@@ -21,7 +21,7 @@ from allonym.train.corpus import (
     load_corpus,
     make_training_lists,
 )
-from allonym.train.examples import ALL
+from allonym.train.examples import ALL, O
 from allonym.train.records import read_json_lines
 
 PARTS = ("train", "dev", "test")
@@ -188,6 +188,28 @@ def test_load_gives_each_part_its_own_records(tmp_path: Path) -> None:
     assert not any(w.startswith(("x1", "x2")) for part in PARTS for w in seen[part][-1])
     examples = next(iter(load_corpus(made, tmp_path, "train")))[1]
     assert sum(m != ALL for e in examples for m in e.allowed) == 3 * len(examples)
+
+
+def test_spans_of_another_field_and_ordinary_labels(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 3, "label": "PER"}, {"start": 8, "end": 11, "label": "food"}]
+    record = {"id": "1", "doc_id": "1", "text": "Ann ate pie.", "spans": [], "names": spans}
+    write(tmp_path / "c.jsonl", [record])
+    source = Source("c.jsonl", field="names", drop=("food",), whole=True)
+    [(_, [example])] = list(load_corpus(Recipe("r", (source,)), tmp_path))
+    assert not example.allowed[0] & O and example.allowed[2] & O
+    [(_, [without])] = list(load_corpus(Recipe("r", (Source("c.jsonl", whole=True),)), tmp_path))
+    assert without.allowed[0] & O
+
+
+def test_unlabelled_text_is_for_training_alone(tmp_path: Path) -> None:
+    write(
+        tmp_path / "c.jsonl",
+        [{"id": str(n), "doc_id": str(n), "text": "We saw Ann in the old mill by a river."} for n in range(9)],
+    )
+    unlabelled = Recipe("r", (Source("c.jsonl", keep="ordinary"),))
+    [(_, examples)] = list(load_corpus(unlabelled, tmp_path))
+    assert len(examples) == 9 and examples[0].allowed[2] == ALL and examples[0].allowed[5] != ALL
+    assert not list(load_corpus(unlabelled, tmp_path, "dev"))
 
 
 def test_a_missing_corpus_is_told(tmp_path: Path) -> None:

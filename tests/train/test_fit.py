@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ pytest.importorskip("safetensors", reason="reading encoders needs safetensors")
 from tests.models.make_tiny import VOCABULARY, write_encoder  # noqa: E402
 
 from allonym.errors import DataError, UnknownNameError, UsageError  # noqa: E402
-from allonym.models.tags import LABELS  # noqa: E402
+from allonym.models.tags import LABELS, PARTS  # noqa: E402
 from allonym.models.windows import LENGTH, cut_windows, tokenise_text  # noqa: E402
 from allonym.models.words import WordPiece  # noqa: E402
 from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
 from allonym.train.fit import Options, fit, make_windows, measure_tagger  # noqa: E402
+from allonym.train.network import Encoder, Tagger  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -112,6 +114,15 @@ def test_training_repeats_itself_and_its_seed_matters(encoder: Path, tmp_path: P
     other = run(encoder, tmp_path / "c", Options(epochs=1, batch=64, bf16=False, lr=1e-3, seed=2))[0]
     assert same(one, two)
     assert not same(one, other)
+
+
+def test_frozen_layers_stay_as_they_are(encoder: Path, tmp_path: Path) -> None:
+    start = Tagger(Encoder.read(encoder), 1 + 2 * len(LABELS), len(PARTS))
+    before = {name: value.clone() for name, value in start.state_dict().items()}
+    after = run(encoder, tmp_path, replace(OPTIONS, frozen=1, average=0.9), start=start)[0].state_dict()
+    changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert {"tags.weight", "encoder.layers.1.up.weight"} <= changed
+    assert not any(name.startswith(("encoder.layers.0.", "encoder.shapes", "encoder.norm")) for name in changed)
 
 
 def test_training_ends_when_patience_does(encoder: Path, tmp_path: Path) -> None:
