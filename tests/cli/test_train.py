@@ -147,7 +147,8 @@ def one_thread():
 
 
 @pytest.mark.slow
-def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
+@pytest.mark.parametrize("option", [(), ("--from-reviews",)])
+def test_training_a_tagger_further(run, corpus, tmp_path, monkeypatch, one_thread, option):
     for name in ("safetensors", "onnx", "onnxruntime"):
         pytest.importorskip(name)
     from tests.models.make_tiny import TINY
@@ -158,15 +159,16 @@ def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
     out = tmp_path / "out"
     quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
     quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]
-    done = run("train", "ner", "--from-reviews", str(corpus), "--base", str(TINY), "--output", str(out), *quick)
+    done = run("train", "ner", *option, str(corpus), "--base", str(TINY), "--output", str(out), *quick)
     assert done.code == 0, done.err
     assert done.err.count("tagger: epoch") == 6
-    assert done.out.splitlines()[0].split() == ["measure", "base", "reviewed"]
+    assert done.out.splitlines()[0].split() == ["measure", "tagger", "before", "tagger", "after"]
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     told = report["backends"]["tagger"]
-    assert (report["parts"]["train"]["documents"], told["made"]["reviews"]["documents"]) == (32, 32)
+    assert (report["parts"]["train"]["records"], told["made"]["trained_on"]["records"]) == (32, 32)
     assert (told["made"]["base"], told["options"]["lr"]) == ("tiny", 0.003)
-    assert told["test"]["reviewed"]["strict"]["f1"] > told["test"]["base"]["strict"]["f1"]
+    assert told["test"]["strict"]["f1"] > told["before"]["strict"]["f1"]
+    assert told["test"]["covered"] > told["before"]["covered"]
     words = {*FIRST, *LAST, *CITY}
     assert not [w for w in words if w in done.out + done.err + (out / "report.json").read_text(encoding="utf-8")]
     policy = tmp_path / "policy.toml"
@@ -227,7 +229,7 @@ def test_search(run, corpus, tmp_path):
     ("args", "told"),
     [
         (["ner", "--output", "x"], "a FILE is required"),
-        (["ner", "CORPUS", "--output", "x"], "the tagger requires --encoder"),
+        (["ner", "--output", "x", "--recipe", "english", "--data", "y"], "a recipe requires --encoder"),
         (["ner", "CORPUS", "--output", "x", "--encoder", "/no/such/folder"], "no such folder"),
         (["ner", "CORPUS", "--output", "x", "--backend", "spacy", "--set", "drop-out=1"], "did you mean: dropout"),
         (["ner", "CORPUS", "--output", "x", "--backend", "mitie", "--epochs", "3"], "unknown option of mitie 'epochs'"),
@@ -241,9 +243,8 @@ def test_search(run, corpus, tmp_path):
         (["ner", "CORPUS", "--output", "x", "--recipe", "english"], "--recipe cannot be combined"),
         (["ner", "--output", "x", "--recipe", "english"], "--recipe needs --data"),
         (["ner", "CORPUS", "--output", "x", "--data", "y"], "--data requires --recipe"),
-        (["ner", "CORPUS", "--output", "x", "--base", "english"], "--base requires --from-reviews"),
-        (["ner", "CORPUS", "--output", "x", "--from-reviews", "CORPUS"], "--from-reviews trains the tagger of --base"),
-        (["ner", "--output", "x", "--from-reviews", "CORPUS", "--encoder", "tagger"], "trains the tagger of --base"),
+        (["ner", "CORPUS", "--output", "x", "--base", "english", "--encoder", "y"], "give one of them"),
+        (["ner", "CORPUS", "--output", "x", "--base", "english", "--backend", "spacy"], "requires the backend tagger"),
         (["ner", "--output", "x", "--from-reviews", "CORPUS", "--base", "englsh"], "unknown tagger 'englsh'"),
         (["density", "CORPUS", "--columns", "0"], "two columns such as 0,-1"),
         (["density", "CORPUS", "--format", "jsonlines"], "did you mean: jsonl"),

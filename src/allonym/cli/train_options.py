@@ -98,17 +98,30 @@ class Training(SettingGroup):
         option="FILE",
     )
     own_labels: bool = declare_setting(False, "with spaCy and MITIE: learn the labels of the corpus, unmapped")
-    encoder: str = declare_setting("", "with the tagger: BERT encoder to start from", option="FOLDER|NAME")
+    encoder: str = declare_setting(
+        "", "with the tagger: BERT encoder from which to train a new one", option="FOLDER|NAME"
+    )
+    base: str = declare_setting(
+        "",
+        "with the tagger: tagger to train further; by default, without --encoder, the shipped one, english",
+        option="FOLDER|NAME",
+    )
     language: str = declare_setting("en", "language of the text", option="CODE")
     set: Mapping[str, str] = declare_setting({}, "any option of the backend, such as dropout=0.2", option="NAME=VALUE")
 
     def make_setup(self) -> Setup:
-        """Return the settings beside those of the backend."""
+        """Return the settings beside those of the backend.
+
+        Raises:
+            UsageError: there are two to start from.
+        """
         from allonym.train.backends import Setup
         from allonym.train.labelmap import find_targets, read_label_map
 
+        if self.encoder and self.base:
+            raise UsageError("--encoder starts a new tagger, --base trains one further; give one of them")
         targets = find_targets if self.label_map is None else read_label_map(self.label_map).find_targets
-        return Setup(self.encoder, self.language, targets, self.own_labels)
+        return Setup(self.encoder, self.base, self.language, targets, self.own_labels)
 
     def make_options(self, names: Sequence[str], settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of each backend. An option that no backend has is an error."""
@@ -120,7 +133,10 @@ class Training(SettingGroup):
         everywhere = set().union(*field_names.values())
         check_names(f"option of {' or '.join(names)}", settings, everywhere)
         values = {"seed": self.seed, "language": self.language, **settings}
-        return {name: make_options(name, {k: v for k, v in values.items() if k in field_names[name]}) for name in names}
+        return {
+            name: make_options(name, {k: v for k, v in values.items() if k in some}, further=not self.encoder)
+            for name, some in field_names.items()
+        }
 
     def split_records(self, records: Sequence[Record], reading: Reading) -> Parts:
         """Return the records for train, dev and test. A part with a file of its own is not split off.

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from allonym.detection.tagger import join_name_parts
 from allonym.errors import UnknownNameError, UsageError, hide_foreign_errors, require_extra
+from allonym.models.runtime import HERE
 from allonym.models.tags import NAME_PARTS
 from allonym.train.labelmap import LabelFinder, find_targets, map_unified_labels, relabel_spans, unify_labels
 from allonym.train.records import Record, list_spans
@@ -32,14 +33,16 @@ class Setup:
     """The settings of a training beside the backend's options.
 
     Attributes:
-        encoder: of the tagger: a folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased
+        encoder: of a new tagger: a folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased
             BERT, or its name on the Hugging Face hub, which is then downloaded.
+        base: where there is no encoder, the tagger to train further: a shipped one, by default english, or a folder.
         language: code of the text's language.
         label_map: maps the labels of the corpora.
         own_labels: spaCy and MITIE learn the labels of the corpora, unmapped.
     """
 
     encoder: str = ""
+    base: str = ""
     language: str = "en"
     label_map: LabelFinder = find_targets
     own_labels: bool = False
@@ -62,8 +65,11 @@ def _import_module(name: str) -> Any:
         return import_module(f"allonym.train.{name}")
 
 
-def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
+def make_options(backend: str, settings: Mapping[str, Any], *, further: bool = False) -> Any:
     """Return a backend's options. Values may be strings from a command line.
+
+    Args:
+        further: of the tagger: use the defaults for training a tagger further.
 
     Raises:
         UnknownNameError: the backend has no such option.
@@ -76,7 +82,7 @@ def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
         if name not in field_types:
             raise UnknownNameError(f"option of {backend}", name, field_types)
         values[name] = _convert_option_value(field_types[name], value, f"{backend} option {name}")
-    return kind(**values)
+    return kind(**{**_import_module("fit").FURTHER, **values} if further and backend == "tagger" else values)
 
 
 def _convert_option_value(kind: type, value: Any, where: str) -> Any:
@@ -104,6 +110,8 @@ def train(
 ) -> dict[str, Any]:
     """Train a backend on records with the labels of their corpora, and write the model to ``out``.
 
+    Without an encoder, the tagger ``setup.base`` is trained further.
+
     Args:
         options: of :func:`make_options`.
         report: called after each epoch with its measures.
@@ -113,9 +121,13 @@ def train(
         The backend's summary of the run.
     """
     if backend == "tagger":
-        settings = {"language": setup.language, "label_map": setup.label_map}
-        settings["encoder"] = find_encoder_folder(setup.encoder)
-        run = partial(_import_module("build").build_tagger_from_records, **settings)
+        build = _import_module("build")
+        if setup.encoder:
+            start = {"encoder": find_encoder_folder(setup.encoder), "language": setup.language}
+            run = partial(build.build_tagger_from_records, label_map=setup.label_map, **start)
+        else:
+            base = find_base_folder(setup.base)
+            run = partial(build.train_tagger_further, label_map=setup.label_map, base=base)
     else:
         if not setup.own_labels:
             records, dev = unify_labels(records, setup.label_map), unify_labels(dev, setup.label_map)
@@ -152,6 +164,21 @@ def score_predictor(predict: Predict, records: Sequence[Record], setup: Setup) -
     return score_texts(rows)
 
 
+def find_base_folder(name: str) -> Path:
+    """Return the folder of the tagger to train further: a shipped tagger by name, by default english, or a folder.
+
+    Raises:
+        UnknownNameError: there is neither.
+    """
+    name = name or "english"
+    if Path(name).is_dir():
+        return Path(name)
+    shipped = sorted(p.parent.name for p in HERE.glob("*/tagger.json"))
+    if name not in shipped:
+        raise UnknownNameError("tagger", name, shipped, "--base")
+    return HERE / name
+
+
 def find_encoder_folder(name: str) -> Path:
     """Return the folder of an encoder: a local one, or the download of the hub's client.
 
@@ -160,7 +187,7 @@ def find_encoder_folder(name: str) -> Path:
         MissingExtra: the hub's client is not installed.
     """
     if not name:
-        raise UsageError("the tagger requires --encoder: the folder of an uncased BERT, or its name on the hub")
+        raise UsageError("a recipe requires --encoder: the folder of an uncased BERT, or its name on the hub")
     folder = Path(name)
     if folder.is_dir():
         return folder

@@ -1,7 +1,7 @@
-"""Build a model folder from corpora, or train a tagger further on reviews, as P3 proposes: people correct, it learns.
+"""Build a model folder from corpora, or train a tagger further, as P3 proposes: people annotate or correct, it learns.
 
-A new tagger is trained, exported and calibrated; its operating points are chosen. A few dozen reviewed documents alone
-would make the network forget other labels. So training on them mixes them with template text that has every label
+A new tagger is trained, exported and calibrated; its operating points are chosen. A few dozen annotated documents alone
+would make a trained network forget other labels. So training on them mixes them with template text that has every label
 (rehearsal: Robins 1995, doi:10.1080/09540099550039318), and the final weights are interpolated between the old and the
 new ones (Wortsman et al. 2022, arXiv:2109.01903). Temperature and operating points stay the same: a few documents are
 too few to choose them.
@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError, UnknownNameError
-from allonym.models.runtime import HERE
+from allonym.errors import DataError
 from allonym.models.tagger import TaggerModel
 from allonym.models.tags import LABELS
 from allonym.train import points
@@ -36,8 +35,7 @@ from allonym.train.network import Encoder, Tagger
 from allonym.train.score import Report
 
 Record = Mapping[str, Any]
-_CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
-_REHEARSED = 0.5  # words of template text for each word of a review
+_REHEARSED = 0.5  # words of template text for each annotated word
 _LEAST_REHEARSED = 100  # texts
 _MOST_JUDGED = 4000  # examples by which operating points are chosen
 _WAY = 0.85  # share of the way from the old weights to the new ones
@@ -91,28 +89,30 @@ def build_tagger_from_records(
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Train a tagger on records in our JSONL shape; each corpus among them (``meta.source``) has its own label set.
+    """Train a new tagger on records, and write the model to ``out``.
+
+    Args:
+        train: records as of :func:`allonym.train.records.read_jsonl`. ``meta.labels`` lists the labels that were looked
+            for; without it, these are all labels of such records of the same source. Unmarked text is negative for
+            these labels only.
+        dev: records for choosing the best epoch and for calibration; if empty, the last epoch is used, uncalibrated.
+        out: folder for the model; ``work`` in it holds checkpoints.
+        encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased BERT.
+        options: options of the trainer.
+        language: code of the text's language.
+        label_map: the label map.
+        report: called after each epoch.
+        resume: continue from the checkpoint.
 
     Returns:
         The contents of ``tagger.json``.
 
     Raises:
-        DataError: no label of the records maps to a label of the tagger.
+        DataError: a label of the records is unknown to the label map, or none maps to a label of the tagger.
     """
-    annotated_labels = {
-        name: list_annotated_labels([r for r in train if get_source_name(r) == name], name, label_map)
-        for name in map(get_source_name, train)
-    }
-    if not any(annotated_labels.values()):
-        raise DataError("no label of the training records maps to a label of the tagger; give a label map")
-    every = frozenset(LABELS)
-
-    def make_examples(records: Sequence[Record]) -> list[Example]:
-        return _make_examples(records, (annotated_labels.get(get_source_name(r), every) for r in records), label_map)
-
+    annotated, dev_set = _make_train_and_dev_examples(train, dev, label_map)
     about = {"name": out.name, "language": language, "licence": ""}
-    sources, dev_set = [(1.0, make_examples(train))], make_examples(dev)
-    model = _fit(sources, dev_set, out, encoder=encoder, options=options, report=report, resume=resume)
+    model = _fit([(1.0, annotated)], dev_set, out, encoder=encoder, options=options, report=report, resume=resume)
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
     return calibrate_model(out, dev_set)
 
@@ -134,30 +134,7 @@ def calibrate_model(folder: Path, dev: Sequence[Example]) -> dict[str, Any]:
     return about
 
 
-def find_base_folder(name: str) -> Path:
-    """Return the folder of the tagger to start from: a shipped tagger by name, or a folder.
-
-    Raises:
-        UnknownNameError: there is neither.
-    """
-    if Path(name).is_dir():
-        return Path(name)
-    shipped = sorted(p.parent.name for p in HERE.glob("*/tagger.json"))
-    if name not in shipped:
-        raise UnknownNameError("tagger", name, shipped, "--base")
-    return HERE / name
-
-
-def make_options_for_training_on_reviews(settings: dict[str, Any]) -> Options:
-    """Return options for training on reviews; the defaults are more cautious than for a new tagger.
-
-    Raises:
-        UnknownNameError: there is no such option.
-    """
-    return Options.of({**_CALM, **settings})
-
-
-def train_on_reviews(
+def train_tagger_further(
     train: Sequence[Record],
     dev: Sequence[Record],
     out: Path,
@@ -168,61 +145,72 @@ def train_on_reviews(
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Train a tagger further on reviewed documents, and write the model to ``out``.
+    """Train a tagger further on a few records, and write the model to ``out``.
 
     Args:
-        train: records as of :func:`allonym.train.records.read_jsonl`. ``meta.labels`` lists the labels that were
-            reviewed; without it, these are all labels of such records of the same source. Unmarked text is negative
-            for these labels only.
-        dev: records for choosing the best epoch; if empty, the last epoch is used.
-        out: folder for the model; ``work`` in it holds checkpoints.
+        train, dev, out, label_map, report, resume: see :func:`build_tagger_from_records`.
         base: folder of the tagger to start from.
-        options: of :func:`make_options_for_training_on_reviews`.
-        label_map: the label map.
-        report: called after each epoch.
-        resume: continue from the checkpoint.
+        options: options of the trainer, over :data:`allonym.train.fit.FURTHER`.
 
     Returns:
         The contents of ``tagger.json``.
 
     Raises:
-        DataError: no label of the records maps to a label of the tagger, or ``base`` has other labels.
+        DataError: as for :func:`build_tagger_from_records`, or ``base`` has other labels.
     """
-    annotated_labels = _list_annotated_labels(train, train, label_map)
-    if not any(annotated_labels) and not any(list_annotated_labels([r], get_source_name(r), label_map) for r in train):
-        raise DataError("no label of the reviewed documents maps to a label of the tagger; give a label map")
+    annotated, dev_set = _make_train_and_dev_examples(train, dev, label_map)
     model, about = read_tagger(base, options.dropout)
     if tuple(about["labels"]) != LABELS:
         raise DataError(f"{base}: the tagger has other labels; start from a tagger of this version")
-    reviewed = _make_examples(train, annotated_labels, label_map)
-    dev_set = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
-    size = sum(len(example.words) for example in reviewed)
+    size = sum(len(example.words) for example in annotated)
     rehearsed = _generate_rehearsal_examples(int(size * _REHEARSED))
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
-    sources = [(1.0, reviewed), (1.0, rehearsed)]
+    sources = [(1.0, annotated), (1.0, rehearsed)]
     _fit(sources, dev_set, out, encoder=base, options=options, report=report, resume=resume, start=model)
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
-    replaced = ("format", "labels", "parts", "name", "reviews")
+    replaced = ("format", "labels", "parts", "name", "trained_on")
     settings = {name: value for name, value in about.items() if name not in replaced}
     summary = {"name": out.name, **settings, "base": about.get("name", base.name)}
-    summary["reviews"] = {"documents": len(train), "words": size, "rehearsed": len(rehearsed)}
+    summary["trained_on"] = {"records": len(train), "words": size, "rehearsed": len(rehearsed)}
     return write_tagger(model, LABELS, base / "vocab.txt", out, summary)
+
+
+def _make_train_and_dev_examples(
+    train: Sequence[Record], dev: Sequence[Record], label_map: LabelFinder
+) -> tuple[list[Example], list[Example]]:
+    bare = [record for record in (*train, *dev) if _get_reviewed_labels(record) is None]
+    used = {(span["label"], get_source_name(record)) for record in bare for span in record["spans"]}
+    if unknown := sorted({label for label, source in used if label_map(label, source) == frozenset()}):
+        raise DataError(
+            f"the tagger has no label {', '.join(unknown)}; give a label map that says for each which labels of the "
+            f'tagger it stands for, as {unknown[0]} = ["ORGANIZATION"], or {unknown[0]} = [] to leave its spans out '
+            f"(labels of the tagger: {', '.join(LABELS)}); the backend spacy can learn labels of your own"
+        )
+    annotated_labels = _list_annotated_labels(train, train, label_map)
+    if not any(annotated_labels) and not any(list_annotated_labels([r], get_source_name(r), label_map) for r in train):
+        raise DataError("no label of the training records maps to a label of the tagger; give a label map")
+    dev_labels = _list_annotated_labels(dev, train, label_map)
+    return _make_examples(train, annotated_labels, label_map), _make_examples(dev, dev_labels, label_map)
 
 
 def _list_annotated_labels(
     records: Sequence[Record], train: Sequence[Record], label_map: LabelFinder
 ) -> list[frozenset[str]]:
-    """Return for each record the labels for which its unmarked text is negative, separately for each source."""
+    """Return for each record the labels for which its unmarked text is negative: those that its source annotates.
+
+    A source that is not in ``train`` annotates what all of them do.
+    """
     bare: dict[str, list[Record]] = {}
     for record in train:
         if _get_reviewed_labels(record) is None:
             bare.setdefault(get_source_name(record), []).append(record)
     counted = {name: list_annotated_labels(source_records, name, label_map) for name, source_records in bare.items()}
+    everywhere = frozenset[str]().union(*counted.values())
     out = []
     for record in records:
         name, labels = get_source_name(record), _get_reviewed_labels(record)
         targets = (target for label in labels or () for target in label_map(label, name) or ())
-        out.append(frozenset(counted.get(name, ()) if labels is None else targets))
+        out.append(counted.get(name, everywhere) if labels is None else frozenset(targets))
     return out
 
 

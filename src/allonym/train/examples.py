@@ -90,7 +90,7 @@ def make_example(
         record: a record in our JSONL shape; ``tokens`` and ``upos`` may give parts of speech.
         source: name of the corpus, for label maps.
         annotated_labels: labels that the corpus annotates, of :func:`list_annotated_labels`.
-        targets: label and source to the tagger's labels, or None for a label to ignore.
+        targets: label and source to the tagger's labels.
         lists: names and terms for finer labels.
         keep: ``all`` spans, only ``named`` ones (no pronouns, no nouns), or only ``people`` with known first names.
         silver: the annotation is incomplete: a capitalised word outside of all spans may be anything.
@@ -115,10 +115,10 @@ def make_example(
         if not inside or is_annotated[inside[0]] or is_annotated[inside[-1]]:
             continue
         words = [strings[i] for i in inside]
-        if labels is None or not _passes_span_filter(words, keep, labels, lists):
+        if not labels or not _passes_span_filter(words, keep, labels, lists):
             is_common = span.get("proper") is False
             for i in inside:  # a known span inside it, or a name, still counts
-                if (labels is not None or not is_annotated[i]) and not (is_common and strings[i].islower()):
+                if (labels or not is_annotated[i]) and not (is_common and strings[i].islower()):
                     allowed[i], plain[i] = ALL, False
             continue
         titles = _count_leading_titles(words) if labels <= set(NAME_PARTS) else 0

@@ -81,6 +81,12 @@ class Options:
         return cls(**settings)
 
 
+FURTHER: Mapping[str, Any] = {
+    "epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1, "bf16": False
+}  # fmt: skip
+"""Options for training a tagger further on a few documents, where they differ."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Piece:
     """A window, with the allowed tags, the plainness and the part of speech of each of its words."""

@@ -29,7 +29,7 @@ from allonym.text.words import find_words
 from allonym.train.records import Mark, Record
 
 Targets = frozenset[str] | None
-"""The possible labels of the tagger, or None to ignore the span."""
+"""The possible labels of the tagger; None to ignore the span; empty if nothing is known about its label."""
 
 _IGNORED = "ignored"
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -52,7 +52,7 @@ class LabelMap:
     sources: Mapping[str, Mapping[str, Targets]]
 
     def find_targets(self, label: str, source: str = "") -> Targets:
-        """Return the labels of the tagger that ``label`` stands for in ``source``; None to ignore the span."""
+        """Return the labels of the tagger that ``label`` stands for in ``source``; see :data:`Targets`."""
         special = [self.sources[word] for word in _split_name(source) if word in self.sources]
         name = _CHUNK.sub("", label, count=1)
         for key in (_fold_name(label), _fold_name(name)):
@@ -61,7 +61,8 @@ class LabelMap:
                     return table[key]
         if name.upper() in TAXONOMY:
             return self._find_targets_by_lineage(name.upper())
-        return self._find_targets_by_scheme(name) or self._find_targets_by_name_part(name)
+        by_scheme, by_part = self._find_targets_by_scheme(name), self._find_targets_by_name_part(name)
+        return by_scheme or by_part or (None if None in (by_scheme, by_part) else frozenset())
 
     def _find_targets_by_lineage(self, name: str) -> Targets:
         """Look a label up in the taxonomy: the label itself, the tagger's labels below it, or else the label above."""
@@ -74,11 +75,9 @@ class LabelMap:
         return None
 
     def _find_targets_by_scheme(self, name: str) -> Targets:
-        target_labels: set[str] = set()
-        for scheme in SCHEMES:
-            for label in {*TAXONOMY.from_scheme(name, scheme), *TAXONOMY.from_scheme(name.upper(), scheme)}:
-                target_labels |= self._find_targets_by_lineage(label) or frozenset()
-        return frozenset(target_labels) or None
+        labels = {label for s in SCHEMES for spelt in (name, name.upper()) for label in TAXONOMY.from_scheme(spelt, s)}
+        targets = [self._find_targets_by_lineage(label) or frozenset() for label in labels]
+        return frozenset[str]().union(*targets) or (None if labels else frozenset())
 
     def _find_targets_by_name_part(self, name: str) -> Targets:
         words = _split_name(_HUMP.sub(" ", name))
@@ -87,7 +86,7 @@ class LabelMap:
         for part in (name.rstrip("0123456789"), *levels[: len(levels) > 1], bare, *words[-1:], *words[:1]):
             if _fold_name(part) in self.names:
                 return self.names[_fold_name(part)]
-        return None
+        return frozenset()
 
     def with_names(self, more: Mapping[str, Collection[str]]) -> LabelMap:
         """Return a map with further labels, which take precedence; a label that maps to nothing is ignored.
@@ -106,7 +105,7 @@ class LabelMap:
 
 @lru_cache(maxsize=65536)
 def find_targets(label: str, source: str = "") -> Targets:
-    """Return the labels of the tagger that a corpus ``label`` may stand for; None to ignore its spans.
+    """Return the labels of the tagger that a corpus ``label`` may stand for; see :data:`Targets`.
 
     Args:
         label: as in the corpus, in any case, with any separators, with or without ``B-`` or ``I-``.
@@ -114,8 +113,8 @@ def find_targets(label: str, source: str = "") -> Targets:
 
     >>> sorted(find_targets("B-PER"))
     ['PERSON_FIRSTNAME', 'PERSON_LASTNAME']
-    >>> find_targets("chemicalelement") is None
-    True
+    >>> find_targets("chemicalelement") is None, find_targets("ward")
+    (True, frozenset())
     """
     return load_default_map().find_targets(label, source)
 

@@ -62,12 +62,14 @@ class Score:
     Attributes:
         words: number of words.
         right: number of words with the right tag, including ``O``.
+        overlap: number of words of gold spans that some finding covers, with whatever label.
         tags: per tag other than ``O``, such as ``B-PER``, its counts over words.
         spans: per label, counts over whole spans; a hit has the same start, end and label (strict).
     """
 
     words: int = 0
     right: int = 0
+    overlap: int = 0
     tags: Mapping[str, Counts] = field(default_factory=dict)
     spans: Mapping[str, Counts] = field(default_factory=dict)
 
@@ -75,6 +77,7 @@ class Score:
         return Score(
             self.words + other.words,
             self.right + other.right,
+            self.overlap + other.overlap,
             _add_counts(self.tags, other.tags),
             _add_counts(self.spans, other.spans),
         )
@@ -83,6 +86,18 @@ class Score:
     def accuracy(self) -> float:
         """Share of the words with the right tag; 0 without words."""
         return self.right / self.words if self.words else 0.0
+
+    @property
+    def covered(self) -> float:
+        """Share of the words of gold spans that some finding covers, with whatever label; 0 without any."""
+        gold = self.micro.hit + self.micro.missed
+        return self.overlap / gold if gold else 0.0
+
+    @property
+    def needless(self) -> float:
+        """Share of the words outside of gold spans that some finding covers; 0 without any."""
+        outside = self.words - self.micro.hit - self.micro.missed
+        return (self.micro.hit + self.micro.extra - self.overlap) / outside if outside else 0.0
 
     @property
     def micro(self) -> Counts:
@@ -104,6 +119,8 @@ class Score:
         return {
             "words": self.words,
             "accuracy": self.accuracy,
+            "covered": self.covered,
+            "needless": self.needless,
             "macro": {m: self.macro(m) for m in MEASURES},
             "micro": _summarise_counts(self.micro),
             "strict": _summarise_counts(self.strict),
@@ -156,9 +173,10 @@ def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequen
     gold, predicted = select_outermost_spans(gold), select_outermost_spans(predicted)
     right, predicted_tags = tag_words(borders, gold), tag_words(borders, predicted)
     tags = _count_matches_by_label(enumerate(right), enumerate(predicted_tags))
-    same = sum(a == b for a, b in zip(right, predicted_tags, strict=True))
+    pairs = list(zip(right, predicted_tags, strict=True))
+    same, overlap = sum(a == b for a, b in pairs), sum("O" not in pair for pair in pairs)
     exact, exact_predicted = ([((s.start, s.end), s.label) for s in spans] for spans in (gold, predicted))
-    return Score(len(borders), same, tags, _count_matches_by_label(exact, exact_predicted))
+    return Score(len(borders), same, overlap, tags, _count_matches_by_label(exact, exact_predicted))
 
 
 def _count_matches_by_label(gold: Iterable[tuple[Any, str]], predicted: Iterable[tuple[Any, str]]) -> dict[str, Counts]:
@@ -183,7 +201,7 @@ def score_model(predict: Predict, records: Sequence[Record]) -> Score:
 
 
 def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and rows of P5's Table 3 for several models, followed by strict F1 per label.
+    """Return the head and rows of P5's Table 3 for several models, shares of words covered, and strict F1 per label.
 
     Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is
     ``-`` if neither the gold nor the model has the tag.
@@ -195,6 +213,8 @@ def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[s
         "F1": lambda s: s.macro("f1"),
         "F1, all words together": lambda s: s.micro.f1,
         "F1, whole spans": lambda s: s.strict.f1,
+        "words of spans covered": lambda s: s.covered,
+        "other words covered": lambda s: s.needless,
     }
     rows = [[name, *(f"{measure(s):.4f}" for s in scores.values())] for name, measure in measures.items()]
     for tag in _sort_tags({tag for s in scores.values() for tag in s.tags}):

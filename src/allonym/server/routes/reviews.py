@@ -176,7 +176,7 @@ def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.A
 
 @router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
 def export_reviews(name: Name, caller: Adjudicator, services: AnyServices) -> PlainTextResponse:
-    """The settled documents as JSON lines for `allonym train ner --from-reviews`. They hold the originals; the audit
+    """The settled documents as JSON lines for `allonym train ner`. They hold the originals; the audit
     log shows who took them."""
     lines = list(format_settled_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
     services.accounts.record_action(caller, "reviews exported", {"documents": len(lines)})
@@ -357,7 +357,7 @@ def list_settled_readings(
 
 
 def format_settled_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:
-    """Yield the settled documents as JSON lines for ``allonym train ner --from-reviews``. They hold the originals.
+    """Yield the settled documents as JSON lines for ``allonym train ner``. They hold the originals.
 
     ``meta.labels`` are the labels that were looked for: only for them is an unmarked stretch evidence. ``annotations``
     hold the two readings, so that ``allonym evaluate detection`` can count with both.

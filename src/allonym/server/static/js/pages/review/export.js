@@ -18,5 +18,5 @@ export function exportView(project) {
     notice("The file holds the original texts. The audit log records who exports it.", { kind: "warn" }),
     h("div", {}, press),
     h("h3", {}, "Train the tagger with it"),
-    copyable(`allonym train ner --from-reviews ${name} --output model`));
+    copyable(`allonym train ner ${name} --output model`));
 }

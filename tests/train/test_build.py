@@ -1,4 +1,4 @@
-"""Going on with a tagger from reviewed documents: it learns them, keeps its points, and is told what is proof."""
+"""Training a tagger further: it learns a few documents, keeps its points, and is told what is proof."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from allonym.detection.tagger import extract_spans  # noqa: E402
 from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import build  # noqa: E402
-from allonym.train.build import find_base_folder, make_options_for_training_on_reviews, train_on_reviews  # noqa: E402
+from allonym.train.backends import find_base_folder, make_options  # noqa: E402
+from allonym.train.build import train_tagger_further  # noqa: E402
+from allonym.train.fit import FURTHER  # noqa: E402
 from allonym.train.records import make_record  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -48,9 +50,11 @@ def one_thread(monkeypatch):
 
 
 def train(out: Path, records: Any = RECORDS, dev: Any = (), **options: Any) -> dict[str, Any]:
-    return train_on_reviews(
-        records, dev, out, base=TINY, options=make_options_for_training_on_reviews({**QUICK, **options})
-    )
+    return train_tagger_further(records, dev, out, base=TINY, options=further({**QUICK, **options}))
+
+
+def further(settings: dict[str, Any]) -> Any:
+    return make_options("tagger", settings, further=True)
 
 
 def covered(folder: Path) -> float:
@@ -71,19 +75,15 @@ def test_it_learns_what_was_reviewed(tmp_path):
     base = json.loads((TINY / "tagger.json").read_text())
     assert (made["name"], made["base"]) == ("new", "tiny")
     assert (made["points"], made["temperature"]) == (base["points"], base["temperature"])
-    assert made["reviews"]["documents"] == 40 and made["reviews"]["rehearsed"] >= 10
+    assert made["trained_on"]["records"] == 40 and made["trained_on"]["rehearsed"] >= 10
 
 
 def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
     for name in "ab":
         train(tmp_path / name, epochs=1)
     assert (tmp_path / "a" / "tagger.onnx").read_bytes() == (tmp_path / "b" / "tagger.onnx").read_bytes()
-    made = train_on_reviews(
-        RECORDS,
-        [],
-        tmp_path / "c",
-        base=tmp_path / "a",
-        options=make_options_for_training_on_reviews({**QUICK, "epochs": 1}),
+    made = train_tagger_further(
+        RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=further({**QUICK, "epochs": 1})
     )
     assert made["base"] == "a"
 
@@ -96,11 +96,12 @@ def test_what_was_not_looked_at_is_no_proof():
         set(),
         set(),
     ]
+    assert build._list_annotated_labels([{**reviewed(6), "meta": {}}], mixed, build.find_targets) == [{"CITY"}]
 
 
 def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
     made = train(tmp_path / "new", [reviewed(n, labels=[]) for n in range(4)], epochs=1)
-    assert made["reviews"]["documents"] == 4
+    assert made["trained_on"]["records"] == 4
 
 
 def test_template_text_is_shown_along():
@@ -112,24 +113,32 @@ def test_template_text_is_shown_along():
 
 def test_what_cannot_be_trained(tmp_path):
     strange = [make_record("", "s", "a chemical", [(2, 10, "CHEMICALELEMENT")], meta={"source": "reviews"})]
-    with pytest.raises(DataError, match="no label of the reviewed documents"):
+    with pytest.raises(DataError, match="no label of the training records maps"):
         train(tmp_path / "x", strange)
+    ward = [make_record("", "w", "of York ward", [(3, 7, "WARD")])]
+    with pytest.raises(DataError, match=r'has no label WARD; .* as WARD = \["ORGANIZATION"\], or WARD = \[\] to leave'):
+        train(tmp_path / "x", RECORDS, ward)
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="not a tagger that can be trained further"):
-        train_on_reviews(
-            RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=make_options_for_training_on_reviews(QUICK)
-        )
+        train_tagger_further(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=further(QUICK))
+
+
+def test_a_label_of_another_detector_is_no_error_in_a_review(tmp_path):
+    own = [{**r, "spans": [*r["spans"], {"start": 0, "end": 4, "label": "WARD"}]} for r in RECORDS[:4]]
+    for record in own:
+        record["meta"]["labels"] = ["CITY", "WARD"]
+    assert train(tmp_path / "new", own, epochs=1)["trained_on"]["records"] == 4
 
 
 def test_a_base_is_a_name_or_a_folder(tmp_path):
-    assert find_base_folder("english") == ENGLISH
+    assert find_base_folder("english") == find_base_folder("") == ENGLISH
     assert find_base_folder(str(tmp_path)) == tmp_path
     with pytest.raises(UnknownNameError, match="--base: unknown tagger 'englsh'; did you mean: english"):
         find_base_folder("englsh")
 
 
 def test_options_are_calmer_than_for_training_anew():
-    assert make_options_for_training_on_reviews({}).lr == build._CALM["lr"]
-    assert make_options_for_training_on_reviews({"epochs": 2, "lr": 1e-3}).epochs == 2
+    assert further({}).head_lr == FURTHER["head_lr"] < make_options("tagger", {}).head_lr
+    assert further({"epochs": "2", "lr": 1e-3}).epochs == 2
     with pytest.raises(UnknownNameError, match="did you mean: epochs"):
-        make_options_for_training_on_reviews({"epoch": 2})
+        further({"epoch": 2})
