@@ -172,6 +172,7 @@ def test_long_runs_end(unit: str) -> None:
         ("> To: Dunton, Heather; Belden, Tim\n", ["Dunton, Heather", "Belden, Tim"]),
         ("Cc: Jane Doe, Bob Roy\n", ["Jane Doe", "Bob Roy"]),
         ("To: All Employees\nFrom: Houston\n", []),
+        ("To: Daniel Roy\nCc: HR Records, Legal Department\n", ["Daniel Roy"]),
         ("mr. james saw dr . lewis and mr right now, 20 ms later", ["james", "lewis"]),
     ],
 )

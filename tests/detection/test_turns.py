@@ -21,6 +21,33 @@ def test_find_turns(text, speakers):
     assert [text[slice(*t.speaker)] for t in find_turns(text)] == speakers
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Chief complaint: cough\nHistory: dry cough for weeks\nPlan: rest",
+        "Patient: Ines Whitlow\nPresenting Complaint: Chest pain\nAllergies: none\nImpression: stable",
+        "Priority: High\nStatus: Open\nCategory: Access\nSteps to reproduce: log in",
+        "Marital status: single\nHighest qualification: diploma\nReason for leaving: moved away",
+        "Ingredients: flour\nMethod: mix and bake",
+    ],
+)
+def test_forms_have_no_speakers(text):
+    assert find_turns(text) == ()
+
+
+def test_fields_in_a_transcript_begin_turns_without_a_speaker():
+    text = "INTERVIEW TRANSCRIPT ID: UNI-14\nInt: How was it?\nResp: Fine.\nInt: And now?\nAda: Well."
+    turns = find_turns(text)
+    assert [text[slice(*t.speaker)] if t.speaker else "" for t in turns] == ["", "Int", "Resp", "Int", "Ada"]
+
+
+def test_ordinary_words_are_no_names_in_forms_and_as_roles():
+    form = "Chief complaint: cough\nHistory: dry cough\nPlan: rest\n"
+    assert allonym.anonymize(form).text == form
+    talk = "Int: How was it?\nResp: Fine, thanks.\nInt: Good."
+    assert allonym.anonymize(talk).text == talk
+
+
 def test_turns_of_parts_are_where_the_parts_are():
     document = add_turns(Document.from_parts("r", ["7", "Ann Lee: Hello.\nBob Roy: Hi.", "x: y"]))
     assert [document.text[slice(*t.speaker)] for t in document.turns] == ["Ann Lee", "Bob Roy"]

@@ -22,12 +22,13 @@ from allonym.detection.lexicon import (
     shorten_person_name,
 )
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
 
 _ROLES = read_word_list("roles")
 _STOP = read_word_list("no_names")
+_ACRONYMS = read_word_list("acronyms")
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
 # Wide but small classes: all letters by their properties make automata a hundred times the size.
@@ -126,7 +127,7 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            names_by_label[label] = _locate_speaker_name(label)
+            names_by_label[label] = locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))
@@ -145,7 +146,7 @@ _LONGEST_NAME = 120  # code points of a speaker label whose name is looked for i
 _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
 
-def _locate_speaker_name(label: str) -> Interval | None:
+def locate_speaker_name(label: str) -> Interval | None:
     """The interval of the name in a speaker label; None where the label is only a role."""
     cut = _CUT.search(label)
     end = len(label[: cut.start()].rstrip()) if cut else 0
@@ -227,7 +228,9 @@ def _find_header_names(text: str, start: int, end: int) -> Iterator[Span]:
     inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
     for part in [text[start:end]] if inverted else text[start:end].split(", "):
         words = part.split()
-        if len(words) > 1 and all(w[0].isupper() and w.strip(".,").lower() not in _STOP for w in words):
+        bare = [w.strip(".,").lower() for w in words]
+        is_office = all(_is_role(w) or w in read_ordinary_words() or w.upper() in _ACRONYMS for w in bare)
+        if len(words) > 1 and not is_office and all(w[0].isupper() for w in words) and _STOP.isdisjoint(bare):
             yield Span(start, start + len(part), "PERSON", 0.7, "speakers:header")
         start += len(part) + 2
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
+from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.words import read_word_list
-from allonym.document import Document, Span
+from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
@@ -76,6 +77,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         turns = [turn.start for turn in document.turns]
         findings = extract_spans(document.text, tagged, model.labels, bars, sure, turns)
         selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
+        selected = _drop_roles(document, selected)
         if name_parts:  # the same words either way
             named = {p for s in selected if s.label == "PERSON" for p in range(s.start, s.end)}
             parts = [p for p in findings if p.label in NAME_PARTS and p.start in named]
@@ -105,6 +107,15 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             label = "DURATION"
         out.append(Span(start, end, label, span.score, span.source))
     return out
+
+
+def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
+    """The findings without those inside the label of a turn that names a role, such as "Interviewer" or "Int"."""
+    text, labels = document.text, {turn.speaker for turn in document.turns if turn.speaker}
+    surfaces = {text[a:b] for a, b in labels}
+    roles = {surface for surface in surfaces if locate_speaker_name(surface) is None}
+    reach = Reach((a, b) for a, b in labels if text[a:b] in roles)
+    return [s for s in findings if not reach.contains(s.start, s.end)] if roles else findings
 
 
 def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Turn
 
 _SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d_]+")
 _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
 _FIELDS = read_word_list("form_fields")
+_ROLES = read_word_list("roles")
 MIN_TURNS = 2
 MIN_SHARE = 0.6
 
@@ -19,7 +21,8 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     """Find the turns of a transcript; empty where the text is no transcript.
 
     A transcript has at least two turns, at least 60 % of its non-empty lines begin with ``Name:``, and most of these
-    names are not fields of a form, such as ``Phone:``.
+    names are not fields of a form, such as ``Phone:`` or ``Chief complaint:``. A field inside a transcript begins a
+    turn without a speaker.
     """
     if text.count(":") < MIN_TURNS or "\n" not in text:
         return ()
@@ -27,15 +30,26 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
         return ()
     names = {mark[1].lower() for mark in marks}
-    if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
+    fields = set(filter(_is_field, names))
+    if 2 * len(fields) > len(names):
         return ()
     turns = []
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=True):
         turn = text[mark.end() : end].lstrip(" \t")
         start = end - len(turn)
-        turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), mark.span(1)))
+        speaker = None if mark[1].lower() in fields else mark.span(1)
+        turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), speaker))
     return tuple(turns)
+
+
+def _is_field(name: str) -> bool:
+    """Tell whether a label in lower case is the name of a field: a known one, or ordinary words that are no role."""
+    words = _WORD.findall(name)
+    if name in _FIELDS or words[-1] in _FIELDS:
+        return True
+    ordinary = read_ordinary_words()
+    return all(word in ordinary or word in _FIELDS for word in words) and not _ROLES.intersection(words)
 
 
 def add_turns(document: Document) -> Document:
