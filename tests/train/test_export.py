@@ -21,7 +21,13 @@ from allonym.models.tagger import TaggerModel  # noqa: E402
 from allonym.models.tags import LABELS, PARTS, list_tag_names  # noqa: E402
 from allonym.models.windows import LENGTH, Window, cut_windows, tokenise_text  # noqa: E402
 from allonym.models.words import WordPiece  # noqa: E402
-from allonym.train.export import make_encoder_graph, make_tagger_graph, write_tagger, write_word_embeddings  # noqa: E402
+from allonym.train.export import (  # noqa: E402
+    make_encoder_graph,
+    make_tagger_graph,
+    read_tagger,
+    write_tagger,
+    write_word_embeddings,
+)
 from allonym.train.network import Encoder  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -128,6 +134,22 @@ def test_a_written_folder_is_a_tagger(model: Any, encoder: Path, tmp_path: Path)
     (first, *_) = cut(TEXT)
     logits = torch.tensor(in_torch(model, first)[0])[: first.keep_to] / 2
     assert np.abs(said.tags[: first.keep_to] - torch.log_softmax(logits, 1).numpy()).max() < 1e-3
+
+
+@pytest.mark.parametrize(("by_chance", "kept"), [(False, 0.0), (True, 0.3)])
+def test_small_changes_survive_rounding_by_chance(tmp_path: Path, by_chance: bool, kept: float) -> None:
+    before, moved = read_tagger(TINY)[0], read_tagger(TINY)[0]
+    with torch.no_grad():
+        old, new = (each.encoder.layers[0].up.weight for each in (before, moved))
+        largest = old.abs().amax(dim=1, keepdim=True)
+        inner = old.abs() < 0.95 * largest
+        new += 0.3 * largest / 63 * inner
+    write_tagger(moved, LABELS, TINY / "vocab.txt", tmp_path, {}, by_chance=by_chance)
+    after = read_tagger(tmp_path)[0]
+    steps = ((after.encoder.layers[0].up.weight - old) / largest * 63)[inner]
+    assert abs(steps - steps.round()).max() < 1e-3
+    assert float(steps.mean().detach()) == pytest.approx(kept, abs=0.1)
+    torch.testing.assert_close(after.encoder.layers[1].up.weight, before.encoder.layers[1].up.weight)
 
 
 def test_the_tiny_model_beside_the_tests_is_the_one_that_its_script_makes(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def train_tagger_further(
     settings = {name: value for name, value in about.items() if name not in replaced}
     summary = {"name": out.name, **settings, "base": about.get("name", base.name)}
     summary["trained_on"] = {"records": len(train), "words": size, "rehearsed": len(rehearsed)}
-    return write_tagger(model, LABELS, base / "vocab.txt", out, summary)
+    return write_tagger(model, LABELS, base / "vocab.txt", out, summary, by_chance=True)
 
 
 def _make_train_and_dev_examples(

@@ -36,9 +36,10 @@ _MS = "com.microsoft"
 class _Graph:
     """The nodes and weights of a graph under construction."""
 
-    def __init__(self, int8: bool, wide: bool) -> None:
+    def __init__(self, int8: bool, wide: bool, by_chance: bool = False) -> None:
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
+        self.chance = np.random.default_rng(0) if by_chance else None
         self.int8, self.most = int8, 127 if wide else 63
 
     def add_weights(self, name: str, value: Any, kind: Any = np.float32) -> str:
@@ -58,7 +59,9 @@ class _Graph:
             out = self.add_node("MatMul", factors, f"{name}.product" if bias else name)
             return self.add_node("Add", [out, shift], name) if bias else out
         scale = np.maximum(np.abs(weight).max(axis=0), 1e-12) / self.most
-        quantised = np.clip(np.rint(weight / scale), -self.most, self.most)
+        exact = weight / scale
+        rounded = np.rint(exact) if self.chance is None else np.floor(exact + self.chance.random(exact.shape))
+        quantised = np.clip(rounded, -self.most, self.most)
         inputs = [
             x,
             self.add_weights(f"{name}.weight", quantised, np.int8),
@@ -110,14 +113,14 @@ def _make_onnx_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name:
     return onnx_model
 
 
-def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any:
-    """Return the tagger as an ONNX model.
+def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False, by_chance: bool = False) -> Any:
+    """Return the tagger as an ONNX model. ``by_chance`` rounds weights up or down, the nearer the likelier.
 
     Inputs: ``x`` float32 ``(1, pieces, width)`` word embeddings; ``shapes`` int64 ``(1, pieces)``; ``heads`` int64
     ``(words,)`` the first piece of each word. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and ``parts``
     ``(words, 17)``.
     """
-    graph = _Graph(int8, wide)
+    graph = _Graph(int8, wide, by_chance)
     hidden = _add_encoder(graph, model.encoder, LENGTH + 2)
     flat = graph.add_node("Squeeze", [hidden, graph.add_weights("axis0", [0], np.int64)], "flat")
     first = graph.add_node("Gather", [flat, "heads"], "firsts", axis=0)
@@ -164,7 +167,14 @@ def write_word_embeddings(encoder: Encoder, vocabulary: Path, out: Path) -> None
 
 
 def write_tagger(
-    model: Tagger, labels: tuple[str, ...], vocabulary: Path, out: Path, about: dict[str, Any], *, int8: bool = True
+    model: Tagger,
+    labels: tuple[str, ...],
+    vocabulary: Path,
+    out: Path,
+    about: dict[str, Any],
+    *,
+    int8: bool = True,
+    by_chance: bool = False,
 ) -> dict[str, Any]:
     """Write a folder for ``[detect.tagger] model``: graph, words, vocabulary, ``tagger.json``.
 
@@ -175,13 +185,15 @@ def write_tagger(
         out: folder; created if missing.
         about: further values of ``tagger.json``: name, language, temperature, operating points.
         int8: whether weights are quantised; false keeps float32, for comparison.
+        by_chance: round weights up or down by chance, the same in each run. For a tagger that :func:`read_tagger` read:
+            a short training moves most weights by less than half a step, and rounding to the nearest would undo it.
 
     Returns:
         The contents of ``tagger.json``.
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(list_tag_names(labels))
-    save_onnx_model(make_tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
+    save_onnx_model(make_tagger_graph(model.eval(), int8=int8, by_chance=by_chance), out / "tagger.onnx")
     write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
