@@ -18,6 +18,7 @@ from tests.rows import check_each_row
 import allonym
 from allonym.detection import Detector, detect_each
 from allonym.detection.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
+from allonym.detection.words import read_common_terms, read_ordinary_words
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
 from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger
@@ -326,6 +327,30 @@ def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pyte
     monkeypatch.setattr(TaggerModel, "__call__", lambda self, text: said(text, tags))
     assert model.labels == LABELS
     assert [s.label for s in build_detector(policy().with_(exclude=()))(Document("d", text))] == [wanted]
+
+
+COMMON = [
+    ("We use Postgres here", "O O B-PRODUCT O", []),
+    ("takes Donepezil 5 mg daily", "O B-PRODUCT I-PRODUCT I-PRODUCT O", []),
+    ("has Parkinson's disease now", "O B-L O O O O", []),
+    ("Romberg negative today", "B-L O O", []),
+    ("Dr Romberg wrote", "O B-L O", ["Romberg"]),
+    ("Mr Slack left", "O B-L O", ["Slack"]),
+    ("Post it on Slack please", "O O O B-C O", []),
+    ("Postgres Ltd grew", "B-ORG I-ORG O", ["Postgres Ltd"]),
+]
+
+
+@pytest.mark.parametrize(("text", "tags", "wanted"), COMMON)
+def test_common_terms_are_no_names(text: str, tags: str, wanted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TaggerModel, "__call__", lambda self, text: said(text, tags))
+    got = build_detector(policy())(Document("d", text))
+    assert [text[s.start : s.end] for s in got] == wanted
+
+
+def test_lists_of_common_terms_hold_no_frequent_family_names() -> None:
+    surnames = set("smith johnson baker may grant frank hope bell graham parkinson crohn hodgkin".split())
+    assert not surnames & read_common_terms() and not surnames & read_ordinary_words()
 
 
 # What can be wrong

@@ -18,7 +18,7 @@ import numpy as np
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.speakers import locate_speaker_name
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_common_terms, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
@@ -43,6 +43,9 @@ _FUNCTION = read_word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
+_CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_AMOUNT = re.compile(r" \d[\d.,/]*(?: ?(?:mg|mcg|g|ml|units?)\b.*)?\Z")
+_FOLLOWING = re.compile(r"(['’]s)?( [a-z]+)( [a-z]+)?")
 _LENGTH = re.compile(
     r"(?i)(?:(?:about|around|nearly|almost|over|more than|less than|the|for|past|last|next|some|at least|up to)\s+)*"
     r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
@@ -100,6 +103,8 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
         if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
         if " " not in surface and _ASKING.match(text, start):
+            continue
+        if label in _CAPITALISED and _is_common_term(text, start, end, label):
             continue
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
@@ -291,6 +296,17 @@ def _has_only_function_words(surface: str) -> bool:
     """Whether a surface consists of function words, which identify nobody."""
     is_plain = surface.islower() or surface.lower() in ("am", "pm")
     return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
+
+
+def _is_common_term(text: str, start: int, end: int, label: str) -> bool:
+    """Whether a finding is a medicine, a disease, an examination or software, alone or with the two words after it."""
+    terms, surface = read_common_terms(), text[start:end].lower().replace("’", "'")
+    term = _AMOUNT.sub("", surface)
+    if term in terms and (label != "PERSON" or term not in read_common_terms("also_names")):
+        return True
+    following = _FOLLOWING.match(text, end)
+    rest = [part.replace("’", "'") for part in following.groups("")] if following else []
+    return bool(rest) and (surface + rest[0] + rest[1] in terms or surface + "".join(rest) in terms)
 
 
 def _trim_number_kind_name(text: str, span: Span) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The detectors' word lists, from ``words.toml`` and ``ordinary.txt`` beside this file."""
+"""The detectors' word lists, from ``words.toml``, ``ordinary.txt`` and ``common_terms.toml`` beside this file."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def read_ordinary_words() -> frozenset[str]:
     """The words of ``ordinary.txt``, in lower case: they name nobody, unless they stand in a name of several words."""
     lines = files("allonym.detection").joinpath("ordinary.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@cache
+def read_common_terms(name: str = "") -> frozenset[str]:
+    """The terms of a list in ``common_terms.toml``, in lower case: medicines, software ...; by default of all lists."""
+    lists = tomllib.loads(files("allonym.detection").joinpath("common_terms.toml").read_text(encoding="utf-8"))
+    chosen = [lists[name]] if name else list(lists.values())
+    return frozenset(" ".join(term.split()) for text in chosen for term in text.split(";"))
