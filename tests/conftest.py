@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+
+# Tests start hundreds of processes: where Python is told to keep no bytecode, each would compile every module again.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
 
 # Processes side by side, each with threads that wait by spinning, are many times slower than one thread each.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -50,6 +55,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     text = collection_path.read_text(encoding="utf-8")
     is_unwanted = "mark.slow" not in text if wanted == "slow" else _ALL_SLOW.search(text)
     return True if is_unwanted else None
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Slow tests wait for other processes half of their time: three of them keep two cores busy."""
+    cores = os.cpu_count() or 1
+    return cores + cores // 2 if config.getoption("markexpr") == "slow" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 from benchmarks.house import VAGUE, is_bare
+from tests.test_layers import SRC, parse_files
 
-SRC = Path(__file__).resolve().parent.parent / "src" / "allonym"
 PUBLIC_FUNCTIONS = frozenset(
     """
     detection.adapters.presidio:wrapped evaluate.hardening:Hardening.generalised evaluate.hardening:Hardening.suppressed
@@ -67,12 +67,13 @@ def test_fields_with_vague_names_are_public_ones():
     assert fields == PUBLIC_FIELDS
 
 
+@cache
 def collect_bad_names() -> tuple[set[str], set[str], set[str]]:
     """Return the functions, the fields of classes and the variables with bad names, as ``module:qualified.name``."""
     names: dict[str, set[str]] = {"function": set(), "field": set(), "variable": set()}
-    for path in sorted(SRC.rglob("*.py")):
+    for path, tree in parse_files().items():
         module = ".".join(path.relative_to(SRC).with_suffix("").parts)
-        for kind, name in walk_names(ast.parse(path.read_text(encoding="utf-8")), "", "variable"):
+        for kind, name in walk_names(tree, "", "variable"):
             last = name.rpartition(".")[2]
             if kind == "function":
                 is_bad = is_bare(last)

@@ -20,6 +20,8 @@ from allonym import swap
 from allonym.plan import apply_edits, apply_edits_to_parts, digest
 from allonym.swap.corpus import Corpus
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def calls() -> Corpus:

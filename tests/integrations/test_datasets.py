@@ -20,7 +20,7 @@ from allonym.policy import Policy
 datasets = pytest.importorskip("datasets", reason="datasets is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 # Its processes are forks, of which newer Pythons warn.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 RULES = Policy.load("pseudonyms").with_(detectors=("rules",))
 KEY = "a key only for the tests, 32 byte"
 TEXTS = [

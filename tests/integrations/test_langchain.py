@@ -26,7 +26,10 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda, Runnable
 
 from allonym.integrations.langchain import pair
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning"),
+]
 RULES = Policy.load("default").with_(detectors=("rules",))
 KEY = "a key only for the tests, 32 byte"
 PROMPT = ChatPromptTemplate.from_messages([("system", "Be kind to eve@example.com."), ("human", "{q}")])

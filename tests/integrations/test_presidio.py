@@ -11,7 +11,10 @@ from allonym.integrations import presidio
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:.*:UserWarning"),
+]
 RULES = Policy.load("default").with_(detectors=("rules",))
 TEXT = "Card 4111 1111 1111 1111, mail ada@example.com, passport 123456789."
 
