@@ -88,6 +88,15 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
     assert made["base"] == "a"
 
 
+def test_a_few_documents_do_not_choose_the_epoch(tmp_path):
+    dev = [reviewed(n, labels=[]) for n in range(40, 44)]
+    misleading = [{**r, "spans": [{"start": 0, "end": 4, "label": "CITY"}]} for r in dev]
+    for name, some in (("with", misleading), ("without", ())):
+        train(tmp_path / name, dev=some)
+    one, other = ((tmp_path / name / "tagger.onnx").read_bytes() for name in ("with", "without"))
+    assert one == other
+
+
 def test_what_was_not_looked_at_is_no_proof():
     mixed = [reviewed(1, labels=["CITY", "PERSON"]), reviewed(2, labels=["PRODUCT"]), reviewed(3)]
     told = [{"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"}, {"PRODUCT"}, {"CITY"}]

@@ -148,7 +148,8 @@ def train_tagger_further(
     """Train a tagger further on a few records, and write the model to ``out``.
 
     Args:
-        train, dev, out, label_map, report, resume: see :func:`build_tagger_from_records`.
+        train, out, label_map, report, resume: see :func:`build_tagger_from_records`.
+        dev: records for the report of each epoch; a few are too few to choose one, so the last epoch is used.
         base: folder of the tagger to start from.
         options: options of the trainer, over :data:`allonym.train.fit.FURTHER`.
 
@@ -166,7 +167,8 @@ def train_tagger_further(
     rehearsed = _generate_rehearsal_examples(int(size * _REHEARSED))
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     sources = [(1.0, annotated), (1.0, rehearsed)]
-    _fit(sources, dev_set, out, encoder=base, options=options, report=report, resume=resume, start=model)
+    run: dict[str, Any] = {"options": options, "report": report, "resume": resume}
+    _fit(sources, dev_set, out, encoder=base, start=model, choose_epoch=False, **run)
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
     replaced = ("format", "labels", "parts", "name", "trained_on")
     settings = {name: value for name, value in about.items() if name not in replaced}

@@ -82,7 +82,7 @@ class Options:
 
 
 FURTHER: Mapping[str, Any] = {
-    "epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1, "bf16": False
+    "epochs": 5, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1, "bf16": False
 }  # fmt: skip
 """Options for training a tagger further on a few documents, where they differ."""
 
@@ -108,6 +108,7 @@ def fit(
     report: Callable[[dict[str, Any]], None] = lambda row: None,
     resume: bool = False,
     start: Tagger | None = None,
+    choose_epoch: bool = True,
 ) -> Tagger:
     """Train a tagger.
 
@@ -121,6 +122,7 @@ def fit(
         report: called after each epoch with epoch, steps, loss and the measures of :func:`measure_tagger`.
         resume: continue from ``checkpoint.pt`` if there is one.
         start: a tagger to train further, in place; only ``vocab.txt`` of ``encoder`` is read then.
+        choose_epoch: take the best epoch by ``dev``; otherwise the last one.
 
     Raises:
         DataError: there are no examples, the encoder cannot be read, or the checkpoint has other options.
@@ -174,11 +176,10 @@ def fit(
         row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, words_seen)}
         judged = mean if options.average else model
         row |= measure_tagger(judged, dev, pieces)
-        if row["f1"] > best or not dev:
+        is_best = row["f1"] > best or not dev
+        if is_best or not choose_epoch:
             torch.save({"model": judged.state_dict(), "options": asdict(options)}, out / "best.pt")
-            best, bad = row["f1"], 0
-        else:
-            bad += 1
+        best, bad = (row["f1"], 0) if is_best else (best, bad + 1)
         torch.save(
             {
                 "model": model.state_dict(), "mean": mean.state_dict(), "optimizer": optimizer.state_dict(),
