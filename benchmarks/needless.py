@@ -38,10 +38,10 @@ from allonym.models.tagger import ENGLISH, TaggerModel, load_tagger
 from allonym.policy import OPERATING_POINTS, Policy
 from allonym.train.corpus import assign_train_dev_test
 from allonym.train.labelmap import find_targets
+from allonym.train.points import COVERED, NAME_LABELS
 from allonym.train.records import read_json_lines
 
-SHARES = (0.99, 0.98, 0.95)
-NAME_LABELS = frozenset().union(*(find_targets(label) or () for label in ("PER", "ORG", "LOC", "MISC")))
+SHARES = tuple(COVERED.values())
 NEITHER, OUTSIDE, NAME = 0, 1, 2
 
 Detectors = dict[str, Callable[[Document], list[Span]]]

@@ -64,7 +64,7 @@ class Policy:
         metadata: label to the keys of ``Document.meta`` that list its terms for that document.
         patterns: further pattern rules.
         countries: the only countries whose rules run; empty: all.
-        operating_points: label to the tagger's balance of recall and precision: one of ``OPERATING_POINTS``, or the
+        operating_points: label to how much of names the tagger covers: one of ``OPERATING_POINTS``, or the
             least probability of a finding; ``"*"`` holds for all other labels.
         tables: detector to its options, see :meth:`settings`.
         subject: the key of ``Document.meta`` that names the person whom a document is about; empty: none.

@@ -199,9 +199,7 @@ class DetectTable(SettingGroup):
     )
     labels: tuple[str, ...] = declare_setting((), "the only labels that are looked for, with those below", noun="label")
     exclude: tuple[str, ...] = declare_setting((), "labels that are not looked for, nor those below", noun="label")
-    operating_point: object = declare_setting(
-        None, "the tagger's balance of recall and precision", noun="operating point"
-    )
+    operating_point: object = declare_setting(None, "how much of names the tagger covers", noun="operating point")
     operating_points: Mapping[str, object] = declare_setting(
         {}, "operating points of single labels", noun="operating point", key_noun="label"
     )

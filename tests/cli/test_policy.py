@@ -7,11 +7,13 @@ import tomllib
 from importlib.resources import files
 
 import pytest
+from tests.models.make_tiny import TINY
 from tests.rows import check_each_row
 
 from allonym import registry
 from allonym.errors import AllonymError
-from allonym.policy import Policy, PolicyFile, presets
+from allonym.models.tagger import read_description
+from allonym.policy import OPERATING_POINTS, Policy, PolicyFile, presets
 from allonym.schema import policy_schema
 from allonym.settings import list_defaults
 
@@ -267,3 +269,22 @@ def test_check_finds_a_pattern_that_does_not_compile(run, tmp_path):
 @pytest.mark.parametrize("name", presets())
 def test_check_accepts_every_preset(run, name):
     assert run("policy", "check", name).code == 0
+
+
+def test_show_tells_what_the_tagger_covers_by_kind_of_text(run):
+    lines = run("policy", "show", "default").out.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("% of names covered"))
+    rows = {line.rsplit(maxsplit=6)[0]: line.split()[-6:] for line in lines[head + 1 :]}
+    about = read_description()["measured"]
+    assert set(rows) == set(about["balanced"]) and len(rows) > 5
+    for kind, cells in rows.items():
+        shares = [about[point][kind][name] for point in OPERATING_POINTS for name in ("covered", "needless")]
+        assert cells == ["-" if share is None else f"{100 * share:.1f}" for share in shares]
+    assert json.loads(run("policy", "show", "default", "--json").out)["measured"] == about
+
+
+@pytest.mark.parametrize("text", ['detectors = ["rules"]', f'tagger = {{ model = "{TINY}" }}'])
+def test_show_tells_nothing_of_a_tagger_that_is_not_there_or_was_not_measured(run, tmp_path, text):
+    (tmp_path / "mine.toml").write_text(f'extends = "default"\n[detect]\n{text}\n')
+    done = run("policy", "show", str(tmp_path / "mine.toml"))
+    assert done.code == 0 and "names covered" not in done.out

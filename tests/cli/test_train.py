@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -134,6 +135,36 @@ def test_training_the_tagger(run, corpus, tmp_path):
     assert set(told["test"]["spans"]) <= {"PERSON", "LOCATION"}  # what the corpus cannot judge is not counted
     assert (tmp_path / "out" / "tagger" / "tagger.onnx").exists()
     assert done.out.startswith("measure")
+
+
+@pytest.fixture
+def tiny_copy(tmp_path):
+    """A folder with the tiny tagger, a folder with a corpus, and a recipe that lists it."""
+    from tests.models.make_tiny import TINY
+
+    records = [{**sentence(n), "id": f"s{n}"} for n in range(300)]
+    write_jsonl(tmp_path / "data" / "mine.jsonl", records)
+    (tmp_path / "mine.toml").write_text('[[source]]\npath = "mine.jsonl"\nkind = "diaries"\n', encoding="utf-8")
+    return Path(shutil.copytree(TINY, tmp_path / "model"))
+
+
+@pytest.mark.slow
+def test_calibrating_a_tagger(run, tiny_copy, tmp_path):
+    pytest.importorskip("torch")
+    file = tiny_copy / "tagger.json"
+    before = json.loads(file.read_text(encoding="utf-8"))
+    call = ("train", "calibrate", str(tiny_copy), "--data", str(tmp_path / "data"))
+    done = run(*call, "--recipe", str(tmp_path / "mine.toml"))
+    assert done.code == 0, done.err
+    after = json.loads(file.read_text(encoding="utf-8"))
+    assert {name for name in after if after[name] != before.get(name)} == {"temperature", "points", "measured"}
+    shares = [after["measured"][point]["diaries"]["covered"] for point in ("high-recall", "balanced", "high-precision")]
+    assert [share >= least for share, least in zip(shares, (0.99, 0.98, 0.95), strict=True)] == [True] * 3
+    assert "diaries" in done.out and f"{100 * shares[1]:.1f}" in done.out
+    assert not [w for w in {*FIRST, *LAST, *CITY} if w in done.out + done.err + file.read_text(encoding="utf-8")]
+    (tmp_path / "none.toml").write_text('[[source]]\npath = "mine.jsonl"\nwhole = true\n', encoding="utf-8")
+    none = run(*call, "--recipe", str(tmp_path / "none.toml"))
+    assert (none.code, "no source keeps documents" in none.err) == (1, True)
 
 
 @pytest.fixture
@@ -297,4 +328,4 @@ def test_the_page_shows_commands_and_options_that_exist():
         used.add(command.name)
         known = {name for p in command.params for name in p.opts}
         assert {w for w in words if re.match(r"-{1,2}[a-z]", w)} <= known, call
-    assert used == {"ner", "split", "density", "search"}
+    assert used == {"ner", "calibrate", "split", "density", "search"}

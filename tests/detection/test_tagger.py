@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -169,6 +170,50 @@ def test_a_lower_bar_for_one_label_never_uncovers_a_word(text: str, label: str, 
     assert covered(text, narrow) <= covered(text, wide)
 
 
+CHANCES = st.builds(
+    lambda seed, sharpness: np.random.default_rng(seed).dirichlet(np.full(1 + 2 * len(LABELS), sharpness), 9),
+    st.integers(0, 9999),
+    st.sampled_from([0.02, 0.1, 1.0]),
+)
+SEVERAL = st.lists(st.sampled_from(LABELS), min_size=1, unique=True)
+WORDS = "alder birch cedar damson elm fir gorse hazel ivy"
+
+
+@given(CHANCES, SEVERAL, SEVERAL, st.dictionaries(st.sampled_from(LABELS), CHANCE), CHANCE)
+def test_who_looks_for_more_labels_never_covers_fewer_words(
+    chances: Any, labels: list[str], more: list[str], thresholds: dict[str, float], usual: float
+) -> None:
+    parts = np.zeros((len(chances), len(PARTS)), np.float32)
+    tagged = Tagged(split_words(WORDS), np.log(chances + 1e-9).astype(np.float32), parts)
+    few, many = (
+        extract_spans(WORDS, tagged, LABELS, {label: thresholds.get(label, usual) for label in some})
+        for some in (labels, [*labels, *more])
+    )
+    assert covered(WORDS, few) <= covered(WORDS, many)
+    assert {s.label for s in few} <= set(labels)
+
+
+@check_each_row(
+    "thresholds, wanted",
+    [
+        ({"PERSON_FIRSTNAME": 0.1}, [("Rowan", "PERSON_FIRSTNAME")]),  # though ORGANIZATION is likelier
+        ({"PERSON_FIRSTNAME": 0.3}, []),
+        ({"PERSON_FIRSTNAME": 0.3, "PERSON_LASTNAME": 0.3}, [("Rowan", "PERSON_FIRSTNAME")]),  # .2 and .15 together
+        ({"PERSON_FIRSTNAME": 0.4, "ORGANIZATION": 0.9}, [("Rowan", "ORGANIZATION")]),  # .2 / .4 + .5 / .9
+        ({"PERSON_FIRSTNAME": 0.5, "ORGANIZATION": 0.9}, []),
+        ({"ORGANIZATION": 0.4}, [("Rowan", "ORGANIZATION")]),
+        ({"CITY": 0.01}, []),
+    ],
+)
+def test_the_chances_of_wanted_labels_count_together(thresholds, wanted) -> None:
+    chances = np.full((1, 1 + 2 * len(LABELS)), 1e-6)
+    for label, chance in (("PERSON_FIRSTNAME", 0.2), ("PERSON_LASTNAME", 0.15), ("ORGANIZATION", 0.5)):
+        chances[0, list_tag_names(LABELS).index(f"B-{label}")] = chance
+    chances[0, 0] = 1 - chances.sum()
+    tagged = Tagged(split_words("Rowan"), np.log(chances).astype(np.float32), np.zeros((1, len(PARTS)), np.float32))
+    assert told("Rowan", extract_spans("Rowan", tagged, LABELS, thresholds)) == wanted
+
+
 def covered(text: str, some: list[Span]) -> set[tuple[int, int]]:
     borders = [(a, b) for a, b in split_words(text) if text[a].isalnum()]
     return {(a, b) for a, b in borders if any(s.start <= a and b <= s.end for s in some)}
@@ -198,11 +243,36 @@ def test_scores_are_the_mean_chance_of_the_words() -> None:
     ],
 )
 def test_operating_points(given_: Policy, city: float, other: float) -> None:
-    given_ = given_.with_(rules={})
-    bars, _ = read_thresholds(given_, load_tagger(TINY))
-    assert bars["CITY"] == city
-    assert bars["ORGANIZATION"] == other
-    assert set(bars) == set(LABELS)
+    thresholds = read_thresholds(given_.with_(rules={}, exclude=()), load_tagger(TINY))
+    assert thresholds["CITY"] == city
+    assert thresholds["ORGANIZATION"] == other
+    assert set(thresholds) == set(LABELS)
+
+
+@check_each_row(
+    "labels, exclude, wanted",
+    [
+        (["PERSON"], [], {"PERSON_FIRSTNAME", "PERSON_LASTNAME"}),
+        (["PERSON_LASTNAME"], [], {"PERSON_LASTNAME"}),
+        (["LOCATION"], ["COUNTRY"], {"REGION", "CITY", "STREET_ADDRESS", "FACILITY", "LOCATION"}),
+        (["US_STATE"], [], {"REGION"}),
+        (["DURATION", "CITY"], [], {"DATE", "CITY"}),
+        (["EMAIL_ADDRESS"], [], set()),
+    ],
+)
+def test_labels_that_a_policy_does_not_look_for_have_no_threshold(labels, exclude, wanted) -> None:
+    only = Policy.only(labels).with_(exclude=tuple(exclude))
+    assert set(read_thresholds(only, load_tagger(TINY))) == wanted
+
+
+def test_the_table_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    folder = broken(tmp_path / "model")
+    about = json.loads((folder / "tagger.json").read_text())
+    about |= {"points": {"high-recall": {"*": 0.06, "AGE": 0.25}}, "sure": {"high-recall": 0.5}}
+    (folder / "tagger.json").write_text(json.dumps(about))
+    given_ = policy("high-recall", folder=folder).with_(rules={})
+    thresholds = read_thresholds(given_, load_tagger(folder))
+    assert (thresholds["CITY"], thresholds["AGE"]) == (0.06, 0.25)
 
 
 def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path) -> None:
@@ -211,8 +281,8 @@ def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path)
         f"schema = 1\n[detect]\ndetectors = ['tagger']\noperating_point = 0.2\n[detect.tagger]\nmodel = '{TINY}'\n"
         "[rules.LOCATION]\noperator = 'tag'\nthreshold = 0.6\n[rules.CITY]\noperator = 'tag'\nthreshold = 0.7\n"
     )
-    bars, _ = read_thresholds(Policy.load(file), load_tagger(TINY))
-    assert (bars["CITY"], bars["COUNTRY"], bars["EVENT"]) == (0.7, 0.6, 0.2)
+    thresholds = read_thresholds(Policy.load(file), load_tagger(TINY))
+    assert (thresholds["CITY"], thresholds["COUNTRY"], thresholds["EVENT"]) == (0.7, 0.6, 0.2)
 
 
 def test_a_policy_runs_it(tmp_path: Path) -> None:
@@ -291,20 +361,20 @@ def test_name_parts_apart_or_whole_cover_the_same_words(text: str) -> None:
 
 def test_who_looks_for_last_names_alone_finds_them() -> None:
     text = "Ann Lee works at the Acme Bank in London. Mr. Smith, 45, is from New York.\n" * 9
-    wanted = [s for s in found(text, name_parts=True) if s.label == "PERSON_LASTNAME"]
     only = Policy.only(["PERSON_LASTNAME"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
-    assert wanted
-    assert build_detector(only)(Document("d", text)) == wanted
+    got = list(build_detector(only)(Document("d", text)))
+    assert len(got) > 8
+    assert {s.label for s in got} == {"PERSON_LASTNAME"}
+    assert covered(text, got) <= covered(text, found(text))
 
 
 def test_labels_that_are_not_looked_for_go_to_their_parent_or_away() -> None:
     text = "Ann Lee works at the Acme Bank in London. Mr. Smith, 45, is from New York.\n" * 9
-    places = {"COUNTRY", "REGION", "CITY", "FACILITY", "LOCATION", "STREET_ADDRESS"}
-    wanted = [(s.start, s.end) for s in found(text) if s.label in places]
     only = Policy.only(["LOCATION"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
     got = list(build_detector(only)(Document("d", text)))
-    assert wanted and [(s.start, s.end) for s in got] == wanted
+    assert len(got) > 8
     assert {s.label for s in got} == {"LOCATION"}
+    assert covered(text, got) <= covered(text, found(text))
 
 
 @pytest.mark.parametrize(

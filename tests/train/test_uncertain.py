@@ -13,9 +13,8 @@ TEXT = "Ann Lee works in London. Mr Smith is from York, and may be of Acme."
 
 
 def tiny(bar, **more):
-    return Policy.load("default").changed(
-        {"detect": {"tagger": {"model": str(TINY)}, "operating_point": bar, **more}}, "test"
-    )
+    every = Policy.load("default").with_(exclude=())
+    return every.changed({"detect": {"tagger": {"model": str(TINY)}, "operating_point": bar, **more}}, "test")
 
 
 def test_gain_depends_on_the_bar():

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
 
 
+MeasuredPoints = Mapping[str, Mapping[str, Mapping[str, float | None]]]
+"""Operating point to kind of text to the shares ``covered`` and ``needless``, 0 to 1."""
+
 NAME = declare_setting(REQUIRED, "preset or file", noun="policy", option="<NAME|FILE>")
 
 
@@ -121,6 +124,34 @@ def _print_policy(policy: Policy, *, every: bool) -> None:
     click.echo()
     head = ["label", "operator", "options", "threshold"]
     print_table(head, _list_rule_rows(policy, labels, every=every), right=(3,), wrap=2)
+    if measured := _read_measured_points(policy):
+        click.echo()
+        print_measured_points(measured)
+
+
+def print_measured_points(measured: MeasuredPoints) -> None:
+    """Print what each operating point of a tagger covers of names, and beside them, by kind of text."""
+    kinds = {kind: None for shares in measured.values() for kind in shares}
+    rows = []
+    for kind in kinds:
+        pairs = [shares.get(kind, {}) for shares in measured.values()]
+        cells = (pair.get(name) for pair in pairs for name in ("covered", "needless"))
+        rows.append([kind, *("-" if cell is None else f"{100 * cell:.1f}" for cell in cells)])
+    head = ["% of names covered, of other text", *(name for point in measured for name in (point, "needless"))]
+    print_table(head, rows, right=range(1, len(head)))
+
+
+def _read_measured_points(policy: Policy) -> MeasuredPoints:
+    """Return what was measured of the policy's tagger; empty without one, or for one of an earlier version."""
+    from pathlib import Path
+
+    from allonym.models.tagger import ENGLISH, read_description
+
+    folder = policy.settings("tagger")["model"]
+    if "tagger" not in policy.detectors:
+        return {}
+    measured: MeasuredPoints = read_description(Path(folder) if folder else ENGLISH).get("measured", {})
+    return measured
 
 
 def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | None]]:
@@ -206,5 +237,6 @@ def _describe_policy(policy: Policy) -> dict[str, Any]:
         "exclusions": count_terms(policy.exclusions),
         "metadata": {k: list(v) for k, v in policy.metadata.items()},
         "patterns": [p.name for p in policy.patterns],
+        "measured": _read_measured_points(policy),
         "fingerprint": policy.fingerprint(),
     }

@@ -172,6 +172,31 @@ def _train_recipe(
     _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps.rows, "made": model})
 
 
+@train.command(short_help="Choose a tagger's operating points anew.")
+@take_options
+def calibrate(
+    model: Path = declare_setting(REQUIRED, "folder of a tagger", noun="folder", option="<MODEL>"),
+    *,
+    data: Path = declare_setting(REQUIRED, "folder with the corpora", noun="new folder", option="DIR"),
+    recipe: str = declare_setting("english", "recipe that lists the corpora", option="NAME|FILE"),
+) -> None:
+    """Choose the temperature and the operating points of MODEL anew, on the documents that a recipe keeps for this.
+
+    MODEL/tagger.json is written anew. Prints which share of names each point covers, and of other text, by kind of
+    text.
+
+    \b
+    Example:
+      allonym train calibrate model --data corpora
+    """
+    from allonym.cli.policy import print_measured_points
+
+    with require_extra("calibrating a tagger", "train"):
+        from allonym.train.build import calibrate_on_recipe
+        from allonym.train.corpus import Recipe
+    print_measured_points(calibrate_on_recipe(model, Recipe.load(recipe), data)["measured"])
+
+
 class _StepRecorder:
     """Prints and keeps the rows of the epochs."""
 

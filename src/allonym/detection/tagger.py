@@ -1,8 +1,9 @@
 """The embedded tagger as a detector: names and soft identifiers in free text.
 
-A word belongs to an entity where the probability that it belongs to none is below one minus the operating point of its
-label. Scores are calibrated probabilities. The name parts of one person are one ``PERSON``, or several findings where
-the policy's table for the tagger says ``name_parts = true``.
+The probabilities of the labels that a policy looks for count together, each in units of its threshold: a word belongs
+to an entity where they add up to one. So a policy never loses a name because the likeliest label is none of its own.
+Scores are calibrated probabilities. The name parts of one person are one ``PERSON``, or several findings where the
+policy's table for the tagger says ``name_parts = true``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.words import read_common_terms, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
-from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
 from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
 from allonym.policy import Policy
@@ -30,6 +30,7 @@ from allonym.text.words import find_words
 _SHORTENED = 4
 """Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
+_LEAST = 0.001  # threshold; no network is surer that a word is no name
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
@@ -42,6 +43,7 @@ _ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|m
 _FUNCTION = read_word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
+_FINER = {"REGION": ("US_STATE",), "DATE": ("DURATION",)}  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _AMOUNT = re.compile(r" \d[\d.,/]*(?: ?(?:mg|mcg|g|ml|units?)\b.*)?\Z")
@@ -68,17 +70,17 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
             "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"
         )
-    if folder == ENGLISH and not any(_find_enabled_label(policy, label) for label in (*LABELS, "PERSON")):
+    if folder == ENGLISH and not any(_is_wanted(policy, label) for label in LABELS):
         return lambda document: []
     model = load_tagger(folder, settings["threads"], settings["gpu"])
-    bars, sure = read_thresholds(policy, model)
+    bars = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
 
     def find_names(document: Document) -> list[Span]:
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
-        findings = extract_spans(document.text, tagged, model.labels, bars, sure, turns)
+        findings = extract_spans(document.text, tagged, model.labels, bars, turns)
         selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
         selected = _drop_roles(document, selected)
         if name_parts:  # the same words either way
@@ -123,36 +125,31 @@ def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
     return [s for s in findings if not reach.contains(s.start, s.end)] if roles else findings
 
 
-def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
-    """The thresholds of each label: for the probability that a word is part of an entity, and that its label is right.
-
-    The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 except for
-    operating points that set it; labels under one top-level label count as one.
-    """
+def read_thresholds(policy: Policy, model: TaggerModel) -> dict[str, float]:
+    """The threshold of each label that a policy looks for: that of the label's rule, else of its operating point."""
     points: Mapping[str, Any] = model.about.get("points", {})
     out: dict[str, float] = {}
-    sure: dict[str, float] = {}
     for label in model.labels:
+        if not _is_wanted(policy, label):
+            continue
         point = policy.operating_point_for(label)
         rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
         rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
         if rule_threshold is not None:
-            out[label] = max(rule_threshold, 0.001)
+            out[label] = rule_threshold
         elif isinstance(point, str):
             table = points.get(point, {})
             out[label] = float(table.get(label, table.get("*", 0.5)))
-            sure[label] = float(model.about.get("sure", {}).get(point, 0.0))
         else:
             out[label] = float(point)
-    return out, sure
+    return out
 
 
 def extract_spans(
     text: str,
     tagged: Tagged,
     labels: Sequence[str],
-    bars: Mapping[str, float],
-    sure: Mapping[str, float] | None = None,
+    thresholds: Mapping[str, float],
     turns: Sequence[int] = (),
 ) -> list[Span]:
     """Extract the entities from a tagged text, disjoint and in reading order.
@@ -161,37 +158,47 @@ def extract_spans(
         text: the text.
         tagged: the network's output for it.
         labels: the network's labels, in the order of its tags.
-        bars: label to the probability of being part of an entity that each word of a finding needs, 0 to 1.
-        sure: the same for the probability that the top-level label is right; by default 0.
+        thresholds: label to the probability that a word needs which can have this label alone, over 0 to 1. Labels
+            that are missing do not count.
         turns: starts of the turns of a conversation; no entity continues across them.
     """
     if not len(tagged.borders):
         return []
     chances = tagged.tags.astype(np.float64)
-    inside = 1.0 - np.exp(chances[:, 0])
-    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
-    kind = mass.argmax(axis=1)
-    bar = np.array([bars[label] for label in labels])[kind]
-    entity = inside >= bar
+    sums, evidence = sum_wanted_chances(chances, labels, thresholds)
+    entity = evidence >= 1.0
     if not entity.any():
         return []
+    chances[:, 0] = -np.inf
+    chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
     out: list[Span] = []
     breaks = _find_entity_breaks(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
-        run = chances[first:last].copy()
-        run[:, 0] = -np.inf
+        run = chances[first:last]
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
-        for a, b, kind_ in _split_entities(decode_tags(run).tolist()):
-            label = labels[kind_]
-            if sure and sure.get(label):
-                alike = [k for k, other in enumerate(labels) if TAXONOMY.are_related(other, label)]
-                if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
-                    continue
-            out += _make_trimmed_spans(text, tagged, first + a, first + b, label, inside)
+        for a, b, kind in _split_entities(decode_tags(run).tolist()):
+            out += _make_trimmed_spans(text, tagged, first + a, first + b, labels[kind], sums)
     return out
+
+
+def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
+    """Add up the probabilities of the labels that have a threshold, word by word.
+
+    Args:
+        chances: array ``(words, 1 + 2 * labels)`` of log probabilities.
+        labels: the network's labels.
+        thresholds: of :func:`extract_spans`.
+
+    Returns:
+        Two arrays ``(words,)``: the sum, 0 to 1, and the sum in units of the labels' thresholds, from 0; a word counts
+        from 1. Neither a lower threshold nor a further label makes any of them smaller.
+    """
+    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
+    rates = np.array([1 / max(thresholds[label], _LEAST) if label in thresholds else 0.0 for label in labels])
+    return (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
 
 
 def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
@@ -320,6 +327,11 @@ def _trim_number_kind_name(text: str, span: Span) -> tuple[int, int]:
         if called.lower() in _CODES and any(c.isdigit() or c == "@" for c in words[n]):
             return span.start + len(called) + 1, span.end
     return span.start, span.end
+
+
+def _is_wanted(policy: Policy, label: str) -> bool:
+    """Whether the policy looks for a label of the network, or for one that findings with this label may get."""
+    return any(_find_enabled_label(policy, name) for name in (label, *_FINER.get(label, ())))
 
 
 def _find_enabled_label(policy: Policy, label: str) -> str:

@@ -52,19 +52,10 @@ class TaggerModel:
     """
 
     def __init__(self, folder: Path, *, threads: int = 1, gpu: bool = False) -> None:
-        if not folder.is_dir():
-            raise DataError(f"{folder}: no such folder; a tagger is a folder that 'allonym train ner' wrote")
-        try:
-            self.about = json.loads((folder / "tagger.json").read_text("utf-8"))
-            self.labels = tuple(self.about["labels"])
-            self.parts = tuple(self.about["parts"])
-            self.temperature = float(self.about.get("temperature", 1.0))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{folder}: no tagger: {type(error).__name__} in tagger.json") from None
-        if self.about.get("format") != _FORMAT:
-            raise DataError(
-                f"{folder}: tagger.json has format {self.about.get('format')!r}, this version reads {_FORMAT}"
-            )
+        self.about = read_description(folder)
+        self.labels = tuple(self.about["labels"])
+        self.parts = tuple(self.about["parts"])
+        self.temperature = float(self.about.get("temperature", 1.0))
         self._embed = Embeddings(folder)
         self.pieces = self._embed.pieces
         self._session = open_session(folder / "tagger.onnx", gpu=gpu)
@@ -102,6 +93,24 @@ class TaggerModel:
             "heads": np.asarray(window.heads, np.int64),
         }
         return self._session.run(None, feed)
+
+
+def read_description(folder: Path = ENGLISH) -> dict[str, Any]:
+    """Return the contents of a tagger's ``tagger.json``: labels, temperature, operating points and what they cover.
+
+    Raises:
+        DataError: the folder is not a tagger, or one of another version.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; a tagger is a folder that 'allonym train ner' wrote")
+    try:
+        about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
+        tuple(about["labels"]), tuple(about["parts"]), float(about.get("temperature", 1.0))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}: no tagger: {type(error).__name__} in tagger.json") from None
+    if about.get("format") != _FORMAT:
+        raise DataError(f"{folder}: tagger.json has format {about.get('format')!r}, this version reads {_FORMAT}")
+    return about
 
 
 def load_tagger(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:

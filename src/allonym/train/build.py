@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError
-from allonym.models.tagger import TaggerModel
+from allonym.models.tagger import TaggerModel, read_description
 from allonym.models.tags import LABELS
 from allonym.train import points
 from allonym.train.corpus import (
@@ -26,7 +27,6 @@ from allonym.train.corpus import (
     load_corpus,
     make_training_lists,
 )
-from allonym.train.corrupt import Noise
 from allonym.train.examples import Example, list_annotated_labels, make_example
 from allonym.train.export import make_encoder_graph, read_tagger, save_onnx_model, write_tagger
 from allonym.train.fit import Options, Sources, fit
@@ -37,9 +37,8 @@ from allonym.train.score import Report
 Record = Mapping[str, Any]
 _REHEARSED = 0.5  # words of template text for each annotated word
 _LEAST_REHEARSED = 100  # texts
-_MOST_JUDGED = 4000  # examples by which operating points are chosen
+_MOST_JUDGED = 15_000  # words of each kind of text by which operating points are chosen
 _WAY = 0.85  # share of the way from the old weights to the new ones
-_SPEECH = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
 
 
 def build_models_from_recipe(
@@ -68,7 +67,7 @@ def build_models_from_recipe(
     """
     chosen = Options.of({**recipe.options, **(options or {})})
     sources = [(source.repeat, examples) for source, examples in load_corpus(recipe, data, "train")]
-    dev = [e for _, examples in load_corpus(recipe, data, "dev") for e in examples]
+    dev = _load_dev_examples(recipe, data)
     about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
     model = _fit(sources, dev, out, encoder=encoder, options=chosen, report=report, resume=resume)
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
@@ -121,17 +120,56 @@ def _fit(sources: Sources, dev: Sequence[Example], out: Path, **training: Any) -
     return fit(sources, dev, out / "work", lists=make_training_lists(), **training)
 
 
+def calibrate_on_recipe(folder: Path, recipe: Recipe, data: Path) -> dict[str, Any]:
+    """Calibrate a model folder on the documents that the recipe keeps for it.
+
+    Args:
+        folder: the model; its ``tagger.json`` is written anew.
+        recipe: the sources.
+        data: folder of the corpora.
+
+    Returns:
+        The contents of ``tagger.json``.
+
+    Raises:
+        DataError: the folder is not a tagger, a file of the recipe is missing or broken, or it keeps no documents.
+    """
+    if not (dev := _load_dev_examples(recipe, data)):
+        raise DataError(f"recipe {recipe.name}: no source keeps documents for calibration")
+    return calibrate_model(folder, dev)
+
+
+def _load_dev_examples(recipe: Recipe, data: Path) -> list[Example]:
+    return [example for _, examples in load_corpus(recipe, data, "dev") for example in examples]
+
+
 def calibrate_model(folder: Path, dev: Sequence[Example]) -> dict[str, Any]:
-    """Set the temperature and the operating points of a model folder, using text that it was not trained on."""
-    about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
+    """Set the temperature and the operating points of a model folder, using text that it was not trained on.
+
+    Without such text, nothing changes. Otherwise ``points`` in ``tagger.json`` holds the thresholds of each point, and
+    ``measured`` the shares of :func:`allonym.train.points.measure_operating_points`.
+    """
+    about = read_description(folder)
     if dev:
-        some = random.Random(0).sample(list(dev), min(_MOST_JUDGED, len(dev)))
-        judged = points.compute_word_logits(TaggerModel(folder), some, (None, _SPEECH))
-        about["temperature"] = points.fit_temperature(judged)
-        about["points"] = points.choose_operating_points(judged, LABELS, about["temperature"])
-        about["sure"] = dict(points.SURE)
+        judged = points.compute_word_logits(TaggerModel(folder), _choose_examples(dev))
+        temperature = points.fit_temperature(judged)
+        about.pop("sure", None)  # of earlier versions
+        about["temperature"] = temperature
+        about["points"] = points.choose_operating_points(judged, LABELS, temperature)
+        about["measured"] = points.measure_operating_points(judged, LABELS, temperature, about["points"])
         (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
     return about
+
+
+def _choose_examples(dev: Sequence[Example]) -> list[Example]:
+    """Choose examples of each kind of text at random, up to a number of words of each."""
+    words: Counter[str] = Counter()
+    out = []
+    for example in random.Random(0).sample(list(dev), len(dev)):
+        if words[example.source] < _MOST_JUDGED:
+            words[example.source] += len(example.words)
+            out.append(example)
+    return out
 
 
 def train_tagger_further(
@@ -170,7 +208,7 @@ def train_tagger_further(
     run: dict[str, Any] = {"options": options, "report": report, "resume": resume}
     _fit(sources, dev_set, out, encoder=base, start=model, choose_epoch=False, **run)
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
-    replaced = ("format", "labels", "parts", "name", "trained_on")
+    replaced = ("format", "labels", "parts", "name", "trained_on", "measured")
     settings = {name: value for name, value in about.items() if name not in replaced}
     summary = {"name": out.name, **settings, "base": about.get("name", base.name)}
     summary["trained_on"] = {"records": len(train), "words": size, "rehearsed": len(rehearsed)}

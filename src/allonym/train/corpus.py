@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import blake2b
 from importlib.resources import files
@@ -34,6 +34,7 @@ class Source:
 
     Attributes:
         path: file, relative to the data folder; ``synthetic`` for generated text.
+        kind: kind of text, by which operating points are measured; by default the file's name.
         keep, silver: see :func:`allonym.train.examples.make_example`; ``keep = "ordinary"`` reads unlabelled text with
             :func:`allonym.train.ordinary.make_ordinary_example`, for training only.
         field: name of the field with the spans.
@@ -46,6 +47,7 @@ class Source:
     """
 
     path: str
+    kind: str = ""
     keep: str = "all"
     silver: bool = False
     field: str = "spans"
@@ -152,7 +154,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
         if source.path == "synthetic":
             count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
             if part != "test":
-                yield source, list(generate_synthetic_examples(count, seed))
+                yield source, _set_kind(source, generate_synthetic_examples(count, seed))
             continue
         name = Path(source.path).name.partition(".")[0]
         if source.keep == "ordinary":
@@ -167,7 +169,11 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
             continue
         make = partial(make_example, keep=source.keep, silver=source.silver)
         joined = join_sentences_to_records(chosen) if source.join else chosen
-        yield source, [make(r, name, annotated_labels, find_targets, lists) for r in joined]
+        yield source, _set_kind(source, (make(r, name, annotated_labels, find_targets, lists) for r in joined))
+
+
+def _set_kind(source: Source, examples: Iterable[Example]) -> list[Example]:
+    return [replace(example, source=source.kind or example.source) for example in examples]
 
 
 def _read_records(source: Source, data: Path) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ class Example:
         allowed: bit mask of the allowed tags of each word.
         plain: whether the word is probably outside all spans, though its corpus does not annotate all labels.
         parts: number of the word's part of speech, or -1 if not annotated.
-        source: name of the corpus.
+        source: name of the corpus, or kind of text.
     """
 
     words: tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detection.tagger import read_thresholds
+from allonym.detection.tagger import read_thresholds, sum_wanted_chances
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.policy import Policy
 
@@ -39,17 +39,21 @@ def estimate_review_gain(text: str, policy: Policy) -> float:
         return 0.0
     model = load_tagger(folder, int(str(settings["threads"])), bool(settings["gpu"]))
     tags = model(text).tags.astype(np.float64)
-    if not len(tags):
+    thresholds = read_thresholds(policy, model)
+    if not len(tags) or not thresholds:
         return 0.0
-    bars, _ = read_thresholds(policy, model)
     mass = np.exp(tags[:, 1::2]) + np.exp(tags[:, 2::2])
-    kind = mass.argmax(axis=1)
     inside = np.clip(mass.sum(axis=1), 1e-9, 1 - 1e-9)
-    bar = np.clip([bars[label] for label in model.labels], 1e-3, 1 - 1e-3)[kind]
-    odds = np.log(inside / (1 - inside)) - np.log(bar / (1 - bar))
+    sums, evidence = (np.maximum(some, 1e-9) for some in sum_wanted_chances(tags, model.labels, thresholds))
+    odds = _compute_log_odds(sums) - _compute_log_odds(sums / evidence)
     label = np.where(inside > 0.5, mass.max(axis=1) / inside, 1.0)
     doubt = np.max([_measure_uncertainty(chance) for chance in (1 / (1 + np.exp(-odds)), inside, label)], axis=0)
     return 100 * float(doubt.sum()) / (_FIXED + len(tags))
+
+
+def _compute_log_odds(chance: Any) -> Any:
+    chance = np.clip(chance, 1e-9, 1 - 1e-9)
+    return np.log(chance / (1 - chance))
 
 
 def _measure_uncertainty(chance: Any) -> Any:
