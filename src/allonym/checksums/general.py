@@ -305,6 +305,35 @@ def has_digit(text: str) -> bool:
     return not (text.isdigit() and len(text) == 4 and text[:2] in ("19", "20"))
 
 
+def named_code(text: str) -> bool:
+    """A code right after its name: three digits at least, and no year, years or date ("2020-21", "12/31")."""
+    parts = re.split(r"[-/]", text)
+    if len(parts) == 2 and all(map(str.isdigit, parts)):
+        first, second = map(int, parts)
+        is_year = 1900 <= first <= 2099 and len(parts[1]) <= 2
+        if is_year or (first <= 31 and second <= 31):
+            return False
+    return sum(map(str.isdigit, text)) >= 3 and has_digit(text)
+
+
+def street_name(text: str) -> bool:
+    """A number and a street: "2005 the Court", "1998 Supreme Court" and "102 S. Ct." are none."""
+    words = re.findall(r"[A-Za-z][\w'’-]*", text)
+    names = {word.lower() for word in words[:-1] if len(word) > 1} - _ARTICLES
+    heads = [word.lower().rstrip(".") for word in words]
+    if "court" in heads and (not names or names & _COURTS):
+        return False
+    return bool(names) or "The" in words
+
+
+_ARTICLES = frozenset("the a an of de la del".split())
+_COURTS = frozenset(
+    "supreme constitutional district high appeal appeals federal circuit county crown national regional administrative "
+    "european international grand criminal civil family labour commercial tax magistrates superior municipal "
+    "first".split()
+)
+
+
 def member_id(text: str) -> bool:
     """What a health insurer may print on a card: six to twenty letters and digits, both kinds, hyphens between."""
     bare = text.replace("-", "")

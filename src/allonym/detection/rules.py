@@ -30,7 +30,7 @@ _SET_MEMORY = 64 << 20
 # and for megabytes before the automaton is warm. More sets than these cost more once it is.
 _SETS = {
     **dict.fromkeys(("contact",), 1),
-    **dict.fromkeys(("dates", "generic", "money", "numbers"), 2),
+    **dict.fromkeys(("dates", "generic", "money", "named_numbers", "numbers"), 2),
     **dict.fromkeys(("network", "secrets", "health", "device", "coordinates"), 3),
     **dict.fromkeys(("finance", "vehicles", "government_us_ca", "government_uk_ie"), 4),
 }
@@ -38,7 +38,8 @@ _SETS = {
 
 @cache
 def read_builtin_rules() -> tuple[PatternRule, ...]:
-    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows.
+    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows, and its
+    ``[fragments]`` stand in its patterns where their names are, as in ``<<number>>``.
 
     Raises:
         PolicyError: a row is not valid, or two rules share a name.
@@ -47,9 +48,11 @@ def read_builtin_rules() -> tuple[PatternRule, ...]:
     folder = files("allonym").joinpath("detection", "tables")
     for table in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
         data = tomllib.loads(table.read_text(encoding="utf-8"))
-        defaults = data.get("defaults", {})
+        defaults, fragments = data.get("defaults", {}), data.get("fragments", {})
         for i, row in enumerate(data.get("rule", [])):
             where = f"{table.name}: rule {row.get('name', i)}"
+            for name, fragment in fragments.items():
+                row["pattern"] = row["pattern"].replace(f"<<{name}>>", fragment)
             rule = PatternRule.from_row({**defaults, **row, "family": table.name[:-5]}, where)
             if rule.name in rules:
                 raise PolicyError(f"{table.name}: two rules are called {rule.name}")
