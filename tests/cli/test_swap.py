@@ -221,6 +221,7 @@ def test_dry_run_writes_nothing_and_shows_the_choice(swap, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_constraints_choose(swap):
     done = swap("--dry-run", "--slope", "1")
     assert "slope 1" in done.out
@@ -368,6 +369,7 @@ def test_the_current_folder_may_be_the_target(swap, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["here"]
 
 
+@pytest.mark.slow
 def test_a_wrong_constraint_keeps_what_was_drawn(outputs, swap, tmp_path):
     done = swap("-o", "safe.jsonl", "--no-check", "--utility-floor", "1.5")
     assert done.code, done.err

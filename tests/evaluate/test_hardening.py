@@ -89,6 +89,7 @@ def test_plans_lead_from_the_original_and_back(made):
     assert [apply(a, t.plan) for a, t in zip(anonymised, alone.texts, strict=True)] == [t.text for t in made.texts]
 
 
+@pytest.mark.slow
 def test_floors_hold(made):
     original, anonymised, subjects, _ = corpus()
     kept = harden(original, anonymised, subjects, most_removed=0.12)
@@ -98,6 +99,7 @@ def test_floors_hold(made):
     assert [t.text for t in near.texts] == anonymised
 
 
+@pytest.mark.slow
 def test_a_higher_rank_asks_for_more(made):
     original, anonymised, subjects, _ = corpus()
     second = harden(original, anonymised, subjects, rank=2, groups=["all"] * len(original))

@@ -38,6 +38,7 @@ def test_originals_come_back_through_the_api(site: Any, admin: Any, operator: st
     assert got["right"] == got["as_p5"] == got["complete"] == 1.0 and got["mentions"] >= 8
 
 
+@pytest.mark.slow
 def test_the_example_of_the_how_to(make_live: Any, tmp_path: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (root / "docs" / "how-to" / "http-api.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall("```python\n(.*?)```", text, re.DOTALL) if "ALLONYM_URL" in one)

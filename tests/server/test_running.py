@@ -148,6 +148,7 @@ main(["serve", "--data", sys.argv[1], "--port", "0"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
@@ -163,6 +164,7 @@ def test_a_start_that_fails_says_why_in_a_line(tmp_path, error, code, said):
     assert [line[: len(words)] for line, words in zip(lines, said, strict=True)] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, "no certificate"])
 def test_tls_that_cannot_begin_is_told_before_anything_is_made(tmp_path, content):
     files = [str(tmp_path / name) for name in ("c.pem", "k.pem")]
