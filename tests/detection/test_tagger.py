@@ -418,6 +418,22 @@ def test_common_terms_are_no_names(text: str, tags: str, wanted: list[str], monk
     assert [text[s.start : s.end] for s in got] == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "tags", "wanted"),
+    [
+        ("We crossed the mountains today", "O O O B-LOCATION:0.5 O", []),
+        ("We crossed the Mountains today", "O O O B-LOCATION:0.5 O", ["Mountains"]),
+        ("We crossed the mountains today", "O O O B-LOCATION:0.7 O", ["mountains"]),
+        ("Scour was there. We saw it", "B-ORG:0.5 O O O O O O", ["Scour"]),
+        ("Records were there. We saw it", "B-ORG:0.5 O O O O O O", []),
+        ("the bank of Elmford here", "O B-ORG:0.5 I-ORG:0.5 I-ORG:0.5 O", ["bank of Elmford"]),
+        ("we crossed the mountains today", "O O O B-LOCATION:0.5 O", ["mountains"]),
+    ],
+)
+def test_ordinary_words_need_capitals_or_a_better_chance(text: str, tags: str, wanted: list[str]) -> None:
+    assert [text[s.start : s.end] for s in read(text, tags, 0.4)] == wanted
+
+
 def test_lists_of_common_terms_hold_no_frequent_family_names() -> None:
     surnames = set("smith johnson baker may grant frank hope bell graham parkinson crohn hodgkin".split())
     assert not surnames & read_common_terms() and not surnames & read_ordinary_words()

@@ -46,7 +46,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
         taxonomy: tells which labels are names.
     """
     names: dict[str, Counter[str]] = {}
-    has_capitals = _uses_capitals(text)
+    has_capitals = uses_capitals(text)
     for span in tagged:
         if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in _REPEATED_LABELS):
             continue
@@ -134,7 +134,8 @@ def _is_distinctive(name: str) -> bool:
     return len(name) >= _SHORTEST and name.lower() not in _STOP and any(map(str.isalpha, name))
 
 
-def _uses_capitals(text: str) -> bool:
+def uses_capitals(text: str) -> bool:
+    """Tell whether a text is written with capitals, unlike the transcripts of many speech recognisers."""
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
 
 

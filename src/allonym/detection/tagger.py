@@ -18,8 +18,9 @@ import numpy as np
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
+from allonym.detection.mentions import uses_capitals
 from allonym.detection.speakers import locate_speaker_name
-from allonym.detection.words import read_common_terms, read_word_list
+from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
@@ -46,6 +47,9 @@ _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADD
 _FINER = {"REGION": ("US_STATE",), "DATE": ("DURATION",)}  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_SURE, _LIKELY = 0.6, 0.3
+"""Chances by which ordinary words are a name after all: where their capitals say nothing, and elsewhere."""
+_OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
 _AMOUNT = re.compile(r" \d[\d.,/]*(?: ?(?:mg|mcg|g|ml|units?)\b.*)?\Z")
 _FOLLOWING = re.compile(r"(['’]s)?( [a-z]+)( [a-z]+)?")
 _LENGTH = re.compile(
@@ -179,9 +183,26 @@ def extract_spans(
         run = chances[first:last]
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
+        is_ordinary = _is_ordinary(text, tagged.borders[first:last], float(sums[first:last].max()))
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
-            out += _make_trimmed_spans(text, tagged, first + a, first + b, labels[kind], sums)
+            if not (is_ordinary and labels[kind] in _CAPITALISED):
+                out += _make_trimmed_spans(text, tagged, first + a, first + b, labels[kind], sums)
     return out
+
+
+def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float) -> bool:
+    """Whether a run has only ordinary words, and neither capitals nor the chance of its likeliest word make it a name.
+
+    A longer run is ordinary only if each part of it is, so that a lower threshold uncovers nothing.
+    """
+    if chance >= _SURE:
+        return False
+    words = [word for a, b in borders if (word := text[a:b])[0].isalnum()]
+    if not all(word.lower() in _FUNCTION or word.lower() in read_ordinary_words() for word in words):
+        return False
+    start = borders[0][0]
+    opens = len(words) == 1 and _OPENS.search(text, max(0, start - 4), start)
+    return chance < _LIKELY or ((all(map(str.islower, words)) or bool(opens)) and uses_capitals(text))
 
 
 def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
