@@ -15,6 +15,6 @@ def parts_of_speech(text: str, model: TaggerModel | None = None) -> list[tuple[i
         model: a tagger; by default the one that ships with allonym.
     """
     model = model or load_tagger()
-    result = model(text)
+    result = model(text, every_word=True)
     best = result.parts.argmax(axis=1).tolist() if len(result.borders) else []
     return [(start, end, model.parts[n]) for (start, end), n in zip(result.borders, best, strict=True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from allonym.models.windows import Window, cut_windows, tokenise_text
 ENGLISH = HERE / "english"
 _CACHED = 2048  # windows whose results are remembered
 _FORMAT = 1
+_GATE = "gate.least"  # input of a network with a gate: the score that a word needs to pass
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +32,8 @@ class Tagged:
     Attributes:
         borders: offsets of each word.
         tags: float32 array ``(words, 1 + 2 * labels)``, log probabilities.
-        parts: float32 array ``(words, 17)``, logits of the parts of speech.
+        parts: float32 array ``(words, 17)``, logits of the parts of speech; those of words that a gate stopped mean
+            nothing.
     """
 
     borders: Sequence[tuple[int, int]]
@@ -59,16 +61,23 @@ class TaggerModel:
         self._embed = Embeddings(folder)
         self.pieces = self._embed.pieces
         self._session = open_session(folder / "tagger.onnx", gpu=gpu)
+        self._has_gate = any(given.name == _GATE for given in self._session.get_overridable_initializers())
         self._threads = threads
         self._remember_window_outputs = lru_cache(_CACHED)(self._compute_window_outputs)
 
-    def __call__(self, text: str) -> Tagged:
-        """Compute the probabilities of each word's tags."""
+    def __call__(self, text: str, *, every_word: bool = False) -> Tagged:
+        """Compute the probabilities of each word's tags.
+
+        Args:
+            text: any text.
+            every_word: whether a gate stops no word, so that all parts of speech are known.
+        """
         words = tokenise_text(text, self._embed.pieces)
         cut = cut_windows(words, self._embed.pieces)
         longest_first = sorted(cut, key=lambda window: -len(window.pieces))  # so that none is waited for alone
         unplaced = [replace(window, first=0, last=0, keep_from=0, keep_to=0) for window in longest_first]
-        results = map_in_threads(self._remember_window_outputs, unplaced, self._threads)
+        compute = partial(self._remember_window_outputs, every_word=every_word and self._has_gate)
+        results = map_in_threads(compute, unplaced, self._threads)
         tags = np.empty((len(words.pieces), 1 + 2 * len(self.labels)), np.float32)
         parts = np.empty((len(words.pieces), len(self.parts)), np.float32)
         for window, (window_tags, window_parts) in zip(longest_first, results, strict=True):
@@ -77,21 +86,23 @@ class TaggerModel:
             parts[window.keep_from : window.keep_to] = window_parts[inner]
         return Tagged(words.borders, tags, parts)
 
-    def _compute_window_outputs(self, window: Window) -> Any:
+    def _compute_window_outputs(self, window: Window, *, every_word: bool) -> Any:
         """The log probabilities of tags and logits of parts of speech of a window."""
-        tags, parts = self.logits(window)
+        tags, parts = self.logits(window, every_word=every_word)
         tags = tags / self.temperature
         tags -= tags.max(axis=1, keepdims=True)
         tags -= np.log(np.exp(tags).sum(axis=1, keepdims=True))
         return tags, parts
 
-    def logits(self, window: Window) -> Any:
+    def logits(self, window: Window, *, every_word: bool = False) -> Any:
         """Run the network on one window: logits of tags and of parts of speech, ``(words, ·)`` each."""
         feed = {
             "x": self._embed(window.pieces),
             "shapes": np.asarray(window.shapes, np.int64)[None],
             "heads": np.asarray(window.heads, np.int64),
         }
+        if every_word and self._has_gate:
+            feed[_GATE] = np.array(-np.inf, np.float32)
         return self._session.run(None, feed)
 
 

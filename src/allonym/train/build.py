@@ -19,6 +19,8 @@ from typing import Any
 from allonym.errors import DataError
 from allonym.models.tagger import TaggerModel, read_description
 from allonym.models.tags import LABELS
+from allonym.models.windows import Window
+from allonym.models.words import WordPiece
 from allonym.train import points
 from allonym.train.corpus import (
     Recipe,
@@ -28,8 +30,9 @@ from allonym.train.corpus import (
     make_training_lists,
 )
 from allonym.train.examples import Example, list_annotated_labels, make_example
-from allonym.train.export import make_encoder_graph, read_tagger, save_onnx_model, write_tagger
-from allonym.train.fit import Options, Sources, fit
+from allonym.train.export import make_encoder_graph, make_tagger_graph, read_tagger, save_onnx_model, write_tagger
+from allonym.train.fit import Options, Sources, fit, make_windows
+from allonym.train.gate import fit_gate
 from allonym.train.labelmap import LabelFinder, find_targets
 from allonym.train.network import Encoder, Tagger
 from allonym.train.score import Report
@@ -37,6 +40,7 @@ from allonym.train.score import Report
 Record = Mapping[str, Any]
 _REHEARSED = 0.5  # words of template text for each annotated word
 _LEAST_REHEARSED = 100  # texts
+_MOST_GATED = 250_000  # words to which a gate is fitted
 _MOST_JUDGED = 15_000  # words of each kind of text by which operating points are chosen
 _WAY = 0.85  # share of the way from the old weights to the new ones
 
@@ -71,6 +75,9 @@ def build_models_from_recipe(
     about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
     model = _fit(sources, dev, out, encoder=encoder, options=chosen, report=report, resume=resume)
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
+    calibrate_model(out, dev)
+    if dev:
+        add_gate(out, [example for _, examples in sources for example in examples])
     summary = calibrate_model(out, dev)
     save_onnx_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
     return summary
@@ -170,6 +177,33 @@ def _choose_examples(dev: Sequence[Example]) -> list[Example]:
             words[example.source] += len(example.words)
             out.append(example)
     return out
+
+
+def add_gate(folder: Path, examples: Sequence[Example], layer: int = 2) -> None:
+    """Give the tagger of a folder a gate, which stops words that surely are outside of entities; one there is replaced.
+
+    Calibrate the tagger before, because its lowest operating point tells which words matter, and again afterwards.
+
+    Args:
+        folder: of a calibrated tagger.
+        examples: text of all kinds, of which 250,000 words are used at most; annotations do not matter.
+        layer: number of layers below the gate.
+
+    Raises:
+        DataError: the folder is not a tagger, or the text has too few words that may be in an entity.
+    """
+    model, about = read_tagger(folder, 0.0)
+    pieces = WordPiece.read(folder / "vocab.txt")
+    windows: list[Window] = []
+    words = 0
+    for example in random.Random(0).sample(list(examples), len(examples)):
+        windows += [piece.window for piece in make_windows(example, pieces)]
+        words += len(example.words)
+        if words >= _MOST_GATED:
+            break
+    least = min(float(table["*"]) for table in about["points"].values())
+    gate = fit_gate(model, windows, layer=layer, temperature=about["temperature"], least=least)
+    save_onnx_model(make_tagger_graph(model, gate=gate), folder / "tagger.onnx")
 
 
 def train_tagger_further(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from allonym.errors import hide_foreign_errors, require_extra
 from allonym.models.tags import PARTS, list_tag_names
 from allonym.models.windows import LENGTH
-from allonym.train.network import Encoder, Size, Tagger
+from allonym.train.network import Encoder, Gate, Size, Tagger
 
 with require_extra("writing a model", "train"):
     import onnx
@@ -31,6 +31,7 @@ with require_extra("writing a model", "train"):
     from onnx import TensorProto, helper, numpy_helper
 
 _MS = "com.microsoft"
+_OUTSIDE = 20.0  # logit of no entity for words that do not pass the gate; that of every other tag is 0
 
 
 class _Graph:
@@ -43,7 +44,7 @@ class _Graph:
         self.int8, self.most = int8, 127 if wide else 63
 
     def add_weights(self, name: str, value: Any, kind: Any = np.float32) -> str:
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value, dtype=kind), name))
+        self.weights.append(numpy_helper.from_array(np.require(value, kind, "C"), name))
         return name
 
     def add_node(self, op: str, inputs: list[str], name: str, *, domain: str = "", **options: Any) -> str:
@@ -78,7 +79,7 @@ class _Graph:
         return self.add_node("LayerNormalization", [x, gain, shift], name, axis=-1, epsilon=layer.eps)
 
 
-def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
+def _add_embeddings(graph: _Graph, encoder: Encoder, positions: int) -> str:
     table = graph.add_weights("positions", encoder.positions.weight.detach().numpy()[None, :positions])
     zero, one_value = graph.add_weights("zero", [0], np.int64), graph.add_weights("one", [1], np.int64)
     length = graph.add_node("Shape", ["x"], "length", start=1, end=2)
@@ -86,13 +87,24 @@ def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     if encoder.shapes is not None:
         forms = graph.add_weights("forms", encoder.shapes.weight.detach().numpy())
         x = graph.add_node("Add", [x, graph.add_node("Gather", [forms, "shapes"], "formed")], "embedded_forms")
-    x = graph.add_layer_norm(x, None, encoder.norm, "normed")
-    layers: list[Any] = list(encoder.layers)
-    for n, layer in enumerate(layers):
+    return graph.add_layer_norm(x, None, encoder.norm, "normed")
+
+
+def _add_layers(
+    graph: _Graph, layers: Sequence[Any], x: str, first: int = 0, resting: str = "", memories: Sequence[Any] = ()
+) -> str:
+    """Add layers that are numbered from ``first``; pieces in ``resting`` are attended to by way of ``memories``."""
+    for n, layer in enumerate(layers, first):
         prefix = f"layer{n}"
         qkv = graph.add_linear(x, layer.qkv, f"{prefix}.qkv")
         split = [f"{prefix}.split_{i}" for i in range(3)]
         graph.nodes.append(helper.make_node("Split", [qkv], split, name=f"{prefix}.split", axis=-1, num_outputs=3))
+        if resting:
+            known = graph.add_linear(resting, memories[n - first], f"{prefix}.memory")
+            pair = [f"{prefix}.known_{i}" for i in range(2)]
+            graph.nodes.append(helper.make_node("Split", [known], pair, name=f"{prefix}.known", axis=-1, num_outputs=2))
+            for i, (old, new) in enumerate(zip(pair, split[1:], strict=True), 1):
+                split[i] = graph.add_node("Concat", [old, new], f"{prefix}.every_{i}", axis=1)
         mixed = graph.add_node("MultiHeadAttention", split, f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
         x = graph.add_layer_norm(graph.add_linear(mixed, layer.out, f"{prefix}.out"), x, layer.norm1, f"{prefix}.norm1")
         up = graph.add_linear(x, layer.up, f"{prefix}.up", bias=False)
@@ -100,6 +112,57 @@ def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
         up = graph.add_node("BiasGelu", [up, shift], f"{prefix}.gelu", domain=_MS)
         x = graph.add_layer_norm(graph.add_linear(up, layer.down, f"{prefix}.down"), x, layer.norm2, f"{prefix}.norm2")
     return x
+
+
+def _add_gate(graph: _Graph, x: str, gate: Gate) -> tuple[str, str, str, str]:
+    """Add a gate.
+
+    Returns:
+        The pieces that pass, those that do not, whether each word passes, and the place of its first piece among those
+        that pass. The mark at the start always passes, so that something does.
+    """
+    axis0, one_value = graph.add_weights("axis0", [0], np.int64), "one"
+    inner, outer = gate.inner, gate.outer
+    flat = graph.add_node("Squeeze", [x, axis0], "gate.flat")
+    firsts = graph.add_node("Gather", [flat, "heads"], "gate.firsts", axis=0)
+    product = graph.add_node(
+        "MatMul", [firsts, graph.add_weights("gate.inner", inner.weight.detach().numpy().T)], "gate.product"
+    )
+    bent = graph.add_node(
+        "BiasGelu",
+        [product, graph.add_weights("gate.inner.bias", inner.bias.detach().numpy())],
+        "gate.gelu",
+        domain=_MS,
+    )
+    weighed = graph.add_node(
+        "MatMul", [bent, graph.add_weights("gate.outer", outer.weight.detach().numpy()[0])], "gate.weighed"
+    )
+    graph.add_weights("gate.least", np.float32(gate.least - float(outer.bias.detach())))
+    passes = graph.add_node("GreaterOrEqual", [weighed, "gate.least"], "gate.passes")
+    # which word a piece belongs to: as many as begin before or at it, so that the mark at the start belongs to none
+    count = graph.add_node("Shape", ["heads"], "gate.count")
+    zeros = graph.add_node("ConstantOfShape", ["length"], "gate.zeros", value=_make_integer(0))
+    ones = graph.add_node("ConstantOfShape", [count], "gate.ones", value=_make_integer(1))
+    begins = graph.add_node("ScatterElements", [zeros, "heads", ones], "gate.begins", axis=0)
+    zero_axis = graph.add_weights("gate.axis", 0, np.int64)
+    word = graph.add_node("CumSum", [begins, zero_axis], "gate.word")
+    known = graph.add_node("Concat", [graph.add_weights("gate.start", [True], np.bool_), passes], "gate.known", axis=0)
+    passing = graph.add_node("Gather", [known, word], "gate.passing")
+    sides = []
+    for name, mask in (("awake", passing), ("resting", graph.add_node("Not", [passing], "gate.not"))):
+        at = graph.add_node(
+            "Squeeze", [graph.add_node("NonZero", [mask], f"gate.{name}.found"), axis0], f"gate.{name}.at"
+        )
+        some = graph.add_node("Gather", [flat, at], f"gate.{name}.flat", axis=0)
+        sides.append(graph.add_node("Unsqueeze", [some, axis0], f"gate.{name}"))
+    number = graph.add_node("Cast", [passing], "gate.number", to=TensorProto.INT64)
+    counted = graph.add_node("CumSum", [number, zero_axis], "gate.counted")
+    places = graph.add_node("Sub", [graph.add_node("Gather", [counted, "heads"], "gate.nth"), one_value], "gate.places")
+    return sides[0], sides[1], passes, places
+
+
+def _make_integer(value: int) -> Any:
+    return helper.make_tensor("value", TensorProto.INT64, [1], [value])
 
 
 def _make_onnx_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str) -> Any:
@@ -113,26 +176,42 @@ def _make_onnx_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name:
     return onnx_model
 
 
-def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False, by_chance: bool = False) -> Any:
+def make_tagger_graph(
+    model: Tagger, *, int8: bool = True, wide: bool = False, by_chance: bool = False, gate: Gate | None = None
+) -> Any:
     """Return the tagger as an ONNX model. ``by_chance`` rounds weights up or down, the nearer the likelier.
 
     Inputs: ``x`` float32 ``(1, pieces, width)`` word embeddings; ``shapes`` int64 ``(1, pieces)``; ``heads`` int64
-    ``(words,)`` the first piece of each word. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and ``parts``
-    ``(words, 17)``.
+    ``(words,)`` the first piece of each word; with a gate also ``gate.least`` float32 ``()``, with a default: minus
+    infinity lets every word pass. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and ``parts`` ``(words, 17)``.
+    Words that a gate stops are outside of entities for certain, and their parts mean nothing.
     """
     graph = _Graph(int8, wide, by_chance)
-    hidden = _add_encoder(graph, model.encoder, LENGTH + 2)
-    flat = graph.add_node("Squeeze", [hidden, graph.add_weights("axis0", [0], np.int64)], "flat")
-    first = graph.add_node("Gather", [flat, "heads"], "firsts", axis=0)
+    x = _add_embeddings(graph, model.encoder, LENGTH + 2)
+    layers: list[Any] = list(model.encoder.layers)
+    if gate is None:
+        x, axis0, places = _add_layers(graph, layers, x), graph.add_weights("axis0", [0], np.int64), "heads"
+    else:
+        x = _add_layers(graph, layers[: gate.layer], x)
+        x, resting, passes, places = _add_gate(graph, x, gate)
+        x, axis0 = _add_layers(graph, layers[gate.layer :], x, gate.layer, resting, list(gate.memories)), "axis0"
+    first = graph.add_node("Gather", [graph.add_node("Squeeze", [x, axis0], "flat"), places], "firsts", axis=0)
     for name, head in (("tags", model.tags), ("parts", model.parts)):
         weight = graph.add_weights(f"{name}.weight", head.weight.detach().numpy().T)
         shift = graph.add_weights(f"{name}.bias", head.bias.detach().numpy())
-        graph.add_node("Add", [graph.add_node("MatMul", [first, weight], f"{name}.product"), shift], name)
+        is_gated = gate is not None and name == "tags"
+        out = f"{name}.passing" if is_gated else name
+        graph.add_node("Add", [graph.add_node("MatMul", [first, weight], f"{name}.product"), shift], out)
+        if is_gated:
+            outside = graph.add_weights("gate.outside", [_OUTSIDE, *[0] * (head.out_features - 1)])
+            chosen = graph.add_node("Unsqueeze", [passes, graph.add_weights("axis1", [1], np.int64)], "gate.chosen")
+            graph.add_node("Where", [chosen, out, outside], name)
     width = model.encoder.size.hidden_size
     inputs = [
         _describe_tensor("x", [1, "pieces", width]),
         _describe_tensor("shapes", [1, "pieces"], True),
         _describe_tensor("heads", ["words"], True),
+        *([_describe_tensor("gate.least", [])] if gate is not None else []),
     ]
     outputs = [
         _describe_tensor("tags", ["words", model.tags.out_features]),
@@ -144,7 +223,7 @@ def make_tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False, b
 def make_encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
     """Return an encoder: input ``x`` as in :func:`make_tagger_graph`; output ``mean`` ``(1, width)``, not scaled."""
     graph = _Graph(int8, wide)
-    hidden = _add_encoder(graph, encoder, positions)
+    hidden = _add_layers(graph, list(encoder.layers), _add_embeddings(graph, encoder, positions))
     graph.add_node("ReduceMean", [hidden, graph.add_weights("axis1", [1], np.int64)], "mean", keepdims=0)
     width = encoder.size.hidden_size
     inputs, outputs = [_describe_tensor("x", [1, "pieces", width])], [_describe_tensor("mean", [1, width])]
@@ -175,6 +254,7 @@ def write_tagger(
     *,
     int8: bool = True,
     by_chance: bool = False,
+    gate: Gate | None = None,
 ) -> dict[str, Any]:
     """Write a folder for ``[detect.tagger] model``: graph, words, vocabulary, ``tagger.json``.
 
@@ -187,13 +267,14 @@ def write_tagger(
         int8: whether weights are quantised; false keeps float32, for comparison.
         by_chance: round weights up or down by chance, the same in each run. For a tagger that :func:`read_tagger` read:
             a short training moves most weights by less than half a step, and rounding to the nearest would undo it.
+        gate: the gate for words that surely are outside of entities; by default there is none.
 
     Returns:
         The contents of ``tagger.json``.
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(list_tag_names(labels))
-    save_onnx_model(make_tagger_graph(model.eval(), int8=int8, by_chance=by_chance), out / "tagger.onnx")
+    save_onnx_model(make_tagger_graph(model.eval(), int8=int8, by_chance=by_chance, gate=gate), out / "tagger.onnx")
     write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")

@@ -93,12 +93,16 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(size, dropout) for _ in range(size.num_hidden_layers))
         self.drop = Drop(dropout)
 
-    def forward(self, pieces: Tensor, shapes: Tensor | None, mask: Tensor | None = None) -> Tensor:
-        """Map ``(batch, length)`` pieces and shapes, with a ``mask`` of real pieces, to ``(batch, length, width)``."""
+    def embed(self, pieces: Tensor, shapes: Tensor | None) -> Tensor:
+        """Map ``(batch, length)`` pieces and shapes to the input of the lowest layer, ``(batch, length, width)``."""
         x = self.words(pieces) + self.positions.weight[: pieces.shape[1]]
         if self.shapes is not None and shapes is not None:
             x = x + self.shapes(shapes)
-        x = self.drop(self.norm(x))
+        return self.drop(self.norm(x))  # type: ignore[no-any-return]
+
+    def forward(self, pieces: Tensor, shapes: Tensor | None, mask: Tensor | None = None) -> Tensor:
+        """Map ``(batch, length)`` pieces and shapes, with a ``mask`` of real pieces, to ``(batch, length, width)``."""
+        x = self.embed(pieces, shapes)
         bars = None if mask is None else mask[:, None, None, :]
         for layer in self.layers:
             x = layer(x, bars)
@@ -170,6 +174,33 @@ def round_to_int8(table: Tensor) -> Tensor:
     """Round an embedding table to int8 rows with one scale each."""
     scale = table.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
     return (table / scale).round().clamp(-127, 127) * scale
+
+
+class Gate(nn.Module):
+    """Finds the words that surely are outside of entities, from their first pieces after a few layers.
+
+    Those words go no further. The others still attend to them, with keys and values that are estimated.
+
+    Args:
+        width: of the hidden states.
+        layer: number of layers below the gate.
+        above: number of layers above it.
+        inner: units between the two linear layers.
+
+    Attributes:
+        least: the score that a word needs to pass.
+        memories: for each layer above, the estimate of keys and values ``(·, 2 * width)`` from the states at the gate.
+    """
+
+    def __init__(self, width: int, layer: int, above: int, inner: int = 64) -> None:
+        super().__init__()
+        self.layer, self.least = layer, 0.0
+        self.inner, self.outer = nn.Linear(width, inner), nn.Linear(inner, 1)
+        self.memories = nn.ModuleList(nn.Linear(width, 2 * width) for _ in range(above))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return the scores of words, ``(words,)``, from their hidden states ``(words, width)``."""
+        return self.outer(functional.gelu(self.inner(hidden)))[:, 0]  # type: ignore[no-any-return]
 
 
 class Tagger(nn.Module):
