@@ -19,6 +19,8 @@ from allonym.models.pos import parts_of_speech  # noqa: E402
 from allonym.models.tagger import TaggerModel  # noqa: E402
 from allonym.models.windows import Window, cut_windows, tokenise_text  # noqa: E402
 from allonym.models.words import WordPiece  # noqa: E402
+from allonym.train.build import add_gate  # noqa: E402
+from allonym.train.corpus import generate_synthetic_examples  # noqa: E402
 from allonym.train.export import make_tagger_graph, read_tagger  # noqa: E402
 from allonym.train.gate import fit_gate  # noqa: E402
 from allonym.train.network import Gate, Tagger  # noqa: E402
@@ -133,6 +135,17 @@ def test_a_gated_folder_can_be_trained_further(tmp_path: Path) -> None:
     assert all(torch.allclose(value, again[name], atol=1e-6) for name, value in model.state_dict().items())
 
 
-def test_text_without_entities_makes_no_gate() -> None:
+def test_a_folder_gets_a_gate_from_examples(tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "m")
+    add_gate(tmp_path / "m", list(generate_synthetic_examples(60, 3)), layer=1)
+    model, text = TaggerModel(tmp_path / "m"), TEXT + SHORT
+    plain = TaggerModel(TINY)(text).tags
+    stopped = model(text).tags[:, 0] > -1e-6
+    assert np.abs(model(text, every_word=True).tags - plain).max() < 1e-2
+    assert (1 - np.exp(plain[stopped, 0]) < 0.5).all()  # none that is likely to be an entity
+
+
+@pytest.mark.parametrize(("least", "layer"), [(1.1, 1), (0.05, 2)])
+def test_no_gate_without_entities_or_without_a_layer_above(least: float, layer: int) -> None:
     with pytest.raises(DataError, match="no gate"):
-        make_gate(read_tiny(), least=1.1)
+        fit_gate(read_tiny(), cut(TEXT), layer=layer, temperature=1.0, least=least)

@@ -43,8 +43,10 @@ def fit_gate(
         lost: share from 0 to 1 of the chances of the words that matter, summed, which may be stopped.
 
     Raises:
-        DataError: too few words matter.
+        DataError: too few words matter, or the tagger has no layer above the gate.
     """
+    if layer >= len(model.encoder.layers):
+        raise DataError(f"no gate: the tagger has {len(model.encoder.layers)} layers, none is above {layer}")
     torch.manual_seed(1)
     states, chances, judges = _compute_states(model.eval(), windows, layer, temperature)
     matter = chances * (chances >= least)
