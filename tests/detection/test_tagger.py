@@ -193,6 +193,20 @@ def test_who_looks_for_more_labels_never_covers_fewer_words(
     assert {s.label for s in few} <= set(labels)
 
 
+def test_chances_under_one_top_level_label_count_together_for_the_label() -> None:
+    chances = np.full((2, 1 + 2 * len(LABELS)), 1e-6)
+    some = (("PERSON_FIRSTNAME", 0.4), ("CITY", 0.22), ("REGION", 0.2), ("COUNTRY", 0.1))
+    for label, chance in some:
+        at = list_tag_names(LABELS).index(f"B-{label}")
+        chances[:, at] = chance, 1e-6
+        chances[:, at + 1] = 1e-6, chance
+    chances[:, 0] = 1 - chances.sum(axis=1)
+    tagged = Tagged(split_words("Alder Birch"), np.log(chances).astype(np.float32), np.zeros((2, 17), np.float32))
+    for wanted, label in ((LABELS, "CITY"), (("PERSON_FIRSTNAME", "REGION"), "PERSON_FIRSTNAME")):
+        spans = extract_spans("Alder Birch", tagged, LABELS, dict.fromkeys(wanted, 0.5))
+        assert told("Alder Birch", spans) == [("Alder Birch", label)]
+
+
 @check_each_row(
     "thresholds, wanted",
     [

@@ -23,6 +23,7 @@ from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
+from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
 from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
 from allonym.policy import Policy
@@ -32,6 +33,7 @@ _SHORTENED = 4
 """Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
 _LEAST = 0.001  # threshold; no network is surer that a word is no name
+_NEARLY_NONE = 1e-12  # probability
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
@@ -175,6 +177,8 @@ def extract_spans(
         return []
     chances[:, 0] = -np.inf
     chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
+    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
+    family_mass = _sum_label_families(mass, labels)
     out: list[Span] = []
     breaks = _find_entity_breaks(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
@@ -185,8 +189,10 @@ def extract_spans(
         run[:, 1::2] -= _BEGIN
         is_ordinary = _is_ordinary(text, tagged.borders[first:last], float(sums[first:last].max()))
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
-            if not (is_ordinary and labels[kind] in _CAPITALISED):
-                out += _make_trimmed_spans(text, tagged, first + a, first + b, labels[kind], sums)
+            words = slice(first + a, first + b)
+            label = labels[_choose_label(mass[words], family_mass[words], kind)]
+            if not (is_ordinary and label in _CAPITALISED):
+                out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums)
     return out
 
 
@@ -220,6 +226,26 @@ def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[
     mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
     rates = np.array([1 / max(thresholds[label], _LEAST) if label in thresholds else 0.0 for label in labels])
     return (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
+
+
+def _sum_label_families(mass: Any, labels: Sequence[str]) -> Any:
+    """For each word and label the probability that any label under the same top-level label holds."""
+    families: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        families.setdefault(TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label, []).append(i)
+    out = np.empty_like(mass)
+    for members in families.values():
+        out[:, members] = mass[:, members].sum(axis=1, keepdims=True)
+    return out
+
+
+def _choose_label(mass: Any, family_mass: Any, decoded: int) -> int:
+    """The decoded label of an entity, or where another top-level label is likelier, the likeliest label under that."""
+    scores = np.log(family_mass + _NEARLY_NONE).sum(axis=0)
+    if scores[decoded] == scores.max():
+        return decoded
+    label_scores = np.log(mass + _NEARLY_NONE).sum(axis=0)
+    return int(np.where(scores == scores.max(), label_scores, -np.inf).argmax())
 
 
 def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
