@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -177,20 +178,18 @@ def extract_spans(
         return []
     chances[:, 0] = -np.inf
     chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
-    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
-    family_mass = _sum_label_families(mass, labels)
     out: list[Span] = []
     breaks = _find_entity_breaks(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         run = chances[first:last]
+        mass = np.exp(run[:, 1::2]) + np.exp(run[:, 2::2])
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
         is_ordinary = _is_ordinary(text, tagged.borders[first:last], float(sums[first:last].max()))
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
-            words = slice(first + a, first + b)
-            label = labels[_choose_label(mass[words], family_mass[words], kind)]
+            label = _choose_label(mass[a:b], labels, kind)
             if not (is_ordinary and label in _CAPITALISED):
                 out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums)
     return out
@@ -228,24 +227,23 @@ def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[
     return (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
 
 
-def _sum_label_families(mass: Any, labels: Sequence[str]) -> Any:
-    """For each word and label the probability that any label under the same top-level label holds."""
-    families: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        families.setdefault(TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label, []).append(i)
-    out = np.empty_like(mass)
-    for members in families.values():
-        out[:, members] = mass[:, members].sum(axis=1, keepdims=True)
-    return out
-
-
-def _choose_label(mass: Any, family_mass: Any, decoded: int) -> int:
+def _choose_label(mass: Any, labels: Sequence[str], decoded: int) -> str:
     """The decoded label of an entity, or where another top-level label is likelier, the likeliest label under that."""
+    if mass[:, decoded].min() > 0.5:  # no other can be
+        return labels[decoded]
+    family_mass = (mass[:, None, :] * _relate_labels(tuple(labels))).sum(axis=2)
     scores = np.log(family_mass + _NEARLY_NONE).sum(axis=0)
     if scores[decoded] == scores.max():
-        return decoded
+        return labels[decoded]
     label_scores = np.log(mass + _NEARLY_NONE).sum(axis=0)
-    return int(np.where(scores == scores.max(), label_scores, -np.inf).argmax())
+    return labels[int(np.where(scores == scores.max(), label_scores, -np.inf).argmax())]
+
+
+@cache
+def _relate_labels(labels: tuple[str, ...]) -> Any:
+    """A matrix of labels by labels: whether two are under the same top-level label."""
+    tops = np.array([TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label for label in labels])
+    return tops[:, None] == tops
 
 
 def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
