@@ -170,3 +170,10 @@ def test_large_documents_give_what_small_ones_give():
     assert len(one) == 4
     many = sorted((s.start, s.end) for s in find(Document("", piece * 2000)))
     assert many == [(a + i * len(piece), b + i * len(piece)) for i in range(2000) for a, b in sorted(one)]
+
+
+def test_policies_that_want_diseases_find_them_in_words() -> None:
+    text = "She has depression, HIV and Parkinson's disease, takes metformin and asked for rest."
+    found = build_detector(Policy.load("gdpr"))(Document("", text))
+    assert {text[s.start : s.end] for s in found} >= {"HIV", "Parkinson's disease", "depression", "metformin"}
+    assert not list(build_detector(Policy.load("hipaa-safe-harbor"))(Document("", text)))

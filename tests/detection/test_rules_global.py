@@ -20,7 +20,7 @@ from allonym.resolve import resolve
 TABLE = Path(__file__).parent.parent / "cases" / "rules_global.jsonl"
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
 FAMILIES = {"contact", "coordinates", "dates", "device", "finance", "generic", "health", "money", "network", "numbers"}
-FAMILIES |= {"secrets"}
+FAMILIES |= {"secrets", "named_numbers", "special_categories"}
 OURS = [rule for rule in read_builtin_rules() if rule.family in FAMILIES]
 LABELS = sorted({case["label"] for case in CASES})
 

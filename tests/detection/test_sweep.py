@@ -1,5 +1,6 @@
 """The sweeps over sorted spans give what comparing each span with all others gives."""
 
+import re
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -9,12 +10,14 @@ from hypothesis import strategies as st
 from allonym.detection import TAGGER, mentions
 from allonym.detection.ensemble import pair_overlaps
 from allonym.detection.selection import MONTHS_AS_NAMES, _drop_superseded_findings
+from allonym.detection.words import read_word_list
 from allonym.document import Reach, Span, clip_intervals, merge_intervals, subtract_intervals
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 from allonym.resolve import decide, resolve
 
 POLICY = Policy(name="x")
+FUNCTION_WORDS = read_word_list("function_words")
 TEXT = "April Stone May 4111 June Hart-Ng 12 a.b@c.de 5 August x, . ; Berg 77"
 LABELS = (
     "PERSON",
@@ -63,7 +66,8 @@ def drop_superseded_pair_by_pair(text, findings):
         free = sorted(set(range(span.start, span.end)) - {i for o in others for i in range(o.start, o.end)})
         rests = merge_intervals((i, i + 1) for i in free)
         for a, b in rests:
-            if sum(map(str.isalnum, text[a:b])) > 1:
+            words = re.findall(r"[^\W_]+", text[a:b].lower())
+            if sum(map(len, words)) > 1 and not all(word in FUNCTION_WORDS for word in words):
                 a += len(text[a:b]) - len(text[a:b].lstrip())
                 selected.append(replace(span, start=a, end=a + len(text[a:b].rstrip())))
     return selected

@@ -20,7 +20,7 @@ from functools import lru_cache
 from allonym.detection import Detector
 from allonym.detection.disguise import Change, View, apply_changes, fold_lookalikes
 from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_common_terms, read_word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
@@ -28,6 +28,7 @@ from allonym.text.fold import EXPANDED, UMLAUTS, expand_special_letters, spell_o
 from allonym.text.words import WORD
 
 _SCORE = 0.95
+_HEALTH_SCORE = 0.6
 _MAX_GAP = 8  # code points that may stand between two words of a term
 
 AMBIGUOUS = read_word_list("ambiguous_names")
@@ -286,6 +287,13 @@ def _build_dictionary_index(policy: Policy) -> Index | None:
                 )
         if policy.looks_for(listed.label):
             rows += ((raw, kind) for raw in listed.terms)
+    if policy.looks_for("MEDICAL_CONDITION"):
+        for name in ("health", "conditions", "medicines"):
+            kind = Kind("MEDICAL_CONDITION", _HEALTH_SCORE, f"lexicon:{name}")
+            terms = sorted(read_common_terms(name))
+            rows += (
+                (spelling, kind) for term in terms for spelling in ((term, term.upper()) if len(term) < 5 else (term,))
+            )
     return Index(rows) if rows else None
 
 

@@ -30,7 +30,7 @@ _SET_MEMORY = 64 << 20
 # and for megabytes before the automaton is warm. More sets than these cost more once it is.
 _SETS = {
     **dict.fromkeys(("contact",), 1),
-    **dict.fromkeys(("dates", "generic", "money", "named_numbers", "numbers"), 2),
+    **dict.fromkeys(("dates", "generic", "money", "named_numbers", "numbers", "special_categories"), 2),
     **dict.fromkeys(("network", "secrets", "health", "device", "coordinates"), 3),
     **dict.fromkeys(("finance", "vehicles", "government_us_ca", "government_uk_ie"), 4),
 }

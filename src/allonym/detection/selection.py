@@ -18,6 +18,7 @@ from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
 from allonym.detection.turns import add_turns
+from allonym.detection.words import read_word_list
 from allonym.document import (
     Document,
     Interval,
@@ -30,10 +31,12 @@ from allonym.document import (
 )
 from allonym.errors import AllonymError, DataError, UnknownNameError
 from allonym.policy import Policy
+from allonym.text.words import find_words
 
 MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
 """Months that are given names as well."""
 _LONGEST_MONTH = 9
+_FUNCTION = read_word_list("function_words")
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
@@ -156,9 +159,13 @@ def _drop_superseded_findings(text: str, findings: list[Span], policy: Policy) -
 
 
 def _list_span_remainders(text: str, span: Span, clipped: Sequence[Interval]) -> Iterable[Span]:
-    """The rests of a span outside the ``clipped`` intervals that hold two letters or digits, without outer space."""
+    """The rests of a span outside the ``clipped`` intervals, without outer space.
+
+    What holds fewer than two letters or digits, or function words alone ("is" beside "gay"), is no finding.
+    """
     for start, end in subtract_intervals((span.start, span.end), clipped):
-        if sum(map(str.isalnum, text[start:end])) > 1:
+        words = find_words(text[start:end].lower())
+        if sum(map(len, words)) > 1 and not _FUNCTION.issuperset(words):
             start, end = trim_blanks(text, start, end)
             yield replace(span, start=start, end=end)
 

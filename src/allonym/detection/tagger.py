@@ -47,7 +47,11 @@ _ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|m
 _FUNCTION = read_word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
-_FINER = {"REGION": ("US_STATE",), "DATE": ("DURATION",)}  # what the words of a finding may make of a label
+_FINER = {
+    "REGION": "US_STATE",
+    "DATE": "DURATION",
+    "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
+}  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _SURE, _LIKELY = 0.6, 0.3
@@ -81,7 +85,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         return lambda document: []
     model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars = read_thresholds(policy, model)
-    names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
+    names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
 
     def find_names(document: Document) -> list[Span]:
@@ -113,10 +117,12 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         if " " not in surface and _ASKING.match(text, start):
             continue
-        if label in _CAPITALISED and _is_common_term(text, start, end, label):
-            continue
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
+        if label == "OTHER_IDENTIFYING_ATTRIBUTE" and _names_condition(surface):
+            label = "MEDICAL_CONDITION"
+        elif _is_common_term(text, start, end, label):
+            continue
         if label == "DATE" and _LENGTH.match(text, start, end):
             label = "DURATION"
         out.append(Span(start, end, label, span.score, span.source))
@@ -350,6 +356,13 @@ def _has_only_function_words(surface: str) -> bool:
     return is_plain and all(word.lower() in _FUNCTION for word in find_words(surface))
 
 
+def _names_condition(surface: str) -> bool:
+    """Whether a finding names a disease or a state of health, alone or with other words."""
+    words = surface.lower().replace("’", "'").split()
+    parts = (" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + 3, len(words)) + 1))
+    return any(part in read_common_terms("health") or part in read_common_terms("conditions") for part in parts)
+
+
 def _is_common_term(text: str, start: int, end: int, label: str) -> bool:
     """Whether a finding is a medicine, a disease, an examination or software, alone or with the two words after it."""
     terms, surface = read_common_terms(), text[start:end].lower().replace("’", "'")
@@ -376,7 +389,7 @@ def _trim_number_kind_name(text: str, span: Span) -> tuple[int, int]:
 
 def _is_wanted(policy: Policy, label: str) -> bool:
     """Whether the policy looks for a label of the network, or for one that findings with this label may get."""
-    return any(_find_enabled_label(policy, name) for name in (label, *_FINER.get(label, ())))
+    return any(_find_enabled_label(policy, name) for name in (label, _FINER.get(label, label)))
 
 
 def _find_enabled_label(policy: Policy, label: str) -> str:
