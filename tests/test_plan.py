@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from allonym.document import Document
 from allonym.errors import PlanMismatch
-from allonym.plan import Edit, Plan, apply, apply_edits_to_parts, apply_parts, digest, invert_plan
+from allonym.plan import (
+    Edit,
+    Plan,
+    ReaderScore,
+    apply,
+    apply_edits_to_parts,
+    apply_parts,
+    digest,
+    invert_plan,
+    measure_reader_score,
+)
 
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
 
@@ -100,3 +110,26 @@ def test_repr_shows_no_text():
             "edits": [{k: v for k, v in e.items() if k != "replacement"} for e in plan.to_dict()["edits"]],
         }
     )
+
+
+def test_reader_score_counts_what_disturbs_a_reader():
+    text = "Ada Brook met the cleaner in Leeds.\nADA  BROOK met a.b@c.example and Bo."
+    at = text.index
+    edits = [
+        Edit(0, 9, "[PERSON_1]", "PERSON"),
+        Edit(10, 17, "[X_1]", "TERM"),  # touches, two small words
+        Edit(18, 25, "[X_2]", "OCCUPATION"),  # touches, a small word
+        Edit(29, 34, "Leeds", "CITY"),  # kept
+        Edit(at("ADA"), at("ADA") + 10, "[PERSON_2]", "PERSON"),
+        Edit(at("a.b"), at("a.b") + 13, "[EMAIL_1]", "EMAIL_ADDRESS"),  # not a word
+        Edit(at("Bo."), at("Bo.") + 2, "[PERSON_3]", "PERSON"),
+        Edit(len(text), len(text), " end", ""),  # an insertion
+    ]
+    score = measure_reader_score(text, edits)
+    assert score == ReaderScore(words=16, replaced=6, touching=2, lower_case=3, repeated=1, split=1)
+    assert score.replaced_per_100 == 37.5 and score.lower_case_per_100 == 18.75
+    assert score + score == ReaderScore(32, 12, 4, 6, 2, 2)
+    assert measure_reader_score("", []) == ReaderScore() and ReaderScore().replaced_per_100 == 0
+    assert "37.5 replacements per 100 words" in score.to_text() and "1 of 1 repeated" in score.to_text()
+    same = [Edit(0, 3, "Cy", "PERSON"), Edit(4, 7, "CY", "PERSON")]  # the case of a pseudonym follows its place
+    assert measure_reader_score("Ada ADA", same) == ReaderScore(2, 2, 1, 0, 1, 0)

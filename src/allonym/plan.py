@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from allonym.document import Document, Interval, Span
 from allonym.errors import PlanMismatch, hide_foreign_errors
+from allonym.serial import Serialisable
+from allonym.text.words import COMPOUND
 
 SCHEMA = 1
 
@@ -165,6 +168,76 @@ class Anonymized:
 
     def __repr__(self) -> str:
         return f"Anonymized({len(self.text)} characters, {len(self.plan.edits)} edits)"
+
+
+class ReaderScore(Serialisable):
+    """How much the replacements of a text disturb its reader, counted without knowing what identifies. Scores add up.
+
+    Attributes:
+        words: words of the original text.
+        replaced: places that were replaced.
+        touching: places that follow another in the same line with nothing but blanks between.
+        lower_case: replaced words of small letters only: most are ordinary words.
+        repeated: surfaces, ignoring case, that were replaced at several places of a document.
+        split: those of them with several replacements: the same person is two, or a name has two labels.
+    """
+
+    DERIVED = ("replaced_per_100", "lower_case_per_100")
+
+    words: int = 0
+    replaced: int = 0
+    touching: int = 0
+    lower_case: int = 0
+    repeated: int = 0
+    split: int = 0
+
+    def __add__(self, other: ReaderScore) -> ReaderScore:
+        return ReaderScore(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def replaced_per_100(self) -> float:
+        """Places replaced per 100 words; 0 without words."""
+        return 100 * self.replaced / self.words if self.words else 0.0
+
+    @property
+    def lower_case_per_100(self) -> float:
+        """Words of small letters replaced per 100 words; 0 without words."""
+        return 100 * self.lower_case / self.words if self.words else 0.0
+
+    def to_text(self) -> str:
+        """Return the score as one line."""
+        return (
+            f"for the reader: {self.replaced_per_100:.1f} replacements per 100 words, {self.lower_case_per_100:.1f} "
+            f"words of small letters replaced; {self.touching:,} touch another; "
+            f"{self.split:,} of {self.repeated:,} repeated surfaces have several"
+        )
+
+
+def measure_reader_score(text: str, edits: Iterable[Edit]) -> ReaderScore:
+    """Measure the :class:`ReaderScore` of a document from its original text and its sorted, disjoint edits.
+
+    Insertions and edits that keep the text count for nothing.
+    """
+    touching = lower_case = replaced = 0
+    end = -1
+    replacements: defaultdict[str, list[str]] = defaultdict(list)
+    for edit in edits:
+        surface = text[edit.start : edit.end]
+        if not surface or surface == edit.replacement:
+            continue
+        replaced += 1
+        touching += end >= 0 and not text[end : edit.start].strip(" \t\u00a0")
+        end = edit.end
+        lower_case += sum(map(_is_lower_case_word, surface.split()))
+        replacements[" ".join(surface.casefold().split())].append(edit.replacement.casefold())
+    repeated = [values for values in replacements.values() if len(values) > 1]
+    split = sum(len(set(values)) > 1 for values in repeated)
+    return ReaderScore(len(COMPOUND.findall(text)), replaced, touching, lower_case, len(repeated), split)
+
+
+def _is_lower_case_word(token: str) -> bool:
+    word = COMPOUND.fullmatch(token.strip(".,;:!?()[]\"'“”‘’"))
+    return word is not None and word[0].islower() and not any(map(str.isdigit, word[0]))
 
 
 def read_plan_rows(text: str, where: str | Path) -> list[tuple[Mapping[str, object], Plan]]:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.errors import DataError
-from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
+from allonym.evaluate import placeholders, ranks_of, reader_scores, removed, similarity, surface
 from allonym.evaluate.surface_measures import list_words
 from allonym.pipeline import anonymize
+from allonym.plan import ReaderScore
+from allonym.report.evaluate.utility import reader_section
 from allonym.text.placeholders import remove_placeholders
 
 
@@ -179,3 +181,17 @@ def test_similarity_by_the_embedded_encoder():
     )
     assert 0.5 < found.mean.value <= 1 and found.chance.value < 0.4
     assert steps[-1] == (4, 4)
+
+
+def test_reader_scores_come_from_the_texts_alone():
+    before = ["Ada met the cleaner in Leeds. Ada waved.", "Nothing here at all.", ""]
+    after = ["[PERSON_1] met the [OCCUPATION_1] in [CITY_1]. [PERSON_2] waved.", "Nothing here at all.", ""]
+    found = reader_scores(before, after)
+    assert found.documents == (ReaderScore(8, 4, 0, 1, 1, 1), ReaderScore(4), ReaderScore())
+    assert found.total == ReaderScore(12, 4, 0, 1, 1, 1)
+    assert (found.replaced.value, found.lower_case.value, found.replaced.n) == (25, 6.25, 2)
+    told = repr(reader_section(found.to_dict()))
+    assert "Leeds" not in told and "Surfaces with several replacements" in told
+    assert reader_section({}) is None
+    with pytest.raises(DataError):
+        reader_scores(["a"], [])

@@ -77,10 +77,12 @@ if TYPE_CHECKING:
     from allonym.evaluate.study import Evaluation as Evaluation
     from allonym.evaluate.study import compare as compare
     from allonym.evaluate.study import evaluate as evaluate
+    from allonym.evaluate.surface_measures import ReaderScores as ReaderScores
     from allonym.evaluate.surface_measures import Similarity as Similarity
     from allonym.evaluate.surface_measures import Surface as Surface
     from allonym.evaluate.surface_measures import perplexity as perplexity
     from allonym.evaluate.surface_measures import ranks_of as ranks_of
+    from allonym.evaluate.surface_measures import reader_scores as reader_scores
     from allonym.evaluate.surface_measures import removed as removed
     from allonym.evaluate.surface_measures import similarity as similarity
     from allonym.evaluate.surface_measures import surface as surface

@@ -15,7 +15,7 @@ from allonym.document import Interval, Span
 from allonym.errors import DataError, PlanMismatch
 from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress, read_pairs
 from allonym.pipeline import AnyPolicy, detect
-from allonym.plan import Plan, digest, read_plan_rows
+from allonym.plan import Edit, Plan, digest, read_plan_rows
 from allonym.policy import Policy
 from allonym.text.placeholders import find_placeholders
 from allonym.text.words import TOKEN
@@ -58,27 +58,34 @@ def found_between(
         DataError: unequal lengths.
     """
     n = check_lengths(original, anonymised, least=0)
-    pairs = zip(original, anonymised, strict=True)
-    return [_find_changed_spans(before, after) for before, after in iterate_with_progress(pairs, advance, n)]
+    pairs = iterate_with_progress(zip(original, anonymised, strict=True), advance, n)
+    return [[Span(e.start, e.end, e.label) for e in align_edits(before, after)] for before, after in pairs]
 
 
-def _find_changed_spans(before: str, after: str) -> list[Span]:
+def align_edits(before: str, after: str) -> list[Edit]:
+    """Return the edits that make ``after`` of ``before``, by the alignment of :func:`found_between`.
+
+    Neighbouring replacements are one edit, unless each word has its own placeholder. Insertions are left out.
+    """
     if before == after:
         return []
     spans_before = [m.span() for m in TOKEN.finditer(before)]
     spans_after, labels = _locate_tokens_and_labels(after)
     words, signs = [before[a:b] for a, b in spans_before], [after[a:b] for a, b in spans_after]
     matcher = SequenceMatcher(None, words, signs, autojunk=len(spans_before) + len(spans_after) > 2 * ALL_SIGNS)
-    out: list[Span] = []
+    out: list[Edit] = []
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag in ("equal", "insert"):
             continue
         labels_there = [labels[j] for j in range(j1, j2) if j in labels]
         if len(labels_there) == j2 - j1 == i2 - i1:  # each word has its own placeholder
-            out += [Span(*spans_before[i], label) for i, label in zip(range(i1, i2), labels_there, strict=True)]
+            out += [
+                Edit(*spans_before[i], signs[j], labels[j]) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)
+            ]
         else:
             label = labels_there[0] if len(set(labels_there)) == 1 else ""
-            out.append(Span(spans_before[i1][0], spans_before[i2 - 1][1], label))
+            replacement = after[spans_after[j1][0] : spans_after[j2 - 1][1]] if j1 < j2 else ""
+            out.append(Edit(spans_before[i1][0], spans_before[i2 - 1][1], replacement, label))
     return out
 
 

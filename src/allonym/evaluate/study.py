@@ -359,6 +359,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "Which texts are at risk", (), ("subjects", "groups", "background", "review_above"), _measure_document_risk
         ),
         "residual": Measure("What a second reading still finds", (), ("groups",), _measure_residual),
+        "reader": Measure("What disturbs a reader", (), (), _make_runner("reader_scores")),
         "information": Measure(
             "What was lost",
             (),
@@ -435,6 +436,8 @@ Semantic similarity | similarity | information.similarity.mean | utility | high 
     cosine of sentence vectors, before and after; long tags lower it
 Words removed | removed | information.surface.removed | utility | low | share | |
     mean share of a text's words
+Small words replaced | small_words | reader.lower_case | utility | low | number.1 | |
+    words of small letters replaced per 100 words; most of them identify nobody
 Accuracy lost | loss | information.utility.loss | utility | low | share | |
     of a classifier that learns the labels, before minus after
 Training on it, F1 | downstream | downstream.tasks.label.scores.f1.difference | utility | high | number.3 | |

@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
+from allonym.evaluate.findings import align_edits
 from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
+from allonym.plan import ReaderScore, measure_reader_score
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
@@ -85,6 +87,47 @@ class Surface(Serialisable):
     listed: Change
     ease: Change
     grade: Change
+
+
+class ReaderScores(Serialisable):
+    """The measures of :func:`reader_scores`.
+
+    Attributes:
+        texts: pairs.
+        replaced, lower_case: means per text of the places, and of the words of small letters, replaced per 100 words.
+        total: counts of all texts together.
+        documents: of each text, in order.
+    """
+
+    texts: int
+    replaced: Estimate
+    lower_case: Estimate
+    total: ReaderScore
+    documents: tuple[ReaderScore, ...]
+
+
+def reader_scores(
+    original: Sequence[str], anonymised: Sequence[str], *, seed: int = 0, advance: Advance | None = None
+) -> ReaderScores:
+    """Measure how much the replacements disturb a reader, without marks of people, from the texts alone.
+
+    The edits are found by alignment, where replacements side by side may count as one; for those of a plan call
+    :func:`allonym.plan.measure_reader_score`. ``seed`` changes nothing: nothing is drawn.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+    """
+    n = check_lengths(original, anonymised)
+    pairs = iterate_with_progress(zip(original, anonymised, strict=True), advance, n)
+    documents = tuple(measure_reader_score(before, align_edits(before, after)) for before, after in pairs)
+    counted = [score for score in documents if score.words]
+    return ReaderScores(
+        n,
+        average([score.replaced_per_100 for score in counted]),
+        average([score.lower_case_per_100 for score in counted]),
+        sum(documents, ReaderScore()),
+        documents,
+    )
 
 
 def list_words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -16,7 +16,7 @@ from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_re
 from allonym.batch import Failure as Failure
 from allonym.document import Document, splice_text
 from allonym.errors import DataError
-from allonym.plan import Anonymized
+from allonym.plan import Anonymized, measure_reader_score
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Tally:
     operators: Counter[str] = field(default_factory=Counter)
     treated: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
+    reader: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
@@ -184,6 +185,7 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.labels.update(outcome.report.labels)
         tally.operators.update(outcome.report.operators)
         tally.offline += outcome.report.offline
+        tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)

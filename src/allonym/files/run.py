@@ -41,7 +41,7 @@ from allonym.files.tasks import (
     read_tasks,
 )
 from allonym.keys import derive_operator_key
-from allonym.plan import digest
+from allonym.plan import ReaderScore, digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
 
@@ -373,7 +373,7 @@ class Run:
             refused=tuple(self.refused),
             digest=combine_output_digests(self.digests, self.is_folder),
             seconds=seconds,
-            **self.tally.to_dict(),
+            **self.tally.to_dict() | {"reader": ReaderScore(**self.tally.reader)},
         )
 
     def close(self, *, keep_unfinished: bool) -> None:

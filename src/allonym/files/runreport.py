@@ -9,6 +9,7 @@ from dataclasses import field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from allonym.plan import ReaderScore
 from allonym.serial import Serialisable
 
 SCHEMA = 1
@@ -26,6 +27,7 @@ class RunReport(Serialisable):
         refused: (file, reason) of the files of a folder that were not written.
         labels, operators: mentions per label, edits per operator.
         offline: number of replacements from the offline pseudonyms instead of the language model.
+        reader: sums over the documents of what disturbs a reader, see :class:`~allonym.plan.ReaderScore`.
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
         settings: policy, its fingerprint, whether a key was given, fields and format.
@@ -41,6 +43,7 @@ class RunReport(Serialisable):
     refused: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     operators: Mapping[str, int] = field(default_factory=dict)
+    reader: ReaderScore = field(default_factory=ReaderScore)
     treated: Mapping[str, int] = field(default_factory=dict)
     left: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -79,6 +82,8 @@ class RunReport(Serialisable):
                 lines.append(f"{title}:")
                 ordered = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
                 lines += [f"  {name:<28}{count:>10,}" for name, count in ordered]
+        if self.reader.replaced:
+            lines.append(self.reader.to_text())
         beside = {name: n for name, n in self.treated.items() if name.endswith((" left out", " kept"))}
         if beside:
             lines.append(f"beside the text: {', '.join(f'{name} ({n:,})' for name, n in beside.items())}")

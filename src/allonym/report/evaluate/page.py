@@ -13,7 +13,12 @@ from allonym.report import page
 from allonym.report.evaluate.detection import detection_section
 from allonym.report.evaluate.intruders import linkage_section
 from allonym.report.evaluate.risk import document_risk_section, residual_section
-from allonym.report.evaluate.utility import downstream_section, information_section, syntheticity_section
+from allonym.report.evaluate.utility import (
+    downstream_section,
+    information_section,
+    reader_section,
+    syntheticity_section,
+)
 from allonym.report.sections import SectionSpec
 from allonym.report.values import (
     NOTHING,
@@ -33,6 +38,7 @@ SECTIONS: Mapping[str, SectionSpec] = {
     "linkage": linkage_section,
     "document_risk": document_risk_section,
     "residual": residual_section,
+    "reader": reader_section,
     "information": information_section,
     "downstream": downstream_section,
     "syntheticity": syntheticity_section,

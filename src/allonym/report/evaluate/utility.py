@@ -39,6 +39,21 @@ _FIGURES = """
     Meaning left | similarity.mean | number.2 | cosine; unrelated texts: {similarity.chance:number.2} | similarity
     Parts of speech unchanged | unchanged | text | placeholders as what they stand for; BF01 of 3 or more | construct
 """
+_READER_FIGURES = """
+    Places replaced | replaced | number.1 | per 100 words, mean of the texts
+    Small words replaced | lower_case | number.1 | words of small letters per 100 words; most identify nobody
+    Touching | total.touching | count | places that follow another with only blanks between
+    Surfaces with several replacements | total.split | count | of {total.repeated:,} replaced at several places
+"""
+_READER_COLUMNS = """
+    Text         | number     | count
+    Words        | words      | count
+    Replaced     | replaced   | count
+    Small words  | lower_case | count
+    Touching     | touching   | count
+    Repeated     | repeated   | count | Surfaces replaced at several places
+    Several      | split      | count | Those of them with several replacements
+"""
 _CLASSIFIER = (
     "A classifier ({utility.model}) learns {utility.classes} classes from one version of {utility.texts:,} texts and "
     "is tested on the same version, in {utility.repeats} random splits that both versions share. {reading}."
@@ -399,6 +414,24 @@ def _list_feature_kind_shares(result: Values) -> list[tuple[str, float]]:
 def _explain_syntheticity_missing(result: Values) -> Iterator[Block]:
     if not result.has_estimate("f1"):
         yield Notice(f"Not measured: {get_missing_reason(result['f1']) or 'no value'}.")
+
+
+def _rank_disturbing_texts(result: Values) -> list[Plain]:
+    """List the texts with the most small words and with surfaces that have several replacements first."""
+    rows: list[Plain] = [{"number": n, **row} for n, row in enumerate(result.list_rows("documents"), 1)]
+    return sorted(rows, key=lambda row: -(row["split"] + row["lower_case"] + row["touching"]) / max(row["words"], 1))
+
+
+reader_section = SectionSpec(
+    "What disturbs a reader",
+    "reader",
+    lambda result: "total" in result,
+    (
+        Paragraph("Counted in the texts alone, whatever people would mark.", "lead"),
+        KeyFigures(_READER_FIGURES),
+        ValueTable("Texts that read worst", _rank_disturbing_texts, _READER_COLUMNS, shown=20),
+    ),
+)
 
 
 syntheticity_section = SectionSpec(
