@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,27 @@ def test_cases(cases):
         if got != case["want"] or len(linked.notes) != case["notes"]:
             failed.append((case["case"], got, linked.notes))
     assert not failed, "\n".join(map(str, failed))
+
+
+def test_families_and_teams(cases):
+    """B-cubed F1 on the given mentions, marked ``{Ada|WHO}``: nobody is merged with anybody."""
+    precision = recall = 0.0
+    mentions, merged = 0, []
+    for case in cases("families"):
+        text, gold = unmark(case["text"])
+        people = {span.start: span.label for span in gold}
+        sizes = Counter(people.values())
+        linked = link(Document("", text), [Span(s.start, s.end, "PERSON") for s in gold])
+        for entity in linked.entities:
+            shares = Counter(people[span.start] for span in entity.spans)
+            precision += sum(n * n / len(entity.spans) for n in shares.values())
+            recall += sum(n * n / sizes[person] for person, n in shares.items())
+            if len(shares) > 1:
+                merged.append((case["case"], sorted(shares)))
+        mentions += len(gold)
+    assert not merged
+    assert len(cases("families")) >= 60
+    assert 2 * precision * recall / (precision + recall) / mentions >= 0.95
 
 
 def test_the_order_of_spans_does_not_matter(cases):

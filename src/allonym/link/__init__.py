@@ -6,11 +6,12 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
 
 - People: titles and suffixes do not count; a part of a name, initials, ``Last, First``, a missing middle name, letters
   spelled one by one and a spelling that sounds the same join the one person that they fit. ``Mr Hart`` and ``Mrs Hart``
-  are two people.
+  are two people, and ``Mr Hart`` is not Anna Hart. Words between names tell people apart, too: ``Robin is his wife``.
 - What fits several people fits none: ``Beckham`` beside Victoria and David Beckham is an entity of its own, and a note
-  says so. The nearest is never guessed. In a conversation an introduction (``this is Mark``) means the speaker, and a
-  greeting (``hi Mark``) does not; that may settle it, mention by mention.
-- ``the Beckhams`` are an entity of their own, unless only one person of the document bears the name.
+  says so. The nearest is never guessed; but except in a conversation nobody is meant before being named. In a
+  conversation an introduction (``this is Mark``) means the speaker, and a greeting (``hi Mark``) does not; that may
+  settle it, mention by mention.
+- ``the Beckhams`` are an entity of their own; a plural without ``the`` is the only bearer of the name, if there is one.
 - Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates.
 """
 
@@ -24,6 +25,7 @@ from operator import attrgetter
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.link.people import Group, describe_ambiguity, link_people
+from allonym.link.relatives import follows_couple_titles, make_couple_form
 from allonym.text.fold import spell_out_umlauts
 from allonym.text.names import (
     PersonName,
@@ -89,7 +91,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
                 second_form, _ = parse_person(normalize_surface(spelled_out))
                 second_words |= {b: a for a, b in zip(form[0], second_form, strict=False) if a != b}
             if not form[1] and (gender := find_title_gender(text, span.start)):
-                form = form[0], gender
+                form = (form[0], gender) if not follows_couple_titles(text, span.start) else make_couple_form(form[0])
             people.setdefault(form, []).append(span)
             continue
         if family == "SPELLED_WORD":

@@ -8,6 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allonym.document import Document, Reach, Span
+from allonym.link.relatives import (
+    Relations,
+    find_given_name_gender,
+    find_relations,
+    is_family_name,
+    is_only_family_name,
+    settle_forms,
+)
 from allonym.text.names import (
     PARTICLES,
     PersonName,
@@ -42,6 +50,7 @@ class Group:
     forms: list[tuple[str, ...]] = field(default_factory=list)
     gender: str = ""
     speaks: bool = False  # one of the mentions is the label of a turn
+    given_gender: str | None = None  # of the given name; None: not looked up yet
 
 
 Table = dict[str, list[Group]]
@@ -66,7 +75,10 @@ def link_people(
     """
     if second_words:
         people = _unite_spellings(people, second_words)
-    roll = _Roll(document, people, notes)
+    mentions = sorted(((s, form) for form, spans in people.items() for s in spans), key=lambda m: m[0].start)
+    relations = find_relations(document.text, mentions)
+    people = settle_forms(document.text, people, mentions, relations)
+    roll = _Roll(document, people, relations, notes)
     singles = [f for f in people if len(f[0]) == 1 or all(len(w) == 1 for w in f[0])]
     full = [f for f in people if len(f[0]) > 1 and any(len(w) > 1 for w in f[0])]
     for form in sorted(full, key=_rank_form):
@@ -76,6 +88,7 @@ def link_people(
         roll.add_unmatched_names(roll.add_plural_names(rest))
     for letters, mentions in spelled_words.items():
         roll.add_spelled_word(second_words.get(letters, letters), mentions)
+    roll.add_maiden_names()
     counts: dict[str, int] = {}
     for group in roll.groups:
         counts[group.key] = count = counts.get(group.key, 0) + 1
@@ -111,8 +124,12 @@ def _unite_spellings(
 class _Roll:
     """The people of one document and who bears which name."""
 
-    def __init__(self, document: Document, people: dict[PersonName, list[Span]], notes: list[str]) -> None:
+    def __init__(
+        self, document: Document, people: dict[PersonName, list[Span]], relations: Relations, notes: list[str]
+    ) -> None:
         self.document = document
+        self.relations = relations
+        self.owners: dict[int, Group] = {}  # start of a mention that is opposed to others -> whose it is
         self.people = people
         self.notes = notes
         self.groups: list[Group] = []
@@ -134,12 +151,27 @@ class _Roll:
         key = "PERSON:" + (key or " ".join(form[0]))
         group = Group(key, [*mentions], [form[0]], form[1], form in self.speakers)
         self.groups.append(group)
+        self._note_owner(group, mentions)
         return group
 
     def join_group(self, group: Group, form: PersonName) -> None:
         """Add the mentions of a form to a person."""
         group.spans += self.people[form]
+        self._note_owner(group, self.people[form])
         group.speaks = group.speaks or form in self.speakers
+
+    def _note_owner(self, group: Group, mentions: list[Span]) -> None:
+        opposed = self.relations.opposed
+        if opposed:
+            self.owners.update((m.start, group) for m in mentions if m.start in opposed)
+
+    def filter_by_relations(self, form: PersonName, fits: list[Group]) -> list[Group]:
+        """Those of ``fits`` whom the text does not tell from the people of a form."""
+        if not fits or not self.relations.opposed:
+            return fits
+        opposed = {start for m in self.people[form] for start in self.relations.opposed.get(m.start, ())}
+        others = [self.owners[start] for start in opposed if start in self.owners]
+        return [g for g in fits if not any(g is other for other in others)] if others else fits
 
     def filter_by_turn_labels(self, form: PersonName, fits: list[Group]) -> list[Group]:
         """Those of ``fits`` who can be meant: two labels of turns that are not the same name are two people."""
@@ -155,7 +187,7 @@ class _Roll:
         """Add a name of several words to the one person that it fits; fuller names come first."""
         words, gender = form
         mentions = self.people[form]
-        given_names, last, _ = split_name(words)
+        given_names, last, generation = split_name(words)
         namesakes = self.by_last.setdefault(last[-1], {})
         fits: list[Group] = []
         if namesakes and given_names:
@@ -165,11 +197,15 @@ class _Roll:
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return
-        is_family = not fits and words[0] in PARTICLES  # "van den Berg": a family name of several words, perhaps
+        # "van den Berg", "García López": a family name of several words, perhaps
+        is_family = not fits and (words[0] in PARTICLES or is_only_family_name(words[0]))
         if is_family:
             fits = self.lasts.get(" ".join(words), [])
+        elif generation and not given_names:  # "Hart Jr."
+            fits = [g for g in self.lasts.get(last[0], ()) if any(split_name(f)[2] == generation for f in g.forms)]
         if gender:
-            fits = [g for g in fits if g.gender in ("", gender)]
+            fits = [g for g in fits if (g.gender if words in g.forms else _find_gender(g)) in ("", gender)]
+        fits = self.filter_by_relations(form, fits)
         candidates = self.filter_by_turn_labels(form, fits)
         if fits and len(candidates) != 1:
             self.note_ambiguity(mentions, fits)
@@ -195,6 +231,8 @@ class _Roll:
             for piece in (part, *part.split("-")) if "-" in part else (part,):
                 _enter_bearer(self.bearers, piece, group)
                 _enter_bearer(self.lasts, piece, group)
+        if len(given_names) > 1 and len(last) == 1 and is_only_family_name(given_names[-1]):
+            _enter_bearer(self.lasts, f"{given_names[-1]} {last[0]}", group)
 
     def add_single_names(self, singles: list[PersonName]) -> list[PersonName]:
         """Add names of one word, and initials. Returns those without a title that fit nobody so far."""
@@ -203,15 +241,22 @@ class _Roll:
             if gender:
                 genders.setdefault(words[0], set()).add(gender)
         rest: list[PersonName] = []
-        # Those with a title first, so that a bare name is held against all of them.
-        for form in sorted(singles, key=lambda f: (not f[1], f[0])):
+        # Given names first, as they are surest; a bare family name last, to be held against all who have a title.
+        unclear = {w for (w, *_), title in singles if title or w not in self.givens or w in genders}
+        for form in sorted(singles, key=lambda f: (f[0][0] in unclear, not f[1], f[0])):
             words, gender = form
             word = words[0]
             mentions = self.people[form]
             both = len(genders.get(word, ())) > 1
-            fits = self._find_fitting_groups(words, gender)
+            namesakes = self._find_fitting_groups(words, gender)
+            fits = self.filter_by_relations(form, namesakes)
+            if len(fits) < len(namesakes) and word in self.relations.split_names:
+                fits = [g for g in fits if min(g.spans) < min(mentions)]  # whoever is named later may be the other one
+            if len(fits) > 1 and not self.document.turns:  # whoever is named only later is not meant
+                latest = max(mentions)
+                fits = [g for g in fits if min(g.spans) < latest] or fits
             candidates = self.filter_by_turn_labels(form, fits)
-            if len(candidates) == 1 and not (gender and both and not candidates[0].gender):
+            if len(candidates) == 1 and not (gender and both and not _find_gender(candidates[0])):
                 self.join_group(candidates[0], form)
                 continue
             if fits:
@@ -245,7 +290,8 @@ class _Roll:
             return _drop_duplicate_groups(self.short.get("".join(words), []))
         if gender:
             fits = self.lasts.get(word) or self.bearers.get(word, [])
-            return _drop_duplicate_groups([g for g in fits if g.gender in ("", gender)])
+            fits = fits or self._find_bearers_of_variants(word)
+            return _drop_duplicate_groups([g for g in fits if _find_gender(g) in ("", gender)])
         fits = _drop_duplicate_groups(self.bearers.get(word, []) + self.alone.get(word, []))
         if fits or not self.givens:
             return fits
@@ -255,11 +301,15 @@ class _Roll:
                     _enter_bearer(self.mixed, "".join(sorted(name)), group)
         mixed = self.mixed.get("".join(sorted(word)), ())
         close = [g for g in mixed if any(has_swapped_letters(p, word) for f in g.forms for p in f)]
-        short_forms = sorted(self.givens.keys() & find_given_name_variants(word))
-        return close or _drop_duplicate_groups([group for name in short_forms for group in self.givens[name]])
+        return close or _drop_duplicate_groups(self._find_bearers_of_variants(word))
+
+    def _find_bearers_of_variants(self, word: str) -> list[Group]:
+        """Who bears a given name that a word is short for, or that is short for it."""
+        variants = sorted(self.givens.keys() & find_given_name_variants(word))
+        return [group for name in variants for group in self.givens[name]]
 
     def add_plural_names(self, forms: list[PersonName]) -> list[PersonName]:
-        """Add ``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
+        """Add ``Beckhams``: a family, or without an article the one bearer of the name. Returns the others."""
         singles = {f[0][0] for f in forms}
         rest: list[PersonName] = []
         families: list[PersonName] = []
@@ -283,7 +333,8 @@ class _Roll:
     def _assign_plural_name(self, form: PersonName, name: str) -> None:
         """Give the mentions of a plural to the only bearer of the name, or to a family of that name."""
         bearers = _drop_duplicate_groups(self.lasts.get(name, []) + self.alone.get(name, []))
-        if len(bearers) == 1:
+        is_family = any(is_family_name(self.document.text, mention) for mention in self.people[form])
+        if len(bearers) == 1 and not is_family:
             bearers[0].spans += self.people[form]
         else:
             self.open_group(form, self.people[form], f"{name} family")
@@ -300,13 +351,14 @@ class _Roll:
             word = form[0][0]
             is_single = len(form[0]) == 1
             namesakes = [singles[name] for name in sorted(singles.keys() & find_given_name_variants(word))]
+            namesakes = self.filter_by_relations(form, namesakes)
             if is_single and len(self.filter_by_turn_labels(form, namesakes)) == 1:
                 self.join_group(namesakes[0], form)
                 namesakes[0].forms.append(form[0])
                 continue
             key = make_sound_key(word) if is_single and len(word) >= _LEAST_SOUND else ""
             fits = [g for g in alike.get(key, ()) if _has_similar_sounding_word(g, word, key)] if key else []
-            candidates = self.filter_by_turn_labels(form, fits)
+            candidates = self.filter_by_turn_labels(form, self.filter_by_relations(form, fits))
             if len(candidates) == 1:
                 self.join_group(candidates[0], form)
                 candidates[0].forms.append(form[0])
@@ -316,6 +368,19 @@ class _Roll:
                 singles[word] = group
             if key:
                 alike.setdefault(key, []).append(group)
+
+    def add_maiden_names(self) -> None:
+        """Give each name after "née" to the person named right before it."""
+        maiden_names = self.relations.maiden_names
+        if not maiden_names:
+            return
+        owners = {span.start: group for group in self.groups for span in group.spans}
+        for start, bearer in maiden_names.items():
+            former, group = owners[start], owners[bearer]
+            moved = [span for span in former.spans if span.start == start]
+            former.spans = [span for span in former.spans if span.start != start]
+            group.spans += moved
+        self.groups = [group for group in self.groups if group.spans]
 
     def add_spelled_word(self, letters: str, mentions: list[Span]) -> None:
         """Add a word spelled letter by letter to the one person who bears it."""
@@ -339,6 +404,15 @@ def _enter_bearer(table: Table, part: str, group: Group) -> None:
         bearers = table.setdefault(part, [])
         if not bearers or bearers[-1] is not group:
             bearers.append(group)
+
+
+def _find_gender(group: Group) -> str:
+    """The gender of a person's title, else that of the given name, if it is clear."""
+    if not group.gender and group.given_gender is None:
+        given_names = {names[0] for form in group.forms if (names := split_name(form)[0])}
+        genders = set(map(find_given_name_gender, given_names))
+        group.given_gender = genders.pop() if len(genders) == 1 else ""
+    return group.gender or group.given_gender or ""
 
 
 def _drop_duplicate_groups(groups: list[Group]) -> list[Group]:

@@ -11,13 +11,17 @@ PersonName = tuple[tuple[str, ...], str]
 """The words of a person's name, and the gender of its title (``m``, ``f`` or empty)."""
 
 _M, _F = "m", "f"
-_TITLES = {"mr": _M, "mister": _M, "sir": _M, "lord": _M, "mrs": _F, "ms": _F, "miss": _F, "madam": _F, "lady": _F}
-_TITLES |= {"dame": _F, "herr": _M, "frau": _F, "mme": _F, "monsieur": _M, "madame": _F, "sra": _F, "senora": _F}
-_NEUTRAL = "dr doctor prof professor mx rev reverend hon judge justice capt captain sgt sergeant lt lieutenant major"
-_NEUTRAL += " maj col colonel gen general senator sen president governor gov officer detective dean rabbi"
-_TITLES |= dict.fromkeys(_NEUTRAL.split(), "")
+_TITLE_WORDS = {
+    _M: "mr mister sir lord herr monsieur senor uncle father fr brother",
+    _F: "mrs ms miss madam lady dame frau mme madame sra senora senorita aunt auntie sister",
+    "": "dr doctor prof professor mx rev reverend hon judge justice capt captain sgt sergeant lt lieutenant major maj "
+    "col colonel gen general senator sen president governor gov officer detective inspector constable dean rabbi imam "
+    "pastor nurse cllr councillor pc dc ds",
+}
+TITLES = {title: gender for gender, titles in _TITLE_WORDS.items() for title in titles.split()}
+"""Titles before a name, in lower case without full stops, and the gender of who has it; empty: both."""
 _GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
-_SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe"}
+_SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe", "bey", "hanim"}
 PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())
 _LEGAL = frozenset(
     "inc ltd limited gmbh plc corp corporation llc llp lp ag company co sa se nv bv spa srl ab oy kg kgaa pty".split()
@@ -103,8 +107,8 @@ def parse_person(text: str) -> PersonName:
     gender = ""
     if len(words) > 1 and words[0] == "the":
         del words[0]
-    while len(words) > 1 and words[0] in _TITLES:
-        gender = _TITLES[words.pop(0)] or gender
+    while len(words) > 1 and words[0] in TITLES:
+        gender = TITLES[words.pop(0)] or gender
     suffix: list[str] = []
     while len(words) > 1 and words[-1] in _SUFFIXES:
         suffix.insert(0, words.pop())
@@ -118,7 +122,7 @@ def find_title_gender(text: str, start: int) -> str:
         return ""
     word = text[max(0, start - 12) : start].split()[-1:]
     title = word[0].lstrip("([{<\"'“‘") if word else ""
-    return _TITLES.get(title.rstrip(".").lower(), "") if title[:1].isupper() else ""
+    return TITLES.get(title.rstrip(".").lower(), "") if title[:1].isupper() else ""
 
 
 def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
