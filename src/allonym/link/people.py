@@ -86,8 +86,8 @@ def link_people(
     if singles:
         rest = roll.add_single_names(singles)
         roll.add_unmatched_names(roll.add_plural_names(rest))
-    for letters, mentions in spelled_words.items():
-        roll.add_spelled_word(second_words.get(letters, letters), mentions)
+    for letters, spans in spelled_words.items():
+        roll.add_spelled_word(second_words.get(letters, letters), spans)
     roll.add_maiden_names()
     counts: dict[str, int] = {}
     for group in roll.groups:
@@ -170,8 +170,8 @@ class _Roll:
         if not fits or not self.relations.opposed:
             return fits
         opposed = {start for m in self.people[form] for start in self.relations.opposed.get(m.start, ())}
-        others = [self.owners[start] for start in opposed if start in self.owners]
-        return [g for g in fits if not any(g is other for other in others)] if others else fits
+        others = {id(self.owners[start]) for start in opposed if start in self.owners}
+        return [g for g in fits if id(g) not in others]
 
     def filter_by_turn_labels(self, form: PersonName, fits: list[Group]) -> list[Group]:
         """Those of ``fits`` who can be meant: two labels of turns that are not the same name are two people."""

@@ -23,7 +23,7 @@ _RELATIVES = frozenset(
 _PREFIXES = ("step-", "step", "half-", "ex-", "foster-", "great-")
 _POSSESSIVES = {"his": "m", "her": "f", "their": "", "my": "", "our": "", "your": ""}
 _CONJUNCTIONS = frozenset({"and", "&", "or", "nor", "und", "oder", "y", "et", "ve"})
-_MAIDEN = frozenset({"née", "nee", "geb", "geborene"})
+_MAIDEN = frozenset({"née", "nee", "geb", "geborene", "born", "formerly"})
 _CUES = _MAIDEN | frozenset("of to is was am i'm i’m married engaged related divorced wed".split())
 _CONTINUATIONS = (",", "'", "’", "(", " (", " is ", " was ")
 _MARKS = " \t\n,:("
@@ -174,15 +174,19 @@ def settle_forms(
         if not full & {word, *find_given_name_variants(word)} and find_given_name_gender(word):
             end = next((i for i, w in enumerate(words) if w[0] == "+"), len(words))
             moved[start] = (word, words[end - 1]), gender
+    namesakes: dict[PersonName, list[tuple[int, int]]] = {}
     for start, others in relations.opposed.items():
-        for other in others:
-            form = form_of[start]
-            if start < other and form == form_of[other]:
-                titles = {span.start: _find_title(text, span) for span in people[form]}
-                has_title = titles[start] != titles[other]
-                relations.split_names.add(form[0][-1])
-                mark = ((*form[0], "+2"), form[1])
-                moved |= {s: mark for s in titles if s == other or (has_title and titles[s] == titles[other])}
+        form = form_of[start]
+        if pairs := [(start, other) for other in others if start < other and form == form_of[other]]:
+            namesakes.setdefault(form, []).extend(pairs)
+    for form, pairs in namesakes.items():
+        relations.split_names.add(form[0][-1])
+        titles = {span.start: _find_title(text, span) for span in people[form]}
+        first = titles[min(pairs)[0]]
+        seconds = {titles[b] for a, b in pairs if titles[a] != titles[b]} - {first}
+        moved |= {start: ((*form[0], f"+{title}"), form[1]) for start, title in titles.items() if title in seconds}
+        for number, start in enumerate(sorted({b for a, b in pairs if titles[a] == titles[b]}), 2):
+            moved[start] = (*form[0], f"+{number}"), form[1]
     if not moved:
         return people
     out: dict[PersonName, list[Span]] = {}
