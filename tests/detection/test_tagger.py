@@ -353,6 +353,10 @@ def test_spans(text: str, tags: str, wanted: list[tuple[str, str]]) -> None:
         ("Lee Ann", "B-L B-F", ["Lee Ann"]),
         ("Ann Rome Lee", "B-F B-C B-L", ["Ann", "Lee"]),
         ("Geo. Smith", "B-F O B-L", ["Geo. Smith"]),
+        ("met Liz. Ann left", "O B-F O B-F O", ["Liz", "Ann"]),
+        ("née Lee", "B-L I-L", ["Lee"]),
+        ("saw Judge Lee", "O B-F B-L", ["Lee"]),
+        ("Jack Lord left", "B-F B-L O", ["Jack Lord"]),
         ("met Clara Nilsen. Demir left", "O B-F B-L O B-L O", ["Clara Nilsen", "Demir"]),
     ],
 )
@@ -538,3 +542,8 @@ def test_no_finding_goes_on_in_the_next_turn():
     talk = Document.conversation("", [("Pam", " ".join(["Tom Stone"] * 5)), (None, "Tom Stone")])
     found = allonym.detect(talk)
     assert found and not [s for s in found if "\n" in talk.text[s.start : s.end]]
+
+
+def test_titles_are_no_findings():
+    text = "Judge Wilmot sentenced him. This is my colleague Doctor White."
+    assert [text[s.start : s.end] for s in allonym.detect(text)] == ["Wilmot", "White"]

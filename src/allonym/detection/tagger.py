@@ -28,6 +28,8 @@ from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
 from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
 from allonym.policy import Policy
+from allonym.text.names import TITLES as NAME_TITLES
+from allonym.text.names import find_given_name_variants
 from allonym.text.words import find_words
 
 _SHORTENED = 4
@@ -116,6 +118,8 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
         if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
         if " " not in surface and _ASKING.match(text, start):
+            continue
+        if label in ("OCCUPATION", "ORGANIZATION") and _is_title_of_next(text, findings, n):
             continue
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
@@ -293,12 +297,19 @@ def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label:
     is_name = label in NAME_PARTS
     while is_name and i < j - 1 and lower_alphanumerics(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
         i += 2 if words[i + 1] == "." else 1
-    if is_name and all(lower_alphanumerics(word) in TITLES or word == "." for word in words[i:j]):
-        return []  # a title alone
+    is_title = is_name and all(lower_alphanumerics(word) in TITLES or word == "." for word in words[i:j])
+    if is_title and not (label == NAME_PARTS[1] and _follows_name(text, tagged, first, inside)):
+        return []  # a title alone, and no family name ("John Sergeant")
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
     score = round(min(1.0, float(inside[first + i : first + j].mean())), 4)
     return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, TAGGER)]
+
+
+def _follows_name(text: str, tagged: Tagged, index: int, inside: Any) -> bool:
+    """Whether the word before a word is part of the same entity, more likely than not, with a space between them."""
+    borders = tagged.borders[max(0, index - 1) : index + 1]
+    return len(borders) == 2 and text[borders[0][1] : borders[1][0]] == " " and bool(inside[index - 1] >= 0.5)
 
 
 def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
@@ -327,7 +338,7 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
         parted = "\t" in gap or ("\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start))
         if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
             last = text[out[-1].start : out[-1].end].split()[-1]
-            parted = parted or len(last) > _SHORTENED
+            parted = parted or len(last) > _SHORTENED or bool(find_given_name_variants(last.lower()))
         if parts and not begins and _GAP.match(gap) and not parted:
             before = out[-1]
             long, short = before.end - before.start, span.end - span.start
@@ -348,6 +359,14 @@ def _is_lone_letter(text: str, findings: Sequence[Span], index: int) -> bool:
     before = index and span.start - findings[index - 1].end <= 2
     after = index + 1 < len(findings) and findings[index + 1].start - span.end <= 2
     return not before and not after
+
+
+def _is_title_of_next(text: str, findings: Sequence[Span], index: int) -> bool:
+    """Whether a finding is the title of the person found right after it: "Judge" in "Judge Wilmot"."""
+    span, following = findings[index], findings[index + 1 : index + 2]
+    if not following or following[0].label != "PERSON" or text[span.end : following[0].start].strip(" ."):
+        return False
+    return lower_alphanumerics(text[span.start : span.end]) in NAME_TITLES
 
 
 def _has_only_function_words(surface: str) -> bool:

@@ -12,11 +12,11 @@ PersonName = tuple[tuple[str, ...], str]
 
 _M, _F = "m", "f"
 _TITLE_WORDS = {
-    _M: "mr mister sir lord herr monsieur senor uncle father fr brother",
+    _M: "mr mister sir lord herr monsieur senor uncle father brother",
     _F: "mrs ms miss madam lady dame frau mme madame sra senora senorita aunt auntie sister",
     "": "dr doctor prof professor mx rev reverend hon judge justice capt captain sgt sergeant lt lieutenant major maj "
     "col colonel gen general senator sen president governor gov officer detective inspector constable dean rabbi imam "
-    "pastor nurse cllr councillor pc dc ds",
+    "pastor nurse cllr councillor pc dc ds fr",
 }
 TITLES = {title: gender for gender, titles in _TITLE_WORDS.items() for title in titles.split()}
 """Titles before a name, in lower case without full stops, and the gender of who has it; empty: both."""
