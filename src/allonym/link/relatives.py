@@ -45,6 +45,7 @@ class Relations:
     opposed: dict[int, set[int]] = field(default_factory=dict)
     maiden_names: dict[int, int] = field(default_factory=dict)
     shared_family_names: dict[int, int] = field(default_factory=dict)
+    family_names_first: dict[int, int] = field(default_factory=dict)  # "Hart" to "Ada" in "Hart, Ada"
     split_names: set[str] = field(default_factory=set)  # words that two people who are opposed go by
 
     def oppose(self, first: Span, second: Span) -> None:
@@ -72,6 +73,13 @@ def find_relations(text: str, mentions: Sequence[Mention]) -> Relations:
         known_forms.add(form)
         near, subject_before, subject = previous, subject, names
         previous = span
+        if (
+            near
+            and len(names) == len(subject_before) == 1
+            and text[near.end : begin] == ", "
+            and not _find_title(text, near)
+        ):
+            relations.family_names_first[near.start] = begin
         if not (
             is_object
             or _is_cue(
@@ -161,6 +169,7 @@ def settle_forms(
 ) -> dict[PersonName, list[Span]]:
     """The mentions by form, where "Tobias" of "Tobias and Ines Hart" has the form of Tobias Hart.
 
+    In "Hart, Tobias", found as two mentions, the first has it too, where Tobias Hart is named in full elsewhere.
     Somebody with that given name, or with one it may be short for, who has a full name elsewhere keeps the mention. Of
     two people of one form ("Ian Hart and his son Ian Hart", "Mrs Hart and her daughter Miss Hart") the second gets a
     mark, also where the same title stands before the name again.
@@ -174,6 +183,10 @@ def settle_forms(
         if not full & {word, *find_given_name_variants(word)} and find_given_name_gender(word):
             end = next((i for i, w in enumerate(words) if w[0] == "+"), len(words))
             moved[start] = (word, words[end - 1]), gender
+    for start, given in relations.family_names_first.items():
+        form = form_of[given][0] + form_of[start][0], ""
+        if form in people and given not in relations.opposed.get(start, ()):
+            moved[start] = form
     namesakes: dict[PersonName, list[tuple[int, int]]] = {}
     for start, others in relations.opposed.items():
         form = form_of[start]
