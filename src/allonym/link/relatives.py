@@ -183,9 +183,9 @@ def settle_forms(
         if not full & {word, *find_given_name_variants(word)} and find_given_name_gender(word):
             end = next((i for i, w in enumerate(words) if w[0] == "+"), len(words))
             moved[start] = (word, words[end - 1]), gender
-    for start, given in relations.family_names_first.items():
-        form = form_of[given][0] + form_of[start][0], ""
-        if form in people and given not in relations.opposed.get(start, ()):
+    for start, given_name in relations.family_names_first.items():
+        form = form_of[given_name][0] + form_of[start][0], ""
+        if form in people and given_name not in relations.opposed.get(start, ()):
             moved[start] = form
     namesakes: dict[PersonName, list[tuple[int, int]]] = {}
     for start, others in relations.opposed.items():

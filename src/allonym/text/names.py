@@ -103,7 +103,9 @@ def parse_person(text: str) -> PersonName:
             text = f"{tail} {head}"
         else:
             text = text.replace(",", " ")
-    words = [w for w in (p.strip("'\"()-") for p in text.replace(".", " ").split()) if w]
+    words = text.split()
+    if not "".join(words).isalpha():
+        words = [w for w in (p.strip("'\"()-") for p in text.replace(".", " ").split()) if w]
     gender = ""
     if len(words) > 1 and words[0] == "the":
         del words[0]
@@ -229,6 +231,7 @@ _PAIRS = "ph:f ck:k ce:se ci:si cy:si ch:č c:k q:k x:ks z:s y:i h:"
 _SAME_SOUND = tuple((a, b) for a, _, b in (pair.partition(":") for pair in _PAIRS.split()))
 
 
+@lru_cache(maxsize=4096)
 def make_sound_key(word: str) -> str:
     """Return a key for how a name sounds, roughly; vowels count, so that Anna and Anne differ."""
     for a, b in _SAME_SOUND:
