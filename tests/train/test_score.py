@@ -37,7 +37,7 @@ def test_counts_by_hand():
         "B-PER": Counts(2, 0, 0),
         "I-PER": Counts(1, 0, 1),
     }
-    assert (found.covered, found.needless) == (4 / 5, 0)  # a wrong label covers too
+    assert (found.span_cover, found.needless) == (4 / 5, 0)  # a wrong label covers too
     assert score_spans(GOLD[:1], [Span(4, 17, "LOC")], split_words(TEXT)).needless == 2 / 5
     assert found.spans == {"LOC": Counts(0, 0, 1), "ORG": Counts(0, 1, 0), "PER": Counts(1, 1, 1)}
     assert found.strict == Counts(1, 2, 2)
@@ -50,15 +50,15 @@ def test_measures_of_counts():
     assert (Counts(3, 1, 3).precision, Counts(3, 1, 3).recall) == (0.75, 0.5)
     assert Counts(3, 1, 3).f1 == pytest.approx(0.6)
     assert (Counts().precision, Counts().recall, Counts().f1, Counts(0, 2, 2).f1) == (0, 0, 0, 0)
-    assert (Score().accuracy, Score().macro("f1"), Score().covered, Score().needless) == (0, 0, 0, 0)
+    assert (Score().accuracy, Score().macro("f1"), Score().span_cover, Score().needless) == (0, 0, 0, 0)
 
 
 @given(SPANS, SPANS)
 def test_bounds_and_symmetry(gold, predicted):
     borders = split_words(TEXT)
     there, back = score_spans(gold, predicted, borders), score_spans(predicted, gold, borders)
-    assert min(there.accuracy, there.covered, there.needless) >= 0
-    assert max(there.accuracy, there.covered, there.needless) <= 1
+    assert min(there.accuracy, there.span_cover, there.needless) >= 0
+    assert max(there.accuracy, there.span_cover, there.needless) <= 1
     assert there.right == back.right
     assert there.strict.hit == back.strict.hit
     assert (there.strict.extra, there.strict.missed) == (back.strict.missed, back.strict.extra)

@@ -225,8 +225,8 @@ class Tagger(nn.Module):
         """Keep the embeddings and the lowest ``count`` layers as they are; 0 keeps the word embeddings alone."""
         if count:
             encoder = self.encoder
-            kept = [encoder.positions, encoder.norm, *encoder.layers[:count]]
-            for module in [*kept, encoder.shapes] if encoder.shapes is not None else kept:
+            modules = [encoder.positions, encoder.norm, *encoder.layers[:count]]
+            for module in [*modules, encoder.shapes] if encoder.shapes is not None else modules:
                 module.requires_grad_(False)
 
     def make_parameter_groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:

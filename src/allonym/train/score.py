@@ -88,7 +88,7 @@ class Score:
         return self.right / self.words if self.words else 0.0
 
     @property
-    def covered(self) -> float:
+    def span_cover(self) -> float:
         """Share of the words of gold spans that some finding covers, with whatever label; 0 without any."""
         gold = self.micro.hit + self.micro.missed
         return self.overlap / gold if gold else 0.0
@@ -119,7 +119,7 @@ class Score:
         return {
             "words": self.words,
             "accuracy": self.accuracy,
-            "covered": self.covered,
+            "covered": self.span_cover,
             "needless": self.needless,
             "macro": {m: self.macro(m) for m in MEASURES},
             "micro": _summarise_counts(self.micro),
@@ -213,7 +213,7 @@ def tabulate_scores(scores: Mapping[str, Score]) -> tuple[list[str], list[list[s
         "F1": lambda s: s.macro("f1"),
         "F1, all words together": lambda s: s.micro.f1,
         "F1, whole spans": lambda s: s.strict.f1,
-        "words of spans covered": lambda s: s.covered,
+        "words of spans covered": lambda s: s.span_cover,
         "other words covered": lambda s: s.needless,
     }
     rows = [[name, *(f"{measure(s):.4f}" for s in scores.values())] for name, measure in measures.items()]
