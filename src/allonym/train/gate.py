@@ -55,7 +55,7 @@ def fit_gate(
     gate = Gate(states[0].shape[1], layer, len(states))
     _train_scores(gate, states[0][~judges], chances[~judges], least)
     with torch.no_grad():
-        scores = torch.cat([gate(rows.float()) for rows in states[0].split(_ROWS)])
+        scores = torch.cat([gate(rows.float()) for rows in torch.split(states[0], _ROWS)])
         order = scores[judges].argsort()
         stopped = matter[judges][order].cumsum(0)
         gate.least = float(scores[judges][order][int((stopped <= lost * stopped[-1]).sum())])

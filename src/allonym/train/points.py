@@ -91,8 +91,8 @@ def compute_word_logits(model: TaggerModel, examples: Iterable[Example]) -> Judg
                     is_outside = marks[is_decided] == (outside[0][0] if outside else O)
                     logits = model.logits(piece.window)[0][is_decided]
                     rows.append((logits, marks[is_decided], is_outside, size, np.full(len(size), number)))
-    columns: list[Any] = [np.concatenate(column) for column in zip(*rows, strict=True)]
-    return Judged(*columns, names=tuple(names))
+    logits, allowed, is_outside, size, source = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return Judged(logits, allowed, is_outside, size, source, tuple(names))
 
 
 def fit_temperature(judged: Judged) -> float:
@@ -177,7 +177,8 @@ def select_name_words(judged: Judged) -> Any:
 
 def _select_words(judged: Judged, wanted: Any) -> Judged:
     columns = (judged.logits, judged.allowed, judged.is_outside, judged.size, judged.source)
-    return Judged(*(column[wanted] for column in columns), names=judged.names)
+    logits, allowed, is_outside, size, source = (column[wanted] for column in columns)
+    return Judged(logits, allowed, is_outside, size, source, judged.names)
 
 
 def _compute_chances(judged: Judged, temperature: float) -> Any:
