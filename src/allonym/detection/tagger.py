@@ -56,6 +56,7 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
 _SURE, _LIKELY = 0.6, 0.3
 """Chances by which ordinary words are a name after all: where their capitals say nothing, and elsewhere."""
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
@@ -127,10 +128,10 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             label = "US_STATE"
         if label == "OTHER_IDENTIFYING_ATTRIBUTE" and _names_condition(surface):
             label = "MEDICAL_CONDITION"
+        elif label == "DATE" and _LENGTH.match(text, start, end):
+            label = "DURATION"
         elif _is_common_term(text, start, end, label) or (label == "DATE" and not _tells_date(surface)):
             continue
-        if label == "DATE" and _LENGTH.match(text, start, end):
-            label = "DURATION"
         out.append(Span(start, end, label, span.score, span.source))
     return out
 
@@ -201,19 +202,16 @@ def extract_spans(
         mass = np.exp(run[:, 1::2]) + np.exp(run[:, 2::2])
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
-        is_ordinary = _is_ordinary(text, tagged.borders[first:last], float(sums[first:last].max()))
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
-            label = _choose_label(mass[a:b], labels, kind)
-            if not (is_ordinary and label in _CAPITALISED):
+            label, words = _choose_label(mass[a:b], labels, kind), slice(first + a, first + b)
+            is_name = label in _CAPITALISED
+            if not (is_name and _is_ordinary(text, tagged.borders[words], float(sums[words].max()))):
                 out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums)
     return out
 
 
 def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float) -> bool:
-    """Whether a run has only ordinary words, and neither capitals nor the chance of its likeliest word make it a name.
-
-    A longer run is ordinary only if each part of it is, so that a lower threshold uncovers nothing.
-    """
+    """Whether all words are ordinary, and neither capitals nor the chance of the likeliest of them make them a name."""
     if chance >= _SURE:
         return False
     words = [word for a, b in borders if (word := text[a:b])[0].isalnum()]
@@ -298,6 +296,10 @@ def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label:
     # a word may end with a combining accent
     while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):
         j -= 1
+    while i < j and _is_loose_word(words[i], words, inside[first + i]):
+        i += 1
+    while j > i and _is_loose_word(words[j - 1], words, inside[first + j - 1]):
+        j -= 1
     is_name = label in NAME_PARTS
     while is_name and i < j - 1 and lower_alphanumerics(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
         i += 2 if words[i + 1] == "." else 1
@@ -314,6 +316,12 @@ def _follows_name(text: str, tagged: Tagged, index: int, inside: Any) -> bool:
     """Whether the word before a word is part of the same entity, more likely than not, with a space between them."""
     borders = tagged.borders[max(0, index - 1) : index + 1]
     return len(borders) == 2 and text[borders[0][1] : borders[1][0]] == " " and bool(inside[index - 1] >= 0.5)
+
+
+def _is_loose_word(word: str, words: Sequence[str], chance: float) -> bool:
+    """Whether a word at the end of an entity is a function word that hardly belongs to it: the "of" in "Ann Lee of"."""
+    is_small = word.islower() or (word.isupper() and all(other.upper() == other for other in words))
+    return is_small and len(word) > 1 and chance < _LOOSE and word.lower() in _FUNCTION and len(words) > 1
 
 
 def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
@@ -382,7 +390,7 @@ def _has_only_function_words(surface: str) -> bool:
 def _tells_date(surface: str) -> bool:
     """Whether a finding places an event, by a month, a feast or a year, unlike "today" or "ten days"."""
     if any(map(str.isdigit, surface)):
-        return not _NUMBER_ALONE.fullmatch(surface) or bool(_LENGTH.fullmatch(surface))
+        return not _NUMBER_ALONE.fullmatch(surface)
     return not _DATE_WORDS.isdisjoint(find_words(surface.lower()))
 
 
