@@ -185,6 +185,12 @@ def test_many_people_are_not_compared_with_each_other(count):
     assert len(link(Document("", text), spans).entities) == count
 
 
+def test_a_name_repeated_beside_itself_makes_few_people():
+    """So that each is compared with few, however often a text says "Hart and Hart"."""
+    text, spans = unmark("{Hart|PERSON} and " * 400)
+    assert len(link(Document("", text), spans).entities) < 20
+
+
 @given(st.sampled_from(GIVEN_NAMES), st.sampled_from(GIVEN_NAMES))
 def test_given_names_of_one_person_share_a_key(first, second):
     """So that a name is compared with those only whom it may fit, and not with all who bear the family name."""

@@ -375,11 +375,10 @@ class _Roll:
         if not maiden_names:
             return
         owners = {span.start: group for group in self.groups for span in group.spans}
-        for start, bearer in maiden_names.items():
-            former, group = owners[start], owners[bearer]
-            moved = [span for span in former.spans if span.start == start]
-            former.spans = [span for span in former.spans if span.start != start]
-            group.spans += moved
+        for group in {id(owners[start]): owners[start] for start in maiden_names}.values():
+            spans, group.spans = group.spans, []
+            for span in spans:
+                owners[maiden_names.get(span.start, span.start)].spans.append(span)
         self.groups = [group for group in self.groups if group.spans]
 
     def add_spelled_word(self, letters: str, mentions: list[Span]) -> None:

@@ -35,6 +35,7 @@ _SAME = frozenset("is was are were be as called named known alias born aka becom
 _COUPLE = re.compile(r"\b(Mr|Mister|Herr|Dr|Lord|Sir)\.? (?:and|&|und) \w+\.?\s\Z")
 _WINDOW = 60  # characters before and after a mention that are read
 _FAR = 240  # characters over which "his" and "her" reach back
+_NAMESAKES = 9  # people of one name that are told apart; each is compared with all
 _REACH = 3  # mentions that "his" and "her" reach back
 
 
@@ -199,7 +200,7 @@ def settle_forms(
         seconds = {titles[b] for a, b in pairs if titles[a] != titles[b]} - {first}
         moved |= {start: ((*form[0], f"+{title}"), form[1]) for start, title in titles.items() if title in seconds}
         for number, start in enumerate(sorted({b for a, b in pairs if titles[a] == titles[b]}), 2):
-            moved[start] = (*form[0], f"+{number}"), form[1]
+            moved[start] = (*form[0], f"+{min(number, _NAMESAKES)}"), form[1]
     if not moved:
         return people
     out: dict[PersonName, list[Span]] = {}
