@@ -421,6 +421,7 @@ def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pyte
 
 
 COMMON = [
+    ("Chief complaint: cough", "B-OCCUPATION O O O", []),
     ("We use Postgres here", "O O B-PRODUCT O", []),
     ("takes Donepezil 5 mg daily", "O B-PRODUCT I-PRODUCT I-PRODUCT O", []),
     ("has Parkinson's disease now", "O B-L O O O O", []),

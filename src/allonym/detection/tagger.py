@@ -21,6 +21,7 @@ from allonym.detection import TAGGER
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.speakers import locate_speaker_name
+from allonym.detection.turns import find_field_names
 from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
@@ -59,6 +60,7 @@ _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
 _SURE, _LIKELY = 0.6, 0.3
 """Chances by which ordinary words are a name after all: where their capitals say nothing, and elsewhere."""
+_CALLER = re.compile(r"\b(?:calling|speaking|phoning|ringing|writing) (?:from|with|for|on behalf of) \Z")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
 _DATE_WORDS = read_word_list("date_words")
 _NUMBER_ALONE = re.compile(r"\W*(?:\d{1,2}|\d+(?:\s*[+*^=x×]\s*\d+)+)\W*")
@@ -124,6 +126,8 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         if label in ("OCCUPATION", "ORGANIZATION") and _is_title_of_next(text, findings, n):
             continue
+        if label == "PERSON" and _CALLER.search(text, max(0, start - 30), start):
+            label = "ORGANIZATION"
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
         if label == "OTHER_IDENTIFYING_ATTRIBUTE" and _names_condition(surface):
@@ -137,12 +141,13 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
 
 
 def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
-    """The findings without those inside the label of a turn that names a role, such as "Interviewer" or "Int"."""
+    """The findings outside of names of fields, and of labels of turns that are roles, such as "Interviewer"."""
     text, labels = document.text, {turn.speaker for turn in document.turns if turn.speaker}
     surfaces = {text[a:b] for a, b in labels}
     roles = {surface for surface in surfaces if locate_speaker_name(surface) is None}
-    reach = Reach((a, b) for a, b in labels if text[a:b] in roles)
-    return [s for s in findings if not reach.contains(s.start, s.end)] if roles else findings
+    places = [*find_field_names(text), *((a, b) for a, b in labels if text[a:b] in roles)]
+    reach = Reach(places)
+    return [s for s in findings if not reach.contains(s.start, s.end)] if places else findings
 
 
 def read_thresholds(policy: Policy, model: TaggerModel) -> dict[str, float]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from allonym.detection.words import read_ordinary_words, read_word_list
-from allonym.document import Document, Turn
+from allonym.document import Document, Interval, Turn
 
 _SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]+")
@@ -38,9 +38,17 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     for mark, end in zip(marks, ends, strict=True):
         turn = text[mark.end() : end].lstrip(" \t")
         start = end - len(turn)
-        speaker = None if mark[1].lower() in fields else mark.span(1)
+        is_field = mark[1].lower() in fields and not _ROLES.intersection(_WORD.findall(mark[1].lower()))
+        speaker = None if is_field else mark.span(1)
         turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), speaker))
     return tuple(turns)
+
+
+def find_field_names(text: str) -> tuple[Interval, ...]:
+    """Find the names of fields at the starts of lines, such as ``Chief complaint`` before a colon."""
+    if ":" not in text:
+        return ()
+    return tuple(mark.span(1) for mark in _SPEAKER.finditer(text) if _is_field(mark[1].lower()))
 
 
 def _is_field(name: str) -> bool:

@@ -61,7 +61,7 @@ class TaggerModel:
         self._embed = Embeddings(folder)
         self.pieces = self._embed.pieces
         self._session = open_session(folder / "tagger.onnx", gpu=gpu)
-        self._has_gate = any(given.name == _GATE for given in self._session.get_overridable_initializers())
+        self._has_gate = any(entry.name == _GATE for entry in self._session.get_overridable_initializers())
         self._threads = threads
         self._remember_window_outputs = lru_cache(_CACHED)(self._compute_window_outputs)
 

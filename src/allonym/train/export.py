@@ -100,9 +100,11 @@ def _add_layers(
         split = [f"{prefix}.split_{i}" for i in range(3)]
         graph.nodes.append(helper.make_node("Split", [qkv], split, name=f"{prefix}.split", axis=-1, num_outputs=3))
         if resting:
-            known = graph.add_linear(resting, memories[n - first], f"{prefix}.memory")
+            memory = graph.add_linear(resting, memories[n - first], f"{prefix}.memory")
             pair = [f"{prefix}.known_{i}" for i in range(2)]
-            graph.nodes.append(helper.make_node("Split", [known], pair, name=f"{prefix}.known", axis=-1, num_outputs=2))
+            graph.nodes.append(
+                helper.make_node("Split", [memory], pair, name=f"{prefix}.known", axis=-1, num_outputs=2)
+            )
             for i, (old, new) in enumerate(zip(pair, split[1:], strict=True), 1):
                 split[i] = graph.add_node("Concat", [old, new], f"{prefix}.every_{i}", axis=1)
         mixed = graph.add_node("MultiHeadAttention", split, f"{prefix}.mixed", domain=_MS, num_heads=layer.heads)
@@ -146,14 +148,14 @@ def _add_gate(graph: _Graph, x: str, gate: Gate) -> tuple[str, str, str, str]:
     begins = graph.add_node("ScatterElements", [zeros, "heads", ones], "gate.begins", axis=0)
     zero_axis = graph.add_weights("gate.axis", 0, np.int64)
     word = graph.add_node("CumSum", [begins, zero_axis], "gate.word")
-    known = graph.add_node("Concat", [graph.add_weights("gate.start", [True], np.bool_), passes], "gate.known", axis=0)
-    passing = graph.add_node("Gather", [known, word], "gate.passing")
+    starts = graph.add_node("Concat", [graph.add_weights("gate.start", [True], np.bool_), passes], "gate.known", axis=0)
+    passing = graph.add_node("Gather", [starts, word], "gate.passing")
     sides = []
     for name, mask in (("awake", passing), ("resting", graph.add_node("Not", [passing], "gate.not"))):
-        at = graph.add_node(
+        indices = graph.add_node(
             "Squeeze", [graph.add_node("NonZero", [mask], f"gate.{name}.found"), axis0], f"gate.{name}.at"
         )
-        some = graph.add_node("Gather", [flat, at], f"gate.{name}.flat", axis=0)
+        some = graph.add_node("Gather", [flat, indices], f"gate.{name}.flat", axis=0)
         sides.append(graph.add_node("Unsqueeze", [some, axis0], f"gate.{name}"))
     number = graph.add_node("Cast", [passing], "gate.number", to=TensorProto.INT64)
     counted = graph.add_node("CumSum", [number, zero_axis], "gate.counted")

@@ -114,11 +114,11 @@ def _estimate_memories(gate: Gate, model: Tagger, states: Sequence[Tensor]) -> N
     products = [torch.zeros(width + 1, 2 * width, dtype=torch.float64) for _ in blocks]
     for start in range(0, len(states[0]), _ROWS):
         rows = [some[start : start + _ROWS].float() for some in states]
-        given = functional.pad(rows[0], (0, 1), value=1.0).double()
-        squares += given.T @ given
+        inputs = functional.pad(rows[0], (0, 1), value=1.0).double()
+        squares += inputs.T @ inputs
         for total, block, below in zip(products, blocks, rows, strict=True):
             pairs = functional.linear(below, block.qkv.weight[width:], block.qkv.bias[width:])
-            total += given.T @ pairs.double()
+            total += inputs.T @ pairs.double()
     squares += (_RIDGE * len(states[0]) + 1e-6) * torch.eye(width + 1, dtype=torch.float64)
     memories: list[Any] = list(gate.memories)
     for memory, total in zip(memories, products, strict=True):
