@@ -69,6 +69,7 @@ def drop_superseded_pair_by_pair(text, findings):
             words = re.findall(r"[^\W_]+", text[a:b].lower())
             if sum(map(len, words)) > 1 and not all(word in FUNCTION_WORDS for word in words):
                 a += len(text[a:b]) - len(text[a:b].lstrip())
+                a += len(text[a:b]) - len(text[a:b].lstrip(".,;: "))
                 selected.append(replace(span, start=a, end=a + len(text[a:b].rstrip())))
     return selected
 

@@ -26,7 +26,7 @@ from allonym.train.records import make_record  # noqa: E402
 pytestmark = pytest.mark.slow
 
 CITIES = ("York", "Bank", "May", "London")
-QUICK = {"epochs": 3, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
+QUICK = {"epochs": 4, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
 
 
 def reviewed(n: int, **meta: Any) -> Any:

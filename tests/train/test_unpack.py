@@ -34,7 +34,7 @@ def logits(folder: Path) -> tuple[object, object]:
         tags, parts = model(
             *(torch.tensor([list(x)]) for x in (window.pieces, window.shapes)), torch.tensor(window.heads)
         )
-    return used.logits(window), (tags.numpy(), parts.numpy())
+    return used.logits(window, every_word=True), (tags.numpy(), parts.numpy())
 
 
 def test_float_weights_come_back_exactly(tmp_path):

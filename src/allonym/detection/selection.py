@@ -37,6 +37,7 @@ MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
 """Months that are given names as well."""
 _LONGEST_MONTH = 9
 _FUNCTION = read_word_list("function_words")
+_OPENING_MARKS = "$€£¥#@+-("
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
@@ -167,6 +168,8 @@ def _list_span_remainders(text: str, span: Span, clipped: Sequence[Interval]) ->
         words = find_words(text[start:end].lower())
         if sum(map(len, words)) > 1 and not _FUNCTION.issuperset(words):
             start, end = trim_blanks(text, start, end)
+            while not text[start].isalnum() and text[start] not in _OPENING_MARKS:
+                start += 1
             yield replace(span, start=start, end=end)
 
 

@@ -46,7 +46,7 @@ _SHORT = frozenset(
     "sept oct nov dec".split()
 )
 _STATES = read_word_list("us_states")
-_ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|my|your|the)\b")
+_ASKING = re.compile(r"(?:[Mm]ay|[Ww]ill|[Cc]an|[Cc]ould|[Ww]ould) (?:I|we|you|he|she|they|it|my|your|the)\b")
 _FUNCTION = read_word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
