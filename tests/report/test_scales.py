@@ -55,3 +55,7 @@ def test_limits_are_kept():
 
 def test_no_values():
     assert fit_scale(Axis("x"), [], 0.0, 1.0, 5).ticks
+
+
+def test_a_logarithmic_axis_without_values_above_zero_has_a_scale():
+    assert fit_scale(Axis("N", "power", log=True), [0.0, -1.0], 0.0, 1.0, 4).ticks

@@ -122,7 +122,7 @@ class Scale:
 def fit_scale(axis: Axis, values: Iterable[float], start: float, end: float, count: int) -> Scale:
     """Return the scale of an axis over finite ``values``, with about ``count`` ticks and some margin."""
     shown = [v for v in values if math.isfinite(v) and (v > 0 or not axis.log)]
-    low = axis.low if axis.low is not None else min(shown, default=0.0)
+    low = axis.low if axis.low is not None else min(shown, default=0.1 if axis.log else 0.0)
     high = axis.high if axis.high is not None else max(shown, default=1.0)
     if axis.log:
         low, high = (low, high) if high > low else (low / 10, high * 10)
