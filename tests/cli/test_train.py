@@ -178,8 +178,7 @@ def one_thread():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", [(), ("--from-reviews",)])
-def test_training_a_tagger_further(run, corpus, tmp_path, monkeypatch, one_thread, option):
+def test_training_a_tagger_further(run, corpus, tmp_path, monkeypatch, one_thread):
     for name in ("safetensors", "onnx", "onnxruntime"):
         pytest.importorskip(name)
     from tests.models.make_tiny import TINY
@@ -190,7 +189,7 @@ def test_training_a_tagger_further(run, corpus, tmp_path, monkeypatch, one_threa
     out = tmp_path / "out"
     quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
     quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]
-    done = run("train", "ner", *option, str(corpus), "--base", str(TINY), "--output", str(out), *quick)
+    done = run("train", "ner", str(corpus), "--base", str(TINY), "--output", str(out), *quick)
     assert done.code == 0, done.err
     assert done.err.count("tagger: epoch") == 6
     assert done.out.splitlines()[0].split() == ["measure", "tagger", "before", "tagger", "after"]
@@ -276,7 +275,7 @@ def test_search(run, corpus, tmp_path):
         (["ner", "CORPUS", "--output", "x", "--data", "y"], "--data requires --recipe"),
         (["ner", "CORPUS", "--output", "x", "--base", "english", "--encoder", "y"], "give one of them"),
         (["ner", "CORPUS", "--output", "x", "--base", "english", "--backend", "spacy"], "requires the backend tagger"),
-        (["ner", "--output", "x", "--from-reviews", "CORPUS", "--base", "englsh"], "unknown tagger 'englsh'"),
+        (["ner", "CORPUS", "--output", "x", "--base", "englsh"], "unknown tagger 'englsh'"),
         (["density", "CORPUS", "--columns", "0"], "two columns such as 0,-1"),
         (["density", "CORPUS", "--format", "jsonlines"], "did you mean: jsonl"),
     ],

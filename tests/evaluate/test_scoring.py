@@ -79,7 +79,7 @@ def test_scores_of_ones_own() -> None:
         (" ".join(["(Marc)([MISSED_PERSON_NAME_PARTIAL])"] * 4), 3),  # P2: 3, not 12
         ("(Mark)[MISSED_X] (Marc)[MISSED_X] (M-A-R-K)[MISSED_X]", 3),  # P2's spellings
         ("(Mark)[MISSED_X] (Anna)[MISSED_X]", 6),
-        ("(Rachel)[MISSED_X], then (Rachel Green)[MISSED_PERSON_NAME]", 5),
+        ("(Rachel)[MISSED_X] then (Rachel Green)[MISSED_PERSON_NAME]", 5),
         ("(staples)[MISSED_ORGANIZATION_NAME] (Staples)[MISSED_ORGANIZATION_NAME_SPEAKER]", 2),
         ("(Zoom-ly)[MISSED_PRODUCT_SPEAKER] (zoomly)[MISSED_PRODUCT_SPEAKER]", 2),
         ("(Bryndel)[MISSED_LOCATION] (Brindel)[MISSED_LOCATION]", 2),

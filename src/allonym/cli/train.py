@@ -76,9 +76,6 @@ def ner(
     data: Path | None = declare_setting(
         None, "with --recipe: folder with the corpora", noun="new folder", option="DIR"
     ),
-    from_reviews: Path | None = declare_setting(
-        None, "a further FILE; documents as the server exports them can be given either way", noun="file", option="FILE"
-    ),
     training: Training,
     common: Common,
     selection: Selection,
@@ -102,7 +99,7 @@ def ner(
     """
     settings = {name: value for name, value in vars(common).items() if value is not None} | dict(training.set)
     if recipe is not None:
-        if files or from_reviews or compare or backend != "tagger" or training.base:
+        if files or compare or backend != "tagger" or training.base:
             raise click.UsageError(
                 "--recipe cannot be combined with FILE, --backend, --compare or --base: it has its own sources"
             )
@@ -112,7 +109,6 @@ def ner(
         return
     if data is not None:
         raise click.UsageError("--data requires --recipe")
-    files = (*files, from_reviews) if from_reviews else files
     if not files:
         raise click.UsageError("a FILE is required, or --recipe")
     names = tuple(dict.fromkeys((backend, *compare)))

@@ -1,8 +1,8 @@
 """Detectors: from a document to candidate spans.
 
 A detector is any callable ``(Document) -> Iterable[Span]``; a factory in the registry makes one for a policy.
-:mod:`.candidates` runs all of a policy's detectors on the folded text and on what disguise hides (:mod:`.disguise`);
-:mod:`.selection` decides which candidates count.
+:mod:`.selection` runs all of a policy's detectors on the folded text and on what disguise hides (:mod:`.disguise`), and
+decides which candidates count.
 
 A detector may also have a method ``many(documents) -> list of lists of spans``, one list for each document, in order.
 It must return what calling the detector on each document returns, and exists because models are faster on batches.
@@ -18,6 +18,9 @@ Detector = Callable[[Document], Iterable[Span]]
 
 TAGGER = "tagger"
 """Source of the embedded tagger's findings."""
+
+OPENING_MARKS = "$€£¥#@+-("
+"""Marks that may begin a finding: "$300", "@ada", "(UK) Ltd"."""
 
 
 def detect_each(detector: Detector, documents: Sequence[Document]) -> list[list[Span]]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from allonym import registry
-from allonym.detection import TAGGER, Detector
+from allonym.detection import OPENING_MARKS, TAGGER, Detector
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
@@ -37,7 +37,6 @@ MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
 """Months that are given names as well."""
 _LONGEST_MONTH = 9
 _FUNCTION = read_word_list("function_words")
-_OPENING_MARKS = "$€£¥#@+-("
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
@@ -168,7 +167,7 @@ def _list_span_remainders(text: str, span: Span, clipped: Sequence[Interval]) ->
         words = find_words(text[start:end].lower())
         if sum(map(len, words)) > 1 and not _FUNCTION.issuperset(words):
             start, end = trim_blanks(text, start, end)
-            while not text[start].isalnum() and text[start] not in _OPENING_MARKS:
+            while not text[start].isalnum() and text[start] not in OPENING_MARKS:
                 start += 1
             yield replace(span, start=start, end=end)
 

@@ -229,7 +229,8 @@ def _find_header_names(text: str, start: int, end: int) -> Iterator[Span]:
     for part in [text[start:end]] if inverted else text[start:end].split(", "):
         words = part.split()
         bare = [w.strip(".,").lower() for w in words]
-        is_office = all(_is_role(w) or w in read_ordinary_words() or w.upper() in _ACRONYMS for w in bare)
+        offices = [_is_role(w) or w.upper() in _ACRONYMS for w in bare]
+        is_office = any(offices) and all(o or w in read_ordinary_words() for o, w in zip(offices, bare, strict=True))
         if len(words) > 1 and not is_office and all(w[0].isupper() for w in words) and _STOP.isdisjoint(bare):
             yield Span(start, start + len(part), "PERSON", 0.7, "speakers:header")
         start += len(part) + 2

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detection import TAGGER
+from allonym.detection import OPENING_MARKS, TAGGER
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.speakers import locate_speaker_name
@@ -151,22 +151,24 @@ def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
 
 
 def read_thresholds(policy: Policy, model: TaggerModel) -> dict[str, float]:
-    """The threshold of each label that a policy looks for: that of the label's rule, else of its operating point."""
+    """The threshold of each label that a policy looks for: that of the label's rule, else of its operating point.
+
+    A label for which the tagger's point has none is left out.
+    """
     points: Mapping[str, Any] = model.about.get("points", {})
     out: dict[str, float] = {}
     for label in model.labels:
         if not _is_wanted(policy, label):
             continue
-        point: Any = policy.operating_point_for(label)
-        if label == "OTHER_IDENTIFYING_ATTRIBUTE" and point in points:
-            point = 2.0  # only where a policy sets a number: on marked texts not one of 88 such words was needed
+        point = policy.operating_point_for(label)
         rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
         rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
         if rule_threshold is not None:
             out[label] = rule_threshold
         elif isinstance(point, str):
             table = points.get(point, {})
-            out[label] = float(table.get(label, table.get("*", 0.5)))
+            if (threshold := table.get(label, table.get("*", 0.5))) is not None:
+                out[label] = float(threshold)
         else:
             out[label] = float(point)
     return out
@@ -296,7 +298,7 @@ def _split_entities(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
     words = [text[a:b] for a, b in tagged.borders[first:last]]
     i, j = 0, len(words)
-    while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
+    while i < j and not words[i][0].isalnum() and words[i][0] not in OPENING_MARKS:
         i += 1
     # a word may end with a combining accent
     while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):

@@ -13,6 +13,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
 _FIELDS = read_word_list("form_fields")
 _ROLES = read_word_list("roles")
+_FUNCTION = read_word_list("function_words")
+_FAMILY_NAMES = frozenset("day key place price street".split())
+"""Names of fields that are family names as well."""
 MIN_TURNS = 2
 MIN_SHARE = 0.6
 
@@ -30,16 +33,14 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
         return ()
     names = {mark[1].lower() for mark in marks}
-    fields = set(filter(_is_field, names))
-    if 2 * len(fields) > len(names):
+    if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
         return ()
     turns = []
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=True):
         turn = text[mark.end() : end].lstrip(" \t")
         start = end - len(turn)
-        is_field = mark[1].lower() in fields and not _ROLES.intersection(_WORD.findall(mark[1].lower()))
-        speaker = None if is_field else mark.span(1)
+        speaker = None if _names_only_field(mark[1].lower()) else mark.span(1)
         turns.append(Turn(start, start + len(turn.rstrip(" \t\r\n")), speaker))
     return tuple(turns)
 
@@ -48,16 +49,18 @@ def find_field_names(text: str) -> tuple[Interval, ...]:
     """Find the names of fields at the starts of lines, such as ``Chief complaint`` before a colon."""
     if ":" not in text:
         return ()
-    return tuple(mark.span(1) for mark in _SPEAKER.finditer(text) if _is_field(mark[1].lower()))
+    return tuple(mark.span(1) for mark in _SPEAKER.finditer(text) if _names_only_field(mark[1].lower()))
 
 
-def _is_field(name: str) -> bool:
-    """Tell whether a label in lower case is the name of a field: a known one, or ordinary words that are no role."""
-    words = _WORD.findall(name)
-    if name in _FIELDS or words[-1] in _FIELDS:
-        return True
-    ordinary = read_ordinary_words()
-    return all(word in ordinary or word in _FIELDS for word in words) and not _ROLES.intersection(words)
+def _names_only_field(label: str) -> bool:
+    """Tell whether a label in lower case is the name of a field for sure, and neither a role nor the name of a person.
+
+    One word at least is known from forms, and all others are ordinary: "Ada Price" and "Price" may be people.
+    """
+    words = set(_WORD.findall(label))
+    if not words & (_FIELDS - _FAMILY_NAMES) or words & (_ROLES | _FAMILY_NAMES):
+        return False
+    return words <= _FIELDS | _FUNCTION | read_ordinary_words()
 
 
 def add_turns(document: Document) -> Document:

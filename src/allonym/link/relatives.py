@@ -32,6 +32,7 @@ _INTRODUCTIONS = (["name", "is"], ["this", "is"], ["i", "am"], ["i'm"], ["i’m"
 _SENTENCE_END = re.compile(r"[!?;]\s|(?<!\b[A-Z])(?<!\b[A-Z][a-z])(?<!\bMrs)\.\s|\n\s*\n")
 _CLAUSE = re.compile(r" [a-z]+(?: [a-z]+){0,5} \Z")
 _SAME = frozenset("is was are were be as called named known alias born aka becomes became remains".split())
+_ADVERBS = frozenset("then later afterwards again now formerly".split())
 _COUPLE = re.compile(r"\b(Mr|Mister|Herr|Dr|Lord|Sir)\.? (?:and|&|und) \w+\.?\s\Z")
 _WINDOW = 60  # characters before and after a mention that are read
 _FAR = 240  # characters over which "his" and "her" reach back
@@ -254,7 +255,8 @@ def _find_owner_after(after: str) -> str:
 def _is_clause(before: str, title: str) -> bool:
     """Whether a verb and its like are all that stands between a subject and its object."""
     gap = before[: before.rfind(title)] if title else before
-    return bool(_CLAUSE.match(gap)) and _SAME.isdisjoint(gap.split())
+    words = gap.split()
+    return bool(_CLAUSE.match(gap)) and _SAME.isdisjoint(words) and not _ADVERBS.issuperset(words)
 
 
 def _oppose_owners(relations: Relations, mentions: Sequence[Mention], index: int, owner: str) -> None:

@@ -26,14 +26,19 @@ NAMES = frozenset(
 
 _OUTSIDE = O | reduce(or_, (BEGIN[label] | INSIDE[label] for label in LABELS if label not in NAMES))
 _LEAST_COUNT = 12  # times that an ordinary word is written in small letters
-_LEAST_SHARE = 0.97  # share of its mentions within sentences
 _LEAST_CAPITALS = 0.02  # share of capitalised words in text that has ordinary capitals
 _LEAST_WORDS = 8  # words of a text that tell whether it has
 _LEAST_LETTERS = 4  # letters of a word in capitals that is no abbreviation
 
 
-def find_ordinary_words(texts: Iterable[str], lists: Lists) -> frozenset[str]:
-    """Return the words that texts with ordinary capitals write in small letters, without those that are also names."""
+def find_ordinary_words(texts: Iterable[str], lists: Lists, share: float = 0.97) -> frozenset[str]:
+    """Return the words that texts with ordinary capitals write in small letters, without those that are also names.
+
+    Args:
+        texts: texts of many kinds; those in small letters or capitals alone are passed over.
+        lists: names that no ordinary word is.
+        share: least share of small letters among a word's mentions within sentences, 0 to 1.
+    """
     small: Counter[str] = Counter()
     capital: Counter[str] = Counter()
     for text in texts:
@@ -50,7 +55,7 @@ def find_ordinary_words(texts: Iterable[str], lists: Lists) -> frozenset[str]:
     return frozenset(
         word
         for word, count in small.items()
-        if count >= _LEAST_COUNT and count >= _LEAST_SHARE * (count + capital[word]) and word not in names
+        if count >= _LEAST_COUNT and count >= share * (count + capital[word]) and word not in names
     )
 
 

@@ -27,17 +27,16 @@ COVERED: Mapping[str, float] = {"high-recall": 0.99, "balanced": 0.98, "high-pre
 NAME_LABELS = frozenset().union(*(find_targets(label) or () for label in ("PER", "ORG", "LOC", "MISC")))
 """Labels of names: people, organizations, places, and other names, such as products, events, works and origins."""
 
-SOFT = (
-    "PRODUCT EVENT WORK_OF_ART AWARD LAW ORIGIN LANGUAGE OCCUPATION DATE TIME AGE MONEY QUANTITY "
-    "OTHER_IDENTIFYING_ATTRIBUTE"
-).split()
+SOFT = ("PRODUCT EVENT WORK_OF_ART AWARD LAW ORIGIN LANGUAGE OCCUPATION DATE TIME AGE MONEY QUANTITY").split()
 """Labels with thresholds of their own: they have no clear borders, and the threshold of names would cover half a
 sentence."""
 
 _BETA: Mapping[str, float] = {"high-recall": 2.0, "balanced": 1.0, "high-precision": 0.5}
 _USUAL: Mapping[str, float] = {"high-recall": 0.25, "balanced": 0.5, "high-precision": 0.75}
 """Thresholds of a soft label that text by people has too seldom."""
-_LEAST_USUAL: Mapping[str, float] = {"OTHER_IDENTIFYING_ATTRIBUTE": 0.5}
+OFF = frozenset({"OTHER_IDENTIFYING_ATTRIBUTE"})
+"""Labels without a threshold, for which a policy has to set a number: in sixty marked texts none of their 88 words had
+to be covered."""
 _FEWEST = 50  # words with a soft label by which its threshold is chosen
 _LOWEST, _HIGHEST = 0.01, 0.97  # thresholds
 _RECOGNISER = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
@@ -113,8 +112,10 @@ def fit_temperature(judged: Judged) -> float:
     return round((low + high) / 2, 3)
 
 
-def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: float) -> dict[str, dict[str, float]]:
-    """Return the thresholds of each operating point, ``"*"`` for all labels and one for each of ``SOFT``.
+def choose_operating_points(
+    judged: Judged, labels: Sequence[str], temperature: float
+) -> dict[str, dict[str, float | None]]:
+    """Return the thresholds of each point: ``"*"`` for all labels, one for each of ``SOFT``, and None for ``OFF``.
 
     Soft labels come first: each has the threshold with the best F-score on the words of texts that annotate it; recall
     counts twice as much as precision at ``high-recall`` and half as much at ``high-precision``. Then ``"*"`` is the
@@ -125,7 +126,7 @@ def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: 
     chances = _compute_chances(aimed, temperature)
     mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
     is_name = select_name_words(aimed)
-    out: dict[str, dict[str, float]] = {}
+    out: dict[str, dict[str, float | None]] = {}
     for point, share in COVERED.items():
         soft = {
             label: _choose_soft_threshold(aimed, mass[:, i], label, point)
@@ -133,16 +134,16 @@ def choose_operating_points(judged: Judged, labels: Sequence[str], temperature: 
             if label in SOFT
         }
         _, evidence = sum_wanted_chances(chances, labels, soft)
-        rest, _ = sum_wanted_chances(chances, labels, {label: 1.0 for label in labels if label not in soft})
+        rest, _ = sum_wanted_chances(chances, labels, {label: 1.0 for label in labels if label not in OFF.union(soft)})
         enough = np.where(evidence < 1, rest / np.maximum(1 - evidence, 1e-9), np.inf)[is_name]
         ranked = np.sort(enough)[::-1]
         threshold = ranked[math.ceil(share * len(ranked)) - 1] if len(ranked) else 0.5
-        out[point] = {"*": _round_down(float(np.clip(threshold, _LOWEST, _HIGHEST))), **soft}
+        out[point] = {"*": _round_down(float(np.clip(threshold, _LOWEST, _HIGHEST))), **soft, **dict.fromkeys(OFF)}
     return out
 
 
 def measure_operating_points(
-    judged: Judged, labels: Sequence[str], temperature: float, points: Mapping[str, Mapping[str, float]]
+    judged: Judged, labels: Sequence[str], temperature: float, points: Mapping[str, Mapping[str, float | None]]
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     """Return for each point and kind of text two shares, 0 to 1: ``covered`` and ``needless``.
 
@@ -155,7 +156,9 @@ def measure_operating_points(
     is_name = select_name_words(judged)
     out: dict[str, dict[str, dict[str, float | None]]] = {}
     for point, table in points.items():
-        _, evidence = sum_wanted_chances(chances, labels, {label: table.get(label, table["*"]) for label in labels})
+        thresholds = {label: table.get(label, table["*"]) for label in labels}
+        present = {label: threshold for label, threshold in thresholds.items() if threshold is not None}
+        _, evidence = sum_wanted_chances(chances, labels, present)
         is_covered = evidence >= 1
         out[point] = {}
         for name in sorted(judged.names, key=lambda name: (name == SPEECH, name)):
@@ -191,7 +194,7 @@ def _choose_soft_threshold(judged: Judged, chance: Any, label: str, point: str) 
     label_bits = BEGIN[label] | INSIDE[label]
     has_label = judged.allowed & ~label_bits == 0
     if has_label.sum() < _FEWEST:
-        return max(_USUAL[point], _LEAST_USUAL.get(label, 0.0))
+        return _USUAL[point]
     is_decided = has_label | (judged.allowed & label_bits == 0)
     order = np.argsort(-chance[is_decided], kind="stable")
     ranked, right = chance[is_decided][order], has_label[is_decided][order]

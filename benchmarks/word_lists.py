@@ -1,0 +1,108 @@
+"""Make the lists of words that the detectors take for no names, from openly licensed texts and lists.
+
+usage: python benchmarks/word_lists.py DATA [--check]
+
+DATA is the folder of the corpora (open2/lexicons, open2/unlabelled, dialogues). Writes the words of
+src/allonym/detection/ordinary.txt, and the medicines and conditions of common_terms.toml beside it; comments and the
+lists of our own stay. Sources and licences stand in the two files. ``--check`` writes nothing, and fails where a file
+would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from allonym.train.corpus import make_training_lists
+from allonym.train.ordinary import find_ordinary_words
+from allonym.train.records import read_json_lines
+
+HERE = Path(__file__).resolve().parent.parent / "src/allonym/detection"
+SHARE = 0.75  # of a word's mentions in small letters: headings count as mentions
+FREQUENT = 0.004  # per cent of the people in the census that have a name
+SHORTEST_WORD, SHORTEST_TERM = 3, 6
+HEADS = frozenset(
+    "disease syndrome palsy lymphoma chorea phenomenon sarcoma thyroiditis anemia contracture aphasia encephalopathy "
+    "hernia".split()
+)
+"""Last words of a condition that is named after somebody."""
+ADJECTIVES = ("ic", "al", "ous", "ar", "ive", "oid")
+
+
+def read_rows(path: Path) -> Iterator[list[str]]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        yield from (line.rstrip("\n").lower().split("\t") for line in lines)
+
+
+def make_ordinary_words(data: Path) -> list[str]:
+    paths = [p for p in sorted((data / "open2/unlabelled").glob("*.jsonl.gz")) if "irc" not in p.name]
+    paths += [data / f"dialogues/{name}.jsonl.gz" for name in ("aci_bench", "mts_dialog", "qmsum_meetings")]
+    texts = (record["text"] for path in paths for _, record in read_json_lines(path))
+    words = find_ordinary_words(texts, make_training_lists(), SHARE)
+    census = list(read_rows(data / "open2/lexicons/us_census_1990_names.tsv.gz"))[1:]
+    names = {row[0] for row in census if float(row[2]) >= FREQUENT}
+    names |= {row[0] for row in read_rows(data / "open2/lexicons/cities_over_15000.tsv.gz")}
+    return sorted(w for w in words - names if w.isalpha() and w.isascii() and len(w) >= SHORTEST_WORD)
+
+
+def make_terms(data: Path, ordinary: Iterable[str]) -> dict[str, list[str]]:
+    folder = data / "open2/lexicons"
+    lists = ("us_census_1990_names.tsv.gz", "given_and_surnames_world.tsv.gz", "cities_over_15000.tsv.gz")
+    names = {row[0].strip() for name in lists for row in read_rows(folder / name)}
+
+    def is_term(word: str) -> bool:
+        return word.isascii() and word.isalpha() and len(word) >= SHORTEST_TERM and word not in names
+
+    medicines = {row[0].strip() for name in ("drugs.tsv.gz", "drug_brands.txt") for row in read_rows(folder / name)}
+    listed = [row[0] for row in read_rows(folder / "diseases_mesh_variants.tsv.gz")]
+    conditions = {term for term in listed if is_term(term)}
+    for term in listed:
+        if "," in term:
+            continue
+        if "'s " in term and (
+            (term.isascii() and len(term.split()) <= 3 and not term.endswith("s"))
+            or (term.endswith(("palsy", "disease")))
+        ):
+            conditions.add(term)
+        words = term.replace("'s", "").split()
+        is_eponym = len(words) == 2 and words[1] in HEADS and words[0].isalpha() and words[0] not in ordinary
+        if is_eponym and not words[0].endswith(ADJECTIVES):
+            conditions |= {f"{words[0]} {words[1]}", f"{words[0]}'s {words[1]}"}
+    return {"medicines": sorted(filter(is_term, medicines)), "conditions": sorted(conditions)}
+
+
+def fill(text: str) -> str:
+    return textwrap.fill(text, 118, break_on_hyphens=False, break_long_words=False)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("data", type=Path)
+    options.add_argument("--check", action="store_true", help="fail where a file would change")
+    args = options.parse_args()
+    ordinary = make_ordinary_words(args.data)
+    path = HERE / "ordinary.txt"
+    comments = [line for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
+    made = {path: "\n".join([*comments, fill(" ".join(ordinary))]) + "\n"}
+    path = HERE / "common_terms.toml"
+    text = path.read_text("utf-8")
+    for name, terms in make_terms(args.data, frozenset(ordinary)).items():
+        pattern = re.compile(rf'(^{name} = """\n).*?(\n"""$)', re.MULTILINE | re.DOTALL)
+        text = pattern.sub(rf"\g<1>{fill('; '.join(terms))}\g<2>", text)
+    made[path] = text
+    changed = [path.name for path, text in made.items() if path.read_text("utf-8") != text]
+    print(f"{len(ordinary):,} ordinary words; changed: {', '.join(changed) or 'nothing'}")
+    if args.check:
+        sys.exit(bool(changed))
+    for path, text in made.items():
+        path.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
