@@ -289,6 +289,14 @@ def test_the_table_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     assert (thresholds["CITY"], thresholds["AGE"]) == (0.06, 0.25)
 
 
+def test_a_label_without_a_threshold_counts_only_where_a_policy_sets_a_number() -> None:
+    label = "OTHER_IDENTIFYING_ATTRIBUTE"
+    model, shipped = load_tagger(), Policy.load("default")
+    assert label not in read_thresholds(shipped, model)
+    numbers = {**shipped.operating_points, label: 0.4}
+    assert read_thresholds(shipped.with_(operating_points=numbers), model)[label] == 0.4
+
+
 def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(

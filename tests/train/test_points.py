@@ -11,6 +11,7 @@ from allonym.models.tags import LABELS
 from allonym.train.examples import BEGIN, INSIDE, O
 from allonym.train.points import (
     COVERED,
+    OFF,
     NAME_LABELS,
     SOFT,
     SPEECH,
@@ -82,7 +83,8 @@ def test_soft_labels_have_thresholds_of_their_own_where_there_is_text() -> None:
     points = choose_operating_points(judged, LABELS, 1.0)
     dates = [points[point]["DATE"] for point in COVERED]
     assert dates == sorted(dates) and 0.45 < dates[0] < dates[2] < 0.75
-    assert set(points["balanced"]) == {"*", *SOFT}
+    assert set(points["balanced"]) == {"*", *SOFT, *OFF}
+    assert [points["balanced"][label] for label in OFF] == [None]
     assert [points[point]["AGE"] for point in COVERED] == [0.25, 0.5, 0.75]
 
 
