@@ -11,8 +11,8 @@ from allonym.models.tags import LABELS
 from allonym.train.examples import BEGIN, INSIDE, O
 from allonym.train.points import (
     COVERED,
-    OFF,
     NAME_LABELS,
+    OFF,
     SOFT,
     SPEECH,
     TEMPLATES,
