@@ -75,27 +75,15 @@ def find_relations(text: str, mentions: Sequence[Mention]) -> Relations:
         known_forms.add(form)
         near, subject_before, subject = previous, subject, names
         previous = span
-        if (
-            near
-            and len(names) == len(subject_before) == 1
-            and text[near.end : begin] == ", "
-            and not _find_title(text, near)
-        ):
+        is_pair = near and len(names) == len(subject_before) == 1 and text[near.end : begin] == ", "
+        if near and is_pair and not _find_title(text, near):
             relations.family_names_first[near.start] = begin
-        if not (
-            is_object
-            or _is_cue(
-                text[max(begin - _WINDOW, text.rfind(" ", max(0, begin - _WINDOW), max(0, begin - 1)) + 1, 0) : begin]
-            )
-            or text.startswith(_CONTINUATIONS, span.end)
-        ):
+        if not is_object and not _follows_cue(text, begin) and not text.startswith(_CONTINUATIONS, span.end):
             continue
         start = max(near.end if near else 0, begin - _WINDOW)
         before = text[start:begin]
         words, title = _split_words(before), ""
-        while (
-            words and words[-1].rstrip(".").lower() in TITLES and not (words[-1].islower() and is_relative(words[-1]))
-        ):
+        while words and _is_title(words[-1]):
             title = words.pop()
         words = [word.lower() for word in words]
         following = mentions[i + 1][0].start if i + 1 < len(mentions) else len(text)
@@ -117,6 +105,17 @@ def find_relations(text: str, mentions: Sequence[Mention]) -> Relations:
         if words[-2:] in _INTRODUCTIONS or words[-1:] in _INTRODUCTIONS:
             speaker = span
     return relations
+
+
+def _is_title(word: str) -> bool:
+    """Whether a word is a title before a name, and not what somebody is to somebody: "Sister", not "sister"."""
+    return word.rstrip(".").lower() in TITLES and not (word.islower() and is_relative(word))
+
+
+def _follows_cue(text: str, begin: int) -> bool:
+    """Whether the word before a place may tell something about the name there."""
+    earliest = max(0, begin - _WINDOW)
+    return _is_cue(text[max(earliest, text.rfind(" ", earliest, max(0, begin - 1)) + 1) : begin])
 
 
 @lru_cache(maxsize=4096)

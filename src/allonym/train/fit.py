@@ -255,6 +255,13 @@ def _draw_windows(
     return [w for w in out if any(m != ALL for m in w.allowed) or any(p >= 0 for p in w.parts)]
 
 
+def pad_windows(windows: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the pieces, the shapes and a mask of real pieces, ``(windows, length of the longest)`` each."""
+    columns = [w.pieces for w in windows], [w.shapes for w in windows], [[True] * len(w.pieces) for w in windows]
+    ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
+    return ids, shapes, mask
+
+
 def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
     """Yield padded batches of windows of similar length, in random order."""
     rng = random.Random(f"batches {options.seed} {epoch}")
@@ -270,8 +277,7 @@ def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Ite
     for chunk in chunks:
         batch = [windows[i] for i in chunk]
         cut = [piece.window for piece in batch]
-        columns = [w.pieces for w in cut], [w.shapes for w in cut], [[True] * len(w.pieces) for w in cut]
-        ids, shapes, mask = (pad_sequence([torch.tensor(row) for row in rows], batch_first=True) for rows in columns)
+        ids, shapes, mask = pad_windows(cut)
         heads = [n * ids.shape[1] + h for n, w in enumerate(cut) for h in w.heads]
         words = ([x for w in batch for x in getattr(w, name)] for name in ("allowed", "plain", "parts"))
         yield ids, shapes, torch.tensor(heads), mask, *map(torch.tensor, words)

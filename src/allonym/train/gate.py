@@ -12,13 +12,13 @@ from typing import Any
 
 from allonym.errors import DataError, require_extra
 from allonym.models.windows import Window
+from allonym.train.fit import pad_windows
 from allonym.train.network import Gate, Tagger
 
 with require_extra("training the tagger", "train"):
     import torch
     from torch import Tensor
     from torch.nn import functional
-    from torch.nn.utils.rnn import pad_sequence
 
 LOST = 0.0004
 """Share of the words in entities that the gate may stop, on text that it was not fitted to."""
@@ -77,8 +77,7 @@ def _compute_states(
         for start in range(0, len(order), 16):
             numbers = order[start : start + 16]
             batch = [windows[i] for i in numbers]
-            columns = [w.pieces for w in batch], [w.shapes for w in batch], [[True] * len(w.pieces) for w in batch]
-            ids, shapes, mask = (pad_sequence([torch.tensor(r) for r in rows], batch_first=True) for rows in columns)
+            ids, shapes, mask = pad_windows(batch)
             heads = torch.tensor([n * ids.shape[1] + head for n, w in enumerate(batch) for head in w.heads])
             judges += [number % 5 == 0 for number, w in zip(numbers, batch, strict=True) for _ in w.heads]
             x = model.encoder.embed(ids, shapes)
