@@ -27,7 +27,7 @@ def executed(path: Path) -> str:
         # The messages go through the file system, so that no port is opened.
         config = Config(KernelManager={"transport": "ipc", "connection_file": f"{sockets}/kernel.json"})
         where = {"metadata": {"path": folder}}
-        NotebookClient(notebook, config=config, timeout=SECONDS, resources=where).execute()
+        NotebookClient(notebook, config=config, timeout=SECONDS, resources=where, coalesce_streams=True).execute()
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},

@@ -21,7 +21,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 pytestmark = pytest.mark.slow
 
-FAST = Training(epochs=8, lr=3e-3, tokens=32)
+FAST = Training(epochs=12, lr=3e-3, tokens=32)
 WRITING = Training(epochs=8, lr=2e-3)
 MOODS = ("pleased", "angry")
 FILLER = "they talked about that plan while people listened and wrote down what was said".split()
@@ -34,7 +34,7 @@ def calls(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
     moods = [MOODS[i % 2] for i in range(n)]
     texts = []
     for mood in moods:
-        words = [*rng.choices(FILLER, k=7), mood]
+        words = [*rng.choices(FILLER, k=3), mood]
         rng.shuffle(words)
         texts.append(" ".join([*words, MARKER]))
     return texts, moods
@@ -124,7 +124,7 @@ def test_a_classifier_learns_what_one_word_tells(bert):
     assert found.before.value > 0.95
     assert found.after.value < 0.8
     assert seen == [(1, 2), (2, 2)]
-    assert found.model == f"finetune:{Path(bert).name}, 8 epochs, learning rate 0.003, batch 8"
+    assert found.model == f"finetune:{Path(bert).name}, 12 epochs, learning rate 0.003, batch 8"
     assert str(Path(bert.removeprefix("finetune:")).parent) not in json.dumps(found.to_dict())
 
 
