@@ -30,6 +30,9 @@ copyreg.pickle(MappingProxyType, lambda table: (_make_read_only, (dict(table),))
 SCHEMES = ("presidio", "spacy", "conll", "dlp", "tab", "textwash", "p1", "p2", "p5")
 """Names of the foreign schemes. ``spacy`` is OntoNotes; ``p1``, ``p2`` and ``p5`` are the papers' own names."""
 
+UNREAD_TEXT = "UNREAD_TEXT"
+"""The label of passages that a policy covers whole, because no detector of names reads their language."""
+
 
 @dataclass(frozen=True, slots=True)
 class Label:

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allonym.detection.selection import explain_candidates, find_candidates, select_findings_and_add_repeats
+from allonym.detection.selection import (
+    count_unread_characters,
+    explain_candidates,
+    find_candidates,
+    select_findings_and_add_repeats,
+)
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
@@ -148,6 +153,7 @@ def replace_found(
         labels=dict(sorted(labels.items())),
         operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
         offline=count_offline_entities(plan.notes),
+        unread=count_unread_characters(document, policy),
     )
     return Anonymized(text, parts, plan, report, document.id, tuple(spans))
 

@@ -125,6 +125,7 @@ class Report(Mapping[str, object]):
         labels: how many mentions each label has.
         operators: how many edits each operator made.
         offline: how many entities got an offline pseudonym because a model had no usable value for them.
+        unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
     """
 
     characters: int = 0
@@ -133,6 +134,7 @@ class Report(Mapping[str, object]):
     labels: Mapping[str, int] = field(default_factory=dict)
     operators: Mapping[str, int] = field(default_factory=dict)
     offline: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> object:
         if name not in self.__dataclass_fields__:

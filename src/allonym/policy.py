@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError, check_names, tell_policy_errors
-from allonym.labels import SCHEMES, TAXONOMY, Kind, Label, Taxonomy
+from allonym.labels import SCHEMES, TAXONOMY, UNREAD_TEXT, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule
 from allonym.protocol import check_options
 from allonym.settings import (
@@ -51,6 +51,8 @@ class Policy:
 
     Attributes:
         name, description, language: for people and reports. Language is an ISO 639-1 code.
+        unknown_language: what becomes of passages in languages that no detector reads: ``rules`` looks in them for what
+            needs no reading, ``cover`` covers them whole, and ``refuse`` refuses the document.
         threshold: score from 0 to 1 that a finding needs where its label's rule names none.
         detectors: names from the detector registry; all of them run.
         labels: the only labels that are looked for, where ``every`` is false.
@@ -80,6 +82,7 @@ class Policy:
     name: str
     description: str = ""
     language: str = "en"
+    unknown_language: str = "rules"
     threshold: float = 0.5
     detectors: tuple[str, ...] = list_defaults(registry.DetectTable)["detectors"]
     labels: tuple[str, ...] = ()
@@ -168,6 +171,8 @@ class Policy:
 
     def looks_for(self, label: str) -> bool:
         """Whether the policy looks for a label."""
+        if label == UNREAD_TEXT:
+            return self.unknown_language == "cover"
         if not self.every and label not in self.labels:
             return False
         return not any(a in self.exclude for a in self.taxonomy.lineage(label))
@@ -193,7 +198,7 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of the whole policy, including its lists of terms, for run reports and resume checks."""
-        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
+        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr", "unknown_language")
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in listed_below]
         parts += [
             repr(sorted(self.operating_points.items())),
@@ -202,6 +207,7 @@ class Policy:
         ]
         parts += [self.images] if self.images != "remove" else []
         parts += [f"ocr {self.ocr}"] if self.ocr else []
+        parts += [f"unread {self.unknown_language}"] if self.unknown_language != "rules" else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
         parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
@@ -262,6 +268,12 @@ class PolicyFile(SettingGroup):
     extends: str = declare_setting("", "preset or file that this policy starts from")
     description: str = declare_setting("", "one line for people")
     language: str = declare_setting("en", "ISO 639-1 code of the texts' language")
+    unknown_language: str = declare_setting(
+        "rules",
+        "passages in a language that no detector reads: rules (only rules and lists work there), cover (all of it is "
+        "covered) or refuse (no output for its document)",
+        one_of=("rules", "cover", "refuse"),
+    )
     threshold: float = declare_setting(
         0.5, "score from 0 to 1 that a finding needs; the tagger's need their operating point", low=0, high=1
     )
@@ -302,7 +314,7 @@ class PolicyFile(SettingGroup):
     )
 
 
-_PLAIN_KEYS = ("description", "language", "threshold", "subject", "consistent", "images", "ocr")
+_PLAIN_KEYS = ("description", "language", "unknown_language", "threshold", "subject", "consistent", "images", "ocr")
 _THRESHOLD = find_setting(PolicyFile, "threshold")
 
 

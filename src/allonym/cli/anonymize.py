@@ -156,6 +156,8 @@ def anonymize(
         terminal.print_note(
             f"{summary.offline:,} replacements came from the offline pseudonyms, not from the language model"
         )
+    if to == "-" and not quiet:
+        terminal.print_unread_warning(summary.unread, summary.characters)
     if summary.exit_code:
         shortfalls = [(summary.quarantined, "record"), (len(summary.refused), "file")]
         message = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in shortfalls if n)
@@ -197,10 +199,14 @@ def _report_dry_run(
     from allonym.pipeline import anonymize
 
     mentions: Counter[tuple[str, str]] = Counter()
+    unread: Counter[str] = Counter()
+    characters = 0
     edits: list[tuple[object, ...]] = []
     count = 0
     for count, document in enumerate(documents, 1):
-        plan = anonymize(document, policy, key=key, scope=scope).plan
+        result = anonymize(document, policy, key=key, scope=scope)
+        plan, characters = result.plan, characters + result.report.characters
+        unread.update(result.report.unread)
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)
         for e in plan.edits if show else ():
             original = document.text[e.start : e.end]
@@ -210,6 +216,7 @@ def _report_dry_run(
         click.echo()
     rows = sorted(((label, operator, n) for (label, operator), n in mentions.items()), key=lambda r: (-r[2], r))
     terminal.print_table(["label", "operator", "edits"], rows, right=(2,))
+    terminal.print_unread_warning(unread, characters)
     edit_count = sum(mentions.values())
     terminal.print_note(
         f"{count} {'document' if count == 1 else 'documents'}, {edit_count} {'edit' if edit_count == 1 else 'edits'}; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ def detect(
       allonym detect reviews.csv --field review --json > findings.jsonl
     """
     from allonym import pipeline
+    from allonym.detection.selection import count_unread_characters
 
     if highlight and (explain or json):
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
@@ -67,8 +69,11 @@ def detect(
         return
     table_wanted = terminal.is_terminal() and not json
     several = source != "-" or texts.format is not None
-    total = 0
+    total = characters = 0
+    unread: Counter[str] = Counter()
     for document in texts.read_documents(source):
+        characters += len(document.text)
+        unread.update(count_unread_characters(document, policy))
         name = document.id if several else ""
         if highlight:
             _print_highlighted(document, pipeline.detect(document, policy), name)
@@ -85,6 +90,7 @@ def detect(
             _print_findings(name, _drop_unmasked_twins(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
         terminal.print_note("nothing found")
+    terminal.print_unread_warning(unread, characters)
 
 
 def _write_findings_page(documents: list[Document], policy: Policy, path: Path) -> None:

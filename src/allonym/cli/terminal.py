@@ -69,6 +69,14 @@ def print_note(text: str, *, label: str = "note:") -> None:
     click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
+def print_unread_warning(unread: Mapping[str, int], characters: int) -> None:
+    """Warn of passages in languages that no detector reads, if there are any: their characters by language."""
+    if unread:
+        from allonym.detection.languages import describe_unread
+
+        print_note(describe_unread(unread, characters), label="warning:")
+
+
 def report_failure(message: str, code: int = 1) -> click.exceptions.Exit:
     """Print an error, and return the exception that ends the command with an exit code."""
     print_note(message, label="error:")

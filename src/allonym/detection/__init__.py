@@ -6,6 +6,10 @@ decides which candidates count.
 
 A detector may also have a method ``many(documents) -> list of lists of spans``, one list for each document, in order.
 It must return what calling the detector on each document returns, and exists because models are faster on batches.
+
+A detector that finds names by reading sentences has an attribute ``languages``: the ISO 639 codes of those that
+it reads, or :data:`ANY_LANGUAGE`. It leaves passages in others alone (:mod:`.languages`). What no such detector
+of a policy reads is unread, and the policy's ``unknown_language`` says what becomes of it.
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ Detector = Callable[[Document], Iterable[Span]]
 
 TAGGER = "tagger"
 """Source of the embedded tagger's findings."""
+
+ANY_LANGUAGE = frozenset({"*"})
+"""Languages of a detector that reads any."""
 
 OPENING_MARKS = "$€£¥#@+-("
 """Marks that may begin a finding: "$300", "@ada", "(UK) Ltd"."""

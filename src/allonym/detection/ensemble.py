@@ -63,6 +63,11 @@ class Ensemble:
     def __call__(self, document: Document) -> list[Span]:
         return self.many([document])[0]
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that any member reads."""
+        return frozenset().union(*(getattr(member, "languages", ()) for member in self.members.values()))
+
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
         """What counts in each document; see :func:`allonym.detection.detect_each`."""
         by_member = [detect_each(member, documents) for member in self.members.values()]

@@ -7,6 +7,8 @@ spans.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,7 +17,9 @@ from typing import Literal
 from allonym import registry
 from allonym.detection import OPENING_MARKS, TAGGER, Detector
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
+from allonym.detection.languages import Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
+from allonym.detection.listed_names import find_listed_names
 from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
 from allonym.detection.turns import add_turns
 from allonym.detection.words import read_word_list
@@ -30,6 +34,7 @@ from allonym.document import (
     trim_blanks,
 )
 from allonym.errors import AllonymError, DataError, UnknownNameError
+from allonym.labels import UNREAD_TEXT
 from allonym.policy import Policy
 from allonym.text.words import find_words
 
@@ -37,6 +42,7 @@ MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
 """Months that are given names as well."""
 _LONGEST_MONTH = 9
 _FUNCTION = read_word_list("function_words")
+_LINE = re.compile(r"[^\n]+")
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
@@ -58,10 +64,14 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     search did not find it with the same label and at least the same score.
 
     Raises:
-        DataError: a detector failed. The message names the type of its error only, since the error may quote the text.
+        DataError: a detector failed, or the policy refuses passages in languages that no detector reads. The message
+            names the type of an error only, since the error may quote the text.
     """
     document = add_turns(document)
     folded = fold_lookalikes(document.text)
+    unread = _list_unread_passages(folded, policy)
+    if unread and policy.unknown_language == "refuse":
+        raise DataError(describe_refusal(unread))
     plain = document if folded is document.text else replace(document, text=folded)
     detectors = build_detectors(policy)
     candidates = [span for detector in detectors for span in _run_detector(detector, plain)]
@@ -76,7 +86,52 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
                     start, end = (offset + border for border in view.locate_original(span.start, span.end))
                     if scores.get((start, end, span.label), -1.0) < span.score:
                         candidates.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
-    return candidates
+    if unread and policy.unknown_language == "cover":
+        return _cover_passages(folded, unread, candidates)
+    return [*candidates, *find_listed_names(folded, ((p.start, p.end) for p in unread))]
+
+
+def find_unread_passages(document: Document, policy: Policy) -> tuple[Passage, ...]:
+    """The passages in which no detector of a policy looks for names, because it does not know their language.
+
+    They are disjoint and in reading order. There are none where the policy has no detector that reads sentences.
+    """
+    return _list_unread_passages(fold_lookalikes(document.text), policy)
+
+
+def count_unread_characters(document: Document, policy: Policy) -> dict[str, int]:
+    """The characters of :func:`find_unread_passages` by language, the most first."""
+    counts: Counter[str] = Counter()
+    for passage in find_unread_passages(document, policy):
+        counts[passage.language] += passage.end - passage.start
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _list_unread_passages(folded: str, policy: Policy) -> tuple[Passage, ...]:
+    languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in build_detectors(policy)))
+    return list_unread(folded, languages) if languages else ()
+
+
+def describe_refusal(unread: Sequence[Passage]) -> str:
+    """Why a document with unread passages is refused, and what to do."""
+    languages = name_languages(dict.fromkeys(passage.language for passage in unread))
+    return (
+        f"names cannot be looked for in its passages in {languages}, and the policy refuses these; name a detector "
+        f"that reads {languages}, or set unknown_language to 'cover' or 'rules'"
+    )
+
+
+def _cover_passages(text: str, passages: Sequence[Passage], candidates: Iterable[Span]) -> list[Span]:
+    """The candidates outside of the passages, and a finding for each line of these."""
+    lines = [
+        trim_blanks(text, *line.span())
+        for passage in passages
+        for line in _LINE.finditer(text, passage.start, passage.end)
+        if not line[0].isspace()
+    ]
+    covered = Reach(lines)
+    outside = [span for span in candidates if not covered.contains(span.start, span.end)]
+    return [*outside, *(Span(start, end, UNREAD_TEXT, 1.0, "languages") for start, end in lines)]
 
 
 def _run_detector(detector: Detector, document: Document) -> Iterable[Span]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from allonym.detection import Detector
+from allonym.detection.languages import ENGLISH, list_unread
 from allonym.detection.lexicon import (
     AMBIGUOUS,
     PARTICLES,
@@ -21,10 +22,12 @@ from allonym.detection.lexicon import (
     make_readings,
     shorten_person_name,
 )
+from allonym.detection.listed_names import has_listed_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
+from allonym.text.words import LETTERS
 
 _ROLES = read_word_list("roles")
 _STOP = read_word_list("no_names")
@@ -121,13 +124,15 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
     names: dict[str, None] = {}
     labels: list[Interval] = []
     names_by_label: dict[str, Interval | None] = {}
+    other = Reach((p.start, p.end) for p in list_unread(text, {ENGLISH}))  # where the lists of roles know no word
     for turn in document.turns:
         if turn.speaker is None:
             continue
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            names_by_label[label] = locate_speaker_name(label)
+            is_read = not other.contains(start, end) or has_listed_name(LETTERS.findall(label))
+            names_by_label[label] = locate_speaker_name(label) if is_read else None
         place = names_by_label[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from allonym.detection import OPENING_MARKS, TAGGER
+from allonym.detection.languages import hide_unread, read_model_languages
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.speakers import locate_speaker_name
@@ -94,8 +95,10 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     bars = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
+    languages = read_model_languages(model.about.get("language"))
 
     def find_names(document: Document) -> list[Span]:
+        document = hide_unread(document, languages)
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
         findings = extract_spans(document.text, tagged, model.labels, bars, turns)
@@ -107,6 +110,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
             selected = sorted([s for s in selected if s.label != "PERSON"] + parts)
         return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in selected if names[s.label]]
 
+    find_names.languages = languages  # type: ignore[attr-defined]
     find_names.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
     return find_names
 

@@ -89,6 +89,7 @@ class Tally:
     characters: int = 0
     quarantined: int = 0
     offline: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
     treated: Counter[str] = field(default_factory=Counter)
@@ -185,6 +186,7 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.labels.update(outcome.report.labels)
         tally.operators.update(outcome.report.operators)
         tally.offline += outcome.report.offline
+        tally.unread.update(outcome.report.unread)
         tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))

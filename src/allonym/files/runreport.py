@@ -9,11 +9,13 @@ from dataclasses import field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from allonym.detection.languages import describe_unread
+from allonym.labels import UNREAD_TEXT
 from allonym.plan import ReaderScore
 from allonym.serial import Serialisable
 
 SCHEMA = 1
-_DEPENDENCIES = ("google-re2", "phonenumberslite", "python-stdnum", "cryptography", "lxml", "pyarrow")
+_DEPENDENCIES = ("google-re2", "phonenumberslite", "py3langid", "python-stdnum", "cryptography", "lxml", "pyarrow")
 
 
 class RunReport(Serialisable):
@@ -27,6 +29,7 @@ class RunReport(Serialisable):
         refused: (file, reason) of the files of a folder that were not written.
         labels, operators: mentions per label, edits per operator.
         offline: number of replacements from the offline pseudonyms instead of the language model.
+        unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
         reader: sums over the documents of what disturbs a reader, see :class:`~allonym.plan.ReaderScore`.
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
@@ -51,6 +54,7 @@ class RunReport(Serialisable):
     digest: str = ""
     seconds: float = 0.0
     offline: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -95,6 +99,9 @@ class RunReport(Serialisable):
             lines.append("file names are kept; check whether they identify anybody")
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
+        if self.unread:
+            covered = UNREAD_TEXT in self.labels
+            lines.append("warning: " + describe_unread(self.unread, self.characters, is_covered=covered))
         if self.quarantined:
             lines.append(f"{_format_count(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:

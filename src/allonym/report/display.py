@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from allonym.detection.languages import describe_unread
+from allonym.detection.selection import count_unread_characters
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval, Span
 from allonym.errors import UsageError, hide_foreign_errors
@@ -54,12 +56,14 @@ class Display:
         document: what is shown.
         spans: what was found in it, sorted; empty where a plan is shown.
         plan: what is put where; None where findings are shown.
+        unread: characters of the passages in which names were not looked for, by language.
     """
 
     document: Document
     spans: tuple[Span, ...]
     plan: Plan | None
     taxonomy: Taxonomy
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         what = f"{len(self.spans)} findings" if self.plan is None else f"{len(self.plan.edits)} edits"
@@ -119,9 +123,10 @@ class Display:
             cells = [(f"{e.start}–{e.end}", e.label, str(e.entity or ""), e.operator) for e in plan.edits]
             table = _draw_table("All edits", ("Where", "Label", "Entity", "Operator"), cells)
         summary += f" in {len(text):,} characters"
+        warning = f'<p class="care">{escape(describe_unread(self.unread, len(text)))}</p>\n' if self.unread else ""
         return (
             f'<section class="allonym" aria-label="{escape(summary)}">\n'
-            f'<div class="top"><p class="sum">{summary}</p>{choice}</div>\n'
+            f'<div class="top"><p class="sum">{summary}</p>{choice}</div>\n{warning}'
             f'{_draw_legend(labels, taxonomy)}<div class="lines{kind}" lang="und">\n'
             + "\n".join(body)
             + f"\n</div>\n{table}</section>"
@@ -153,11 +158,13 @@ def display(
     document = add_turns(document if isinstance(document, Document) else Document("", document))
     loaded = Policy.load(policy)
     if spans_or_plan is None:
-        return Display(document, detect(document, loaded), None, loaded.taxonomy)
+        unread = count_unread_characters(document, loaded)
+        return Display(document, detect(document, loaded), None, loaded.taxonomy, unread)
     plan = spans_or_plan.plan if isinstance(spans_or_plan, Anonymized) else spans_or_plan
     if isinstance(plan, Plan):
         apply(document, plan)  # refuses another text
-        return Display(document, (), plan, loaded.taxonomy)
+        unread = spans_or_plan.report.unread if isinstance(spans_or_plan, Anonymized) else {}
+        return Display(document, (), plan, loaded.taxonomy, unread)
     try:
         spans = tuple(sorted(plan))
     except TypeError:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
+from allonym.detection.selection import count_unread_characters
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError, PlanMismatch, RequestError, UsageError
 from allonym.link import Linked, link
@@ -69,6 +70,10 @@ class TextTask:
     def detect_entities(self) -> tuple[list[wire.Span], list[wire.EntityOut]]:
         """Return the findings with the numbers of their entities, and the entities."""
         return self.number_entities(self.get_or_detect_spans())
+
+    def count_unread(self) -> dict[str, int]:
+        """Return the characters in which names are not looked for, by language."""
+        return count_unread_characters(self.document, self.policy)
 
     def explain_candidates(self) -> list[wire.Decided]:
         """Return every candidate and its outcome."""
@@ -234,6 +239,7 @@ async def detect_text(body: wire.Detect, services: Services) -> wire.Detected:
         spans=spans,
         entities=entities,
         counts=counts,
+        unread=await services.kernel.run(TextTask.count_unread, task),
         decisions=decisions,
         milliseconds=measure_elapsed_milliseconds(start),
     )
@@ -267,6 +273,7 @@ async def anonymize_text(body: wire.Anonymize, services: Services, *, is_dry_run
         plan=result.plan.to_dict(originals=body.originals),
         spans=spans,
         counts=counts,
+        unread=dict(result.report.unread),
         milliseconds=measure_elapsed_milliseconds(start),
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from allonym.detection.languages import hide_unread
 from allonym.document import Document, Interval, Span, trim_blanks
 
 OVERLAP = 50
@@ -46,6 +47,7 @@ class Adapter:
         threshold: the least score of a finding, from 0 to under 1. Scores from there to 1 are rescaled to 0.5 to 1,
             since 0.5 is the default threshold of policies. Without one, all findings count with their own scores.
         reads_disguise: whether disguised regions are read a second time without their disguise.
+        languages: ISO 639 codes of the languages that the model reads; empty: it does not read, it has rules.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Adapter:
     threshold: float | None = None
     cut: Callable[[str], Iterable[Interval]] = lambda text: [(0, len(text))]
     reads_disguise: bool = True
+    languages: frozenset[str] = frozenset()
 
     def __call__(self, document: Document) -> list[Span]:
         return self.many([document])[0]
@@ -61,7 +64,8 @@ class Adapter:
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
         """The findings in each document; see :func:`allonym.detection.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
-        texts = [_UNREADABLE.sub("\ufffd", document.text.replace("\0", " ")) for document in documents]
+        read = [hide_unread(d, self.languages).text if self.languages else d.text for d in documents]
+        texts = [_UNREADABLE.sub("\ufffd", text.replace("\0", " ")) for text in read]
         windows = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in self.cut(text)]
         findings: list[list[Found]] = [[] for _ in texts]
         for (i, offset, _), window in zip(windows, self.read([text for _, _, text in windows]), strict=True):

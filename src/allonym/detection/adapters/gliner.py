@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import Adapter, Found, cut_windows
 from allonym.detection.adapters.labels import LabelMap, read_label_tables
 from allonym.detection.adapters.offline import block_model_hubs, import_library, require_model
@@ -81,7 +82,7 @@ def build_detector(policy: Policy) -> Adapter:
         return findings
 
     labels = LabelMap(policy, "gliner", extra=prompts)  # the model names its findings by their prompts
-    return Adapter("gliner", read_windows, labels, settings["threshold"], cut_text)
+    return Adapter("gliner", read_windows, labels, settings["threshold"], cut_text, languages=ANY_LANGUAGE)
 
 
 def _count_free_tokens(model: Any, tokenizer: Any, groups: Sequence[Sequence[str]]) -> int:

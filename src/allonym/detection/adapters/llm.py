@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import Adapter, Found, cut_windows, split_words
 from allonym.detection.adapters.labels import LabelMap, read_label_tables
 from allonym.errors import EndpointError, PolicyError
@@ -68,7 +69,8 @@ def build_detector(policy: Policy) -> Adapter:
         ]
 
     # A label that the model invents still counts, and disguised views are not sent once more.
-    return Adapter("llm", read_texts, LabelMap(policy, "llm", fallback=OTHER), reads_disguise=False)
+    labels_out = LabelMap(policy, "llm", fallback=OTHER)
+    return Adapter("llm", read_texts, labels_out, reads_disguise=False, languages=ANY_LANGUAGE)
 
 
 def _describe_labels(policy: Policy) -> dict[str, str]:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import OVERLAP, Adapter, Found, cut_windows
 from allonym.detection.adapters.labels import LabelMap
 from allonym.detection.adapters.offline import (
@@ -23,6 +24,7 @@ from allonym.detection.adapters.offline import (
     load_spacy,
     require_model,
 )
+from allonym.detection.languages import read_model_languages
 from allonym.document import Interval
 from allonym.errors import DataError
 from allonym.models.words import split_words
@@ -67,7 +69,8 @@ def build_spacy_detector(policy: Policy) -> Adapter:
         return (_find_entities(doc, group, score) for doc in nlp.pipe(windows, batch_size=size))
 
     labels = LabelMap(policy, "spacy", ("spacy", "conll"), model_labels)
-    return Adapter("spacy", read_windows, labels, cut=partial(cut_windows, limit=SPACY_WORDS, overlap=OVERLAP))
+    cut = partial(cut_windows, limit=SPACY_WORDS, overlap=OVERLAP)
+    return Adapter("spacy", read_windows, labels, cut=cut, languages=read_model_languages(nlp.lang))
 
 
 def _find_entities(doc: Any, group: str, score: float) -> Iterator[Found]:
@@ -117,7 +120,7 @@ def build_mitie_detector(policy: Policy) -> Adapter:
 
     labels = LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags())
     cut = partial(cut_windows, limit=MITIE_WORDS, overlap=OVERLAP)
-    return Adapter("mitie", partial(map, find_entities), labels, settings["threshold"], cut)
+    return Adapter("mitie", partial(map, find_entities), labels, settings["threshold"], cut, languages=ANY_LANGUAGE)
 
 
 def _split_mitie_words(text: str) -> list[Interval]:
@@ -166,7 +169,7 @@ def build_flair_detector(policy: Policy) -> Adapter:
             yield from ((start + a, start + b) for a, b in cut_windows(text[start:stop], FLAIR_WORDS, OVERLAP))
 
     labels = LabelMap(policy, "flair", ("conll", "spacy"), _list_flair_labels(tagger))
-    return Adapter("flair", read_windows, labels, settings["threshold"], split_sentences)
+    return Adapter("flair", read_windows, labels, settings["threshold"], split_sentences, languages=ANY_LANGUAGE)
 
 
 def _list_flair_labels(tagger: Any) -> set[str]:

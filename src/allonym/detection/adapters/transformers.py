@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.adapters.labels import LabelMap
 from allonym.detection.adapters.offline import block_model_hubs, import_library, require_model
@@ -91,7 +92,8 @@ def build_detector(policy: Policy) -> Adapter:
             for text, pieces in zip(texts, pieces_by_text, strict=True)
         ]
 
-    return Adapter("transformers", read_texts, str, threshold)  # labels are mapped before words are joined
+    # labels are mapped before words are joined
+    return Adapter("transformers", read_texts, str, threshold, languages=ANY_LANGUAGE)
 
 
 def _parse_tag(name: str) -> tuple[str, str]:

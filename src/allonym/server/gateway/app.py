@@ -148,7 +148,7 @@ class Gateway:
         """Return the client's answer for the upstream's."""
         has_events = get_media_type(answer.headers) == "text/event-stream"
         if has_events and prepared.stream and answer.status_code == 200:
-            sent = {**select_client_headers(answer), "Cache-Control": "no-store"}
+            sent = {**_make_headers(answer, prepared), "Cache-Control": "no-store"}
             return StreamingResponse(
                 self._restore_events(answer, prepared, scope, line), 200, sent, "text/event-stream"
             )
@@ -159,7 +159,7 @@ class Gateway:
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore_in_vault(prepared, scope, line)
         line.write(answer.status_code, counts=prepared.restoring.counts)
-        return Response(content, answer.status_code, select_client_headers(answer), "application/json")
+        return Response(content, answer.status_code, _make_headers(answer, prepared), "application/json")
 
     async def _restore_events(
         self, answer: httpx.Response, prepared: ProtectedRequest, scope: str, line: LogLine
@@ -256,6 +256,12 @@ async def _answer_unknown_path(request: Request, error: Exception) -> Response:
     refusal = Refusal(message, "", "not_offered", error.status_code)
     LogLine(f"{request.method} (not offered)").write(error.status_code, refusal)
     return make_error_response(refusal)
+
+
+def _make_headers(answer: httpx.Response, prepared: ProtectedRequest) -> dict[str, str]:
+    """Return the headers of the client's answer: those of the upstream's, and the languages that nobody reads."""
+    unread = ", ".join(prepared.protected.unread)
+    return {**select_client_headers(answer), **({"X-Allonym-Unread": unread} if unread else {})}
 
 
 def _read_api_version(request: Request) -> str:

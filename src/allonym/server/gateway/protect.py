@@ -49,11 +49,13 @@ class Protected:
         restorer: of its originals, and those of its conversation.
         labels: how many mentions of each label were replaced.
         tag: one of its tags, as an example; empty where there is none.
+        unread: characters of passages in which names were not looked for, by language.
     """
 
     restorer: Restorer
     labels: Mapping[str, int]
     tag: str = field(default="", repr=False)
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 class Protector:
@@ -96,7 +98,8 @@ class Protector:
             if text != piece.text:
                 piece.set_text(text)
         tag = _find_example_placeholder(result.plan.edits, policy)
-        return Protected(restorer, MappingProxyType(dict(result.report.labels)), tag)
+        labels, unread = (MappingProxyType(dict(n)) for n in (result.report.labels, result.report.unread))
+        return Protected(restorer, labels, tag, unread)
 
     def _merge_passages_and_find_spans(
         self, passages: Sequence[Passage], policy: Policy, scope: str

@@ -21,7 +21,7 @@ from allonym.server.jobs.swapping import swap
 from allonym.server.jobs.task import Outcome, Task, write_private, write_private_lines
 from allonym.server.policies import load_policy
 
-_COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operators", "offline", "refused", "seconds")
+_COUNTS = tuple("documents characters files quarantined labels operators offline unread refused seconds".split())
 
 
 def anonymize(task: Task) -> Outcome:

@@ -8,6 +8,8 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from allonym.server.wire.base import Count, Failure, Label, LabelledPlace, Place, Problem, Unit, Wire
 
+_UNREAD = "ISO 639 code of a language that no detector reads to the characters in which names were not looked for"
+
 
 class Turn(Wire):
     """One turn of a conversation."""
@@ -109,6 +111,7 @@ class Detected(Wire):
     spans: list[Span]
     entities: list[EntityOut]
     counts: dict[str, int] = Field(description="mentions by label")
+    unread: dict[str, int] = Field({}, description=_UNREAD)
     decisions: list[Decided] | None = None
     milliseconds: float
 
@@ -131,6 +134,7 @@ class Anonymized(Wire):
     plan: dict[str, Any] = Field(description="bound to its text by a digest; the edits are in `edits`")
     spans: list[Span] = Field(description="in the original")
     counts: dict[str, int]
+    unread: dict[str, int] = Field({}, description=_UNREAD)
     milliseconds: float
 
 

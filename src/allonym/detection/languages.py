@@ -1,0 +1,257 @@
+"""Which passages of a text are in which language, so that a detector of names reads only what it knows.
+
+A text is cut at line ends and behind sentences. A piece is told to be in another language only where its words in small
+letters say so: they are neither English words nor names, and the identifier (py3langid) all but excludes English. So
+names, headings, addresses, lists, capitals and code are no language of their own; they belong to the passages around
+them. English text hardly ever reaches the identifier, which is loaded when the first other text comes.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from allonym.detection import ANY_LANGUAGE
+from allonym.detection.lexicon import PARTICLES
+from allonym.detection.listed_names import has_listed_name
+from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.document import Document, Interval, trim_blanks
+from allonym.text.words import LETTERS
+
+ENGLISH = "en"
+_OTHER = "?"  # a language that is still to be identified
+_NONE = "zxx"  # the identifier's class for what is no language, such as hashes
+_BORDER = re.compile(r"\n|[.!?…][\"'”’»)\]]*[ \t\xa0]+")
+_CODE = re.compile(r"[@/\\_<>{}=#]|[A-Za-z0-9][.:][A-Za-z0-9]")
+_KNOWN = 0.4  # share of English words from which on a piece may be English
+_SURE = 3  # words of no other language that make such a piece English
+_SHARED = read_word_list("shared_words")
+_WORDS, _LETTERS = 2, 8  # in small letters, that another language needs at least
+_ALL_WORDS = 3  # words of any letters that it needs: two words alone would rather be a name
+_LEAST_ENGLISH = 5e-4  # probability of English from which on nothing else is told
+_LEAST_PASSAGE = 60  # characters of a passage beside English; a shorter one would rather be a quotation
+_LEAST_SHARE = 0.4  # of the characters between two English sentences, for which another language is told
+_MINOR = 0.5  # characters in a language, compared with the document's first, below which it may be a mistake for that
+_NEAR = 0.02  # ratio of the probabilities by which two languages may be mistaken for one another
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Half-open code points of a text, and the ISO 639 code of their language; empty where it is not told."""
+
+    start: int
+    end: int
+    language: str
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A line or a sentence; its language, or ``_OTHER`` where this is no English; the chances of all languages."""
+
+    start: int
+    end: int
+    language: str = ""
+    chances: Mapping[str, float] | None = None
+
+
+@lru_cache(maxsize=64)
+def identify_passages(text: str) -> tuple[Passage, ...]:
+    """Cut a text into passages that touch, cover it, and differ in language from their neighbours."""
+    pieces = [_Piece(start, end, _read_words(text, start, end)) for start, end in _cut_text(text)]
+    _forget_minor_passages(pieces)
+    for piece in pieces:
+        if piece.language == _OTHER:
+            _identify_piece(text, piece)
+    if any(piece.chances for piece in pieces):
+        _merge_similar_languages(pieces)
+        _forget_minor_passages(pieces)
+    _follow_neighbours(pieces)
+    passages: list[Passage] = []
+    for piece in pieces:
+        if passages and passages[-1].language == piece.language:
+            passages[-1] = replace(passages[-1], end=piece.end)
+        else:
+            passages.append(Passage(piece.start, piece.end, piece.language))
+    return tuple(passages)
+
+
+def read_model_languages(code: object) -> frozenset[str]:
+    """The languages that a model for one language reads; any, where passages in its language cannot be told."""
+    return frozenset({code}) if isinstance(code, str) and code in read_language_names() else ANY_LANGUAGE
+
+
+def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
+    """List the passages of a text in other languages than ``languages``, without blanks at their ends."""
+    if ANY_LANGUAGE.issubset(languages):
+        return ()
+    other = (p for p in identify_passages(text) if p.language and p.language not in languages)
+    return tuple(Passage(*trim_blanks(text, p.start, p.end), p.language) for p in other)
+
+
+def hide_unread(document: Document, languages: Collection[str]) -> Document:
+    """Return a document with line ends in place of its passages in other languages than ``languages``."""
+    text = document.text
+    passages = list_unread(text, languages)
+    if not passages:
+        return document
+    pieces, position = [], 0
+    for passage in passages:
+        pieces += (text[position : passage.start], "\n" * (passage.end - passage.start))
+        position = passage.end
+    return replace(document, text="".join((*pieces, text[position:])))
+
+
+@cache
+def read_language_names() -> Mapping[str, str]:
+    """The languages that passages are told apart by: code to English name."""
+    lines = files("allonym.detection").joinpath("languages.tsv").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines if not line.startswith("#"))
+
+
+def name_languages(codes: Iterable[str]) -> str:
+    """The English names of languages, in the given order, between commas."""
+    return ", ".join(read_language_names().get(code, code) for code in codes)
+
+
+def describe_unread(unread: Mapping[str, int], characters: int, *, is_covered: bool = False) -> str:
+    """Say in which part of a text names were not looked for.
+
+    Args:
+        unread: language to the characters of its passages.
+        characters: of the whole text.
+        is_covered: whether the passages are covered whole.
+    """
+    share = 100 * sum(unread.values()) / max(1, characters)
+    shown = f"{min(share, 100):.0f}" if share >= 1 else "less than 1"
+    languages = name_languages(sorted(unread, key=lambda code: (-unread[code], code)))
+    return f"names were not looked for in {shown} % of the text: {languages}{'; it is covered whole' * is_covered}"
+
+
+def _cut_text(text: str) -> Iterator[Interval]:
+    start = 0
+    for border in _BORDER.finditer(text):
+        yield start, border.end()
+        start = border.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+@cache
+def _read_english_words() -> frozenset[str]:
+    return read_word_list("function_words") | read_ordinary_words()
+
+
+def _read_words(text: str, start: int, end: int) -> str:
+    """What the words of a piece say alone: English, ``_OTHER``, or nothing."""
+    everything, words = _split_words(text, start, end)
+    english = [word for word in words if word in _read_english_words()]
+    if len(english) > _KNOWN * len(words):
+        sure = sum(word not in _SHARED for word in english)
+        if sure:
+            return ENGLISH if sure >= _SURE else ""
+    if _can_be_sentence(everything, words) and _can_be_sentence(*_split_words(_remove_codes(text[start:end]))):
+        return _OTHER
+    return ""
+
+
+def _can_be_sentence(everything: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether words suffice to ask for their language; particles of names, such as "von", do not count."""
+    words = [word for word in words if word not in PARTICLES]
+    few = len(words) < _WORDS or len(everything) < _ALL_WORDS
+    return sum(map(len, words)) >= _LETTERS and not (few and words[0][0].islower())
+
+
+def _remove_codes(text: str) -> str:
+    """A text without addresses, paths, tags and the like."""
+    return " ".join(word for word in text.split() if not _CODE.search(word))
+
+
+def _split_words(text: str, start: int = 0, end: int = sys.maxsize) -> tuple[list[str], list[str]]:
+    """All words, and those of several letters that do not begin with a capital, as in scripts without capitals."""
+    words = LETTERS.findall(text, start, end)
+    return words, [word for word in words if len(word) > 1 and not word[0].isupper()]
+
+
+def _identify_piece(text: str, piece: _Piece) -> None:
+    """Ask the identifier for the language of a piece."""
+    sentence = _remove_codes(text[piece.start : piece.end])
+    chances = _rank_languages(sentence)
+    first = next(iter(chances))
+    is_other = first not in (ENGLISH, _NONE) and chances[ENGLISH] < _LEAST_ENGLISH
+    if is_other and not _has_mostly_names(_split_words(sentence)[1]):
+        piece.language, piece.chances = first, chances
+    else:
+        piece.language = ""
+
+
+def _has_mostly_names(words: Sequence[str]) -> bool:
+    """Whether most letters of some words in small letters are those of people's names."""
+    names = sum(len(word) for word in words if has_listed_name([word]))
+    return 2 * names > sum(map(len, words))
+
+
+@cache
+def _load_identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages([*read_language_names(), _NONE])
+    return identifier
+
+
+def _rank_languages(text: str) -> Mapping[str, float]:
+    """The probabilities of the languages, the likeliest first."""
+    return dict(_load_identifier().rank(text))
+
+
+def _merge_similar_languages(pieces: Iterable[_Piece]) -> None:
+    """Give pieces in a minor language of the text the main one's, where that is nearly as likely: Croatian, Bosnian."""
+    identified = [(piece, piece.chances) for piece in pieces if piece.chances]
+    sizes: Counter[str] = Counter()
+    for piece, _ in identified:
+        sizes[piece.language] += piece.end - piece.start
+    main = min(sizes, key=lambda code: (-sizes[code], code))
+    for piece, chances in identified:
+        is_minor = sizes[piece.language] < _MINOR * sizes[main]
+        if is_minor and chances[main] >= _NEAR * chances[piece.language]:
+            piece.language = main
+
+
+def _forget_minor_passages(pieces: Sequence[_Piece]) -> None:
+    """Forget the languages between two English pieces where they are told for few of the characters.
+
+    In a text without English that is so for the text as a whole.
+    """
+    english = [i for i, piece in enumerate(pieces) if piece.language == ENGLISH]
+    for start, end in pairwise([-1, *english, len(pieces)]):
+        between = pieces[start + 1 : end]
+        size = sum(piece.end - piece.start for piece in between if piece.language)
+        whole = sum(piece.end - piece.start for piece in between)
+        if size < max(_LEAST_SHARE * whole, _LEAST_PASSAGE if english else 0):
+            for piece in between:
+                piece.language = ""
+
+
+def _follow_neighbours(pieces: Sequence[_Piece]) -> None:
+    """Give each piece whose language is not told that of the pieces around it, where these agree.
+
+    The ends of a text count as English where it has English pieces, since a greeting may hold no English sentence.
+    """
+    certain = [i for i, piece in enumerate(pieces) if piece.language]
+    ends = {ENGLISH} if any(piece.language == ENGLISH for piece in pieces) else set()
+    for i, piece in enumerate(pieces):
+        if piece.language:
+            continue
+        place = bisect_left(certain, i)
+        around = {pieces[j].language for j in certain[max(0, place - 1) : place + 1]}
+        around |= ends if place in (0, len(certain)) else set()
+        if len(around) == 1:
+            piece.language = around.pop()
