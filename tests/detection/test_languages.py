@@ -1,6 +1,7 @@
 """Which passages are in which language, what is read there, and what a policy makes of the rest."""
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -32,10 +33,11 @@ def test_passages_in_other_languages_are_told_and_english_text_never_is(row):
     assert unread == [(code, text.strip() if part == "*" else part) for code, part in row["passages"]]
 
 
-@pytest.mark.parametrize("name", ["readers", "link", "spoken", "disguise", "presidio", "numbers", "families"])
+@pytest.mark.parametrize("name", ["readers", "link", "spoken", "disguise", "numbers", "families"])
 def test_the_english_texts_of_other_tests_are_read(name):
     rows = map(json.loads, (CASES / f"{name}.jsonl").read_text("utf-8").splitlines())
-    texts = [row["text"] for row in rows if isinstance(row.get("text"), str)]
+    texts = [re.sub(r"[«»‹›]|\|[^«»‹›|]+(?=»)", "", row.get("text") or row.get("marked") or "") for row in rows]
+    assert any(texts)
     assert not [text for text in texts if list_unread(text, {"en"})]
 
 

@@ -102,7 +102,8 @@ def hide_unread(document: Document, languages: Collection[str]) -> Document:
     passages = list_unread(text, languages)
     if not passages:
         return document
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for passage in passages:
         pieces += (text[position : passage.start], "\n" * (passage.end - passage.start))
         position = passage.end
@@ -234,8 +235,8 @@ def _forget_minor_passages(pieces: Sequence[_Piece]) -> None:
     for start, end in pairwise([-1, *english, len(pieces)]):
         between = pieces[start + 1 : end]
         size = sum(piece.end - piece.start for piece in between if piece.language)
-        whole = sum(piece.end - piece.start for piece in between)
-        if size < max(_LEAST_SHARE * whole, _LEAST_PASSAGE if english else 0):
+        length = sum(piece.end - piece.start for piece in between)
+        if size < max(_LEAST_SHARE * length, _LEAST_PASSAGE if english else 0):
             for piece in between:
                 piece.language = ""
 

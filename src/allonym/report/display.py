@@ -163,7 +163,7 @@ def display(
     plan = spans_or_plan.plan if isinstance(spans_or_plan, Anonymized) else spans_or_plan
     if isinstance(plan, Plan):
         apply(document, plan)  # refuses another text
-        unread = spans_or_plan.report.unread if isinstance(spans_or_plan, Anonymized) else {}
+        unread = dict(spans_or_plan.report.unread) if isinstance(spans_or_plan, Anonymized) else {}
         return Display(document, (), plan, loaded.taxonomy, unread)
     try:
         spans = tuple(sorted(plan))
