@@ -16,6 +16,10 @@ Interval = tuple[int, int]
 
 _EMPTY: Mapping[str, object] = MappingProxyType({})
 
+PROSE, TECHNICAL, KEPT = "", "technical", "kept"
+"""Roles of parts. Prose is read by every detector; technical text (formulas, attributes, names of styles) by rules and
+lists only; of a kept value (a number, a category) only direct identifiers count that rules or lists find in it."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
@@ -84,6 +88,8 @@ class Document:
         parts: where the pieces of the source stand in ``text`` (fields of a record, cells, runs); what lies
             between two parts is a separator. Empty: the text is one part.
         turns: a conversation's turns, in order.
+        roles: what each part is: ``PROSE``, ``TECHNICAL``, ``KEPT``, or the label of the identifier that the whole part
+            is. Empty: all is prose.
     """
 
     id: str
@@ -91,6 +97,7 @@ class Document:
     meta: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
     parts: tuple[Interval, ...] = ()
     turns: tuple[Turn, ...] = ()
+    roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -102,7 +109,7 @@ class Document:
         return f"Document({len(self.text)} characters{turns})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Document, (self.id, self.text, dict(self.meta), self.parts, self.turns))
+        return (Document, (self.id, self.text, dict(self.meta), self.parts, self.turns, self.roles))
 
     @classmethod
     def from_parts(

@@ -64,6 +64,8 @@ class Policy:
         dictionary: terms to find in every document.
         exclusions: terms that are never covered, per label (``"*"``: any label).
         metadata: label to the keys of ``Document.meta`` that list its terms for that document.
+        columns: how columns of tables are treated, by their names: ``keep``, ``text``, or the label of the identifier
+            that each cell is. Other columns are looked at.
         patterns: further pattern rules.
         countries: the only countries whose rules run; empty: all.
         operating_points: label to how much of names the tagger covers: one of ``OPERATING_POINTS``, or the
@@ -95,6 +97,7 @@ class Policy:
     dictionary: tuple[TermList, ...] = ()
     exclusions: tuple[TermList, ...] = ()
     metadata: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     patterns: tuple[PatternRule, ...] = ()
     countries: tuple[str, ...] = ()
     operating_points: Mapping[str, str | float] = field(default_factory=lambda: MappingProxyType({"*": "high-recall"}))
@@ -198,13 +201,14 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of the whole policy, including its lists of terms, for run reports and resume checks."""
-        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr", "unknown_language")
+        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr", "unknown_language", "columns")
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in listed_below]
         parts += [
             repr(sorted(self.operating_points.items())),
             repr(_sort_tables(self.tables)),
             repr(_sort_tables(self.llm)),
         ]
+        parts += [f"columns {sorted(self.columns.items())!r}"] if self.columns else []
         parts += [self.images] if self.images != "remove" else []
         parts += [f"ocr {self.ocr}"] if self.ocr else []
         parts += [f"unread {self.unknown_language}"] if self.unknown_language != "rules" else []
@@ -232,6 +236,9 @@ def _sort_tables(value: Any) -> Any:
 # Reading. PolicyFile is the only list of what a policy file may hold; the JSON schema and the docs derive from it.
 
 SCHEMA = 1
+TREATMENTS = ("keep", "text")
+"""What may become of a column, beside the labels of identifiers."""
+
 OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
 
 
@@ -307,6 +314,9 @@ class PolicyFile(SettingGroup):
     )
     metadata: Mapping[str, object] = declare_setting(
         {}, "label to the metadata keys that list its terms per document", noun="metadata keys", key_noun="label"
+    )
+    columns: Mapping[str, str] = declare_setting(
+        {}, "name of a column of tables to keep, text, or the label of the identifier in its cells", noun="treatment"
     )
     labels: tuple[LabelRow, ...] = ()
     patterns: tuple[object, ...] = declare_setting(
@@ -386,6 +396,7 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
         llm=MappingProxyType({**base.llm, **table.get("llm", {})}),
         rules=MappingProxyType(rules),
         metadata=MappingProxyType({**base.metadata, **table.get("metadata", {})}),
+        columns=MappingProxyType({**base.columns, **table.get("columns", {})}),
         patterns=(*base.patterns, *table.get("patterns", ())),
     )
 
@@ -442,6 +453,8 @@ def _convert_value(taxonomy: Taxonomy, folder: Path | None, setting: Setting, va
             return check_operating_point(value, where)
         case "metadata keys":
             return _check_strings(value, where)
+        case "treatment":
+            check_names("treatment", (value,), (*TREATMENTS, *(label.name for label in taxonomy)), where)
         case "style":
             _check_placeholder_style(value, where)
         case "prompt name":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from allonym import registry
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
-from allonym.policy import OPERATING_POINTS, PolicyFile
+from allonym.policy import OPERATING_POINTS, TREATMENTS, PolicyFile
 from allonym.protocol import get_operator, list_option_settings
 from allonym.settings import Schema, describe_schema, list_settings
 
@@ -37,6 +37,7 @@ def policy_schema() -> Schema:
         "rule": {"$ref": "#/$defs/rule"},
         "terms": {"$ref": "#/$defs/terms"},
         "metadata keys": _STRINGS,
+        "treatment": {"anyOf": [{"enum": list(TREATMENTS)}, _LABEL]},
         "prompt": prompt,
         "prompt name": {"enum": list(registry.LLM_PROMPTS)},
         "word": _STRING,

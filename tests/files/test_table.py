@@ -73,14 +73,22 @@ def test_file_without_header_leaks_nothing(run):
     assert "a@example.com" not in report.to_json() + report.to_text()
 
 
-def test_rows_that_do_not_fit_go_to_quarantine(run, tmp_path, failing):
-    data = b"id,a\n1,x\n2,x,y\n3,KRACH secret\n4,\xff\n5,a@example.com\n"
+def test_rows_that_cannot_be_read_go_to_quarantine(run, tmp_path, failing):
+    data = b"id,a\n1,x\n3,KRACH secret\n4,\xff\n5,a@example.com\n"
     out, report = run("a.csv", data)
     assert out == b"id,a\n1,x\n5," + MAIL + b"\n"
     listed = (tmp_path / "out-a.csv.quarantine.jsonl").read_text()
-    assert [(r["id"], r["row"]) for r in map(json.loads, listed.splitlines())] == [("row 3", 3), ("3", 4), ("row 5", 5)]
+    assert [(r["id"], r["row"]) for r in map(json.loads, listed.splitlines())] == [("3", 3), ("row 4", 4)]
     assert "secret" not in listed and "KeyError" in listed
-    assert (report.documents, report.quarantined) == (5, 3)
+    assert (report.documents, report.quarantined) == (4, 2)
+
+
+def test_rows_of_another_length_are_treated_and_kept(run):
+    data = b"id,mail,n,note\n1,a@example.com,3,x\n2,b@example.com\n3,c@example.com,4,x,d@example.com\n4,7,e@example.com,x\n"
+    out, report = run("a.csv", data)
+    assert b"example.com" not in out and report.quarantined == 0
+    assert [line.count(b",") for line in out.splitlines()] == [3, 3, 1, 4, 3]
+    assert out.splitlines()[3].startswith(b"3,[EMAIL_ADDRESS_3],4,x,")
 
 
 def test_quote_that_never_closes_is_no_row(run, tmp_path):
@@ -177,3 +185,53 @@ def test_a_row_tells_whom_it_is_about(run, policy):
     out, report = run("a.csv", data, strict, key=b"k" * 16, fields=["text"])
     first, second, third = out.decode().splitlines()[1:]
     assert first == third and first.split(",")[1] != second.split(",")[1] and report.quarantined == 0
+
+
+def test_a_value_has_one_replacement_in_all_rows_and_another_value_another_one(run):
+    data = b"customer,mail,total\nx,a@example.com,1\nx,b@example.com,1999.99\nx,a@example.com,3\n"
+    expected = b"customer,mail,total\nx,[EMAIL_ADDRESS_1],1\nx,[EMAIL_ADDRESS_2],1999.99\nx,[EMAIL_ADDRESS_1],3\n"
+    for options in ({}, {"batch_size": 1}, {"workers": 2}):
+        assert run("a.csv", data, **options)[0] == expected
+
+
+def test_a_column_that_identifies_is_covered_in_each_row(run):
+    phones = ["415-555-0132", "none", "555 0199 ext. 3", "(212) 555-0188", "ask 5550", ""]
+    data = "phone,stars\n" + "".join(f"{phone},{i}\n" for i, phone in enumerate(phones))
+    rows = run("a.csv", data.encode())[0].decode().splitlines()[1:]
+    assert [row.partition(",")[0][:14] for row in rows] == [*["[PHONE_NUMBER_", "none", *["[PHONE_NUMBER_"] * 3], ""]
+    assert [row.rpartition(",")[2] for row in rows] == list("012345")
+
+
+def test_a_kept_column_still_loses_what_identifies_and_what_it_never_held_before(run, policy):
+    data = b"amount,state\n" + b"12.5,open\n7,closed\n" * 20
+    out, report = run("a.csv", data + b"b@example.com,ask a@example.com\n")
+    assert out == data + b"[EMAIL_ADDRESS_1],ask [EMAIL_ADDRESS_2]\n"
+    card = b"4111111111111111"
+    out, report = run("b.csv", b"weight,n\n" + b"1234567,1\n" * 20 + card + b",2\n")
+    assert card not in out and out.startswith(b"weight,n\n") and report.exceptions == 1
+    assert "1 cell covered" in report.to_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "header"),
+    [
+        (b"# made by x\nid,mail\n1,a@example.com\n# end a@example.com\n", b"# made by x\nid,mail\n"),
+        (b"Accounts\n\nName,Total\nAda Brook,5\nCyd Dale,6\n", b"Accounts\n\nName,Total\n"),
+        (b"name,score\n1,Ada Brook,5\n2,Cyd Dale,6\n", b"name,score\n1,["),
+        (b",name,score\n0,Ada Brook,5\n1,Cyd Dale,6\n", b",name,score\n0,["),
+        (b"Country,2019,2020\nNorway,1.5,2.5\nChile,3,4\n", b"Country,2019,2020\n"),
+        (b"Kunde;Umsatz\nx;1.234,50\ny;99,90\n", b"Kunde;Umsatz\n"),
+    ],
+)
+def test_headers_comments_and_index_columns(run, data, header):
+    out, report = run("a.csv", data)
+    assert out.startswith(header) and b"example.com" not in out and b"Brook" not in out
+    assert report.quarantined == 0 and out.count(b"\n") == data.count(b"\n")
+
+
+def test_a_policy_decides_about_columns(run, policy):
+    decided = policy.changed({"columns": {"code": "GENERIC_ID", "mail": "keep", "n": "text"}}, "test")
+    out, report = run("a.csv", b"code,mail,n\nx1,a@example.com,5\nx2,b,6\n", decided)
+    # A column that the user keeps still loses what a rule finds in it.
+    assert out == b"code,mail,n\n[GENERIC_ID_1],[EMAIL_ADDRESS_1],5\n[GENERIC_ID_2],b,6\n"
+    assert report.exceptions == 1 and set(report.left) == {"mail"}

@@ -21,6 +21,7 @@ from allonym.detection.languages import Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import find_listed_names
 from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
+from allonym.detection.structure import Prose, apply_structure, cut_prose
 from allonym.detection.turns import add_turns
 from allonym.detection.words import read_word_list
 from allonym.document import (
@@ -69,14 +70,22 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     """
     document = add_turns(document)
     folded = fold_lookalikes(document.text)
-    unread = _list_unread_passages(folded, policy)
+    plain = document if folded is document.text else replace(document, text=folded)
+    prose = cut_prose(plain, policy)
+    unread = _list_unread_passages(folded, prose, policy)
     if unread and policy.unknown_language == "refuse":
         raise DataError(describe_refusal(unread))
-    plain = document if folded is document.text else replace(document, text=folded)
     detectors = build_detectors(policy)
-    candidates = [span for detector in detectors for span in _run_detector(detector, plain)]
+    candidates: list[Span] = []
+    for detector in detectors:
+        if prose is None or getattr(detector, "reads_technical", True):
+            candidates += _run_detector(detector, plain)
+        elif prose.places:
+            candidates += prose.restore_offsets(_run_detector(detector, prose.document))
     scores: dict[tuple[int, int, str], float] | None = None
     readers = [detector for detector in detectors if getattr(detector, "reads_disguise", True)]
+    if prose is not None:
+        readers = [detector for detector in readers if getattr(detector, "reads_technical", True)]
     for offset, first, last, view in find_disguised_regions(folded):
         scores = scores or {(s.start, s.end, s.label): s.score for s in candidates}
         unmasked = Document(document.id, view.text, document.meta)
@@ -87,8 +96,10 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
                     if scores.get((start, end, span.label), -1.0) < span.score:
                         candidates.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     if unread and policy.unknown_language == "cover":
-        return _cover_passages(folded, unread, candidates)
-    return [*candidates, *find_listed_names(folded, ((p.start, p.end) for p in unread))]
+        candidates = _cover_passages(folded, unread, candidates)
+    else:
+        candidates += find_listed_names(folded, ((p.start, p.end) for p in unread))
+    return apply_structure(document, policy, candidates)
 
 
 def find_unread_passages(document: Document, policy: Policy) -> tuple[Passage, ...]:
@@ -96,7 +107,8 @@ def find_unread_passages(document: Document, policy: Policy) -> tuple[Passage, .
 
     They are disjoint and in reading order. There are none where the policy has no detector that reads sentences.
     """
-    return _list_unread_passages(fold_lookalikes(document.text), policy)
+    plain = replace(document, text=fold_lookalikes(document.text))
+    return _list_unread_passages(plain.text, cut_prose(plain, policy), policy)
 
 
 def count_unread_characters(document: Document, policy: Policy) -> dict[str, int]:
@@ -107,9 +119,11 @@ def count_unread_characters(document: Document, policy: Policy) -> dict[str, int
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _list_unread_passages(folded: str, policy: Policy) -> tuple[Passage, ...]:
+def _list_unread_passages(folded: str, prose: Prose | None, policy: Policy) -> tuple[Passage, ...]:
     languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in build_detectors(policy)))
-    return list_unread(folded, languages) if languages else ()
+    if not languages or prose is None:
+        return list_unread(folded, languages) if languages else ()
+    return tuple(prose.restore_offsets(list_unread(prose.document.text, languages)))
 
 
 def describe_refusal(unread: Sequence[Passage]) -> str:

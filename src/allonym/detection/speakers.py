@@ -116,6 +116,7 @@ def build_detector(policy: Policy) -> Detector:
             spans += _find_speaker_names(document)
         return spans
 
+    find_names.reads_technical = False  # type: ignore[attr-defined]
     return find_names
 
 

@@ -85,6 +85,7 @@ def build_detector(policy: Policy) -> Detector:
             return ()
         return [s for i in sorted(present) for s in finders[i](text, data) if s.label in enabled]
 
+    find_spoken.reads_technical = False  # type: ignore[attr-defined]
     return find_spoken
 
 

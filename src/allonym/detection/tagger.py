@@ -112,6 +112,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
 
     find_names.languages = languages  # type: ignore[attr-defined]
     find_names.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
+    find_names.reads_technical = False  # type: ignore[attr-defined]
     return find_names
 
 

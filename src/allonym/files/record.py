@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_records
 from allonym.batch import Failure as Failure
-from allonym.document import Document, splice_text
+from allonym.document import KEPT, Document, Reach, splice_text
 from allonym.errors import DataError
 from allonym.plan import Anonymized, measure_reader_score
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
+    from allonym.files.columns import Column
     from allonym.replace import Keeper
 
 MAX_WHOLE = 1 << 29
@@ -90,6 +91,7 @@ class Tally:
     quarantined: int = 0
     offline: int = 0
     unread: Counter[str] = field(default_factory=Counter)
+    exceptions: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
     treated: Counter[str] = field(default_factory=Counter)
@@ -187,11 +189,21 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.operators.update(outcome.report.operators)
         tally.offline += outcome.report.offline
         tally.unread.update(outcome.report.unread)
+        tally.exceptions += count_covered_kept_parts(piece.document, outcome.plan.covered_intervals)
         tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
     return AnonymizedChunk(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
+
+
+def count_covered_kept_parts(document: Document, covered: Sequence[tuple[int, int]]) -> int:
+    """Return how many parts of a document should be kept, and are covered nevertheless, at least partly."""
+    if KEPT not in document.roles or not covered:
+        return 0
+    unchanged = (part for part, role in zip(document.parts, document.roles, strict=True) if role == KEPT)
+    reach = Reach(covered)
+    return sum(a < b and reach.touches(a, b) for a, b in unchanged)
 
 
 def render_and_verify_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
@@ -241,6 +253,8 @@ class Format:
         many: whether a file has many records, so that a failing one is left out; otherwise the file is refused.
         fields: whether fields can be named.
         unit: name of the unit of records.
+        shared: whether the records of a file share their replacements: a value has the same one in all of them.
+        columns: ``(stream, job) -> columns``: what is decided about the columns of a file; None: it has none.
     """
 
     name: str
@@ -250,6 +264,8 @@ class Format:
     many: bool = False
     fields: bool = False
     unit: str = "record"
+    shared: bool = False
+    columns: Callable[[BinaryIO, Job], Sequence[Column]] | None = None
 
     @property
     def is_resumable(self) -> bool:

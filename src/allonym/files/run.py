@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from allonym import __version__
-from allonym.batch import Key, run_ordered
+from allonym.batch import Findings, Key, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
@@ -134,7 +134,7 @@ def anonymize_path(
         if not run.resumed:
             check_targets_free([item.target for item in items], extras, overwrite)
         run.restore_progress()
-        with closing(cast(Any, _anonymize_tasks(run.read_tasks(batch_size), job, workers))) as results:
+        with closing(cast(Any, _anonymize_tasks(items, run.read_tasks(batch_size), job, workers))) as results:
             for place, treated in results:
                 run.write_chunk(place, treated)
                 if progress:
@@ -184,14 +184,28 @@ def describe_run_identity(
     }
 
 
-def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, AnonymizedChunk]]:
-    if job.vault is None or workers == 1:
-        yield from run_ordered(anonymize_task, tasks, job, 1 if job.vault is not None else workers)
+def _anonymize_tasks(
+    items: Sequence[Item], tasks: Iterator[Task], job: Job, workers: int
+) -> Iterator[tuple[Place, AnonymizedChunk]]:
+    is_shared = job.vault is not None or any(item.format and item.format.shared for item in items)
+    if not is_shared:
+        yield from run_ordered(anonymize_task, tasks, job, workers)
         return
-    seeing = replace(job, vault=None, key=job.vault.operator_key if job.key is None else job.key)
-    with closing(cast(Any, run_ordered(detect_in_task, tasks, seeing, workers))) as detected_tasks:
+    seeing = job
+    if job.vault is not None:
+        seeing = replace(job, vault=None, key=job.vault.operator_key if job.key is None else job.key)
+    # Whoever numbers across records does so in one place, in the order of the texts.
+    detected: Iterator[tuple[Task, list[Findings] | None]] = ((task, None) for task in tasks)
+    if workers > 1:
+        detected = run_ordered(detect_in_task, tasks, seeing, workers)
+    number, corpus = -1, Corpus(job.key)
+    with closing(cast(Any, detected)) as detected_tasks:
         for task, findings in detected_tasks:
-            yield anonymize_task(job, task, findings)
+            kind = items[task.place.item].format
+            if task.place.item != number:
+                number, corpus = task.place.item, Corpus(job.key)
+            is_alone = job.vault is None and kind is not None and kind.shared
+            yield anonymize_task(replace(job, vault=corpus) if is_alone else job, task, findings)
 
 
 def _is_output_intact(item: Item, journal_line: Mapping[str, Any]) -> bool:
@@ -303,8 +317,13 @@ class Run:
             size, digest = self._out.get_size_and_digest()
             self._out = None
             self._record_finished_file(place, item, size=size, digest=digest, refused="")
-        elif self.journal and item.format and item.format.is_resumable and time.monotonic() - self._last >= CHECKPOINT:
+        elif self.journal and self._can_resume_inside(item) and time.monotonic() - self._last >= CHECKPOINT:
             self._write_checkpoint(self.journal, self._out.part, place)
+
+    def _can_resume_inside(self, item: Item) -> bool:
+        """Tell whether a run can go on in the middle of a file: not if only its beginning tells the next number."""
+        kind = item.format
+        return kind is not None and kind.is_resumable and not (kind.shared and self.job.vault is None)
 
     def _list_absent_fields(self, item: Item) -> list[str]:
         if not (item.format and item.format.fields and self._file_tally.documents):

@@ -30,6 +30,7 @@ class RunReport(Serialisable):
         labels, operators: mentions per label, edits per operator.
         offline: number of replacements from the offline pseudonyms instead of the language model.
         unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
+        exceptions: cells of columns that are kept, in which an identifier was found and covered.
         reader: sums over the documents of what disturbs a reader, see :class:`~allonym.plan.ReaderScore`.
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
@@ -55,6 +56,7 @@ class RunReport(Serialisable):
     seconds: float = 0.0
     offline: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
+    exceptions: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -95,6 +97,10 @@ class RunReport(Serialisable):
         for title, names in (("fields treated", fields), ("fields left unchanged", [*self.left])):
             if names:
                 lines.append(f"{title}: {', '.join(names)}")
+        if self.exceptions:
+            lines.append(
+                f"columns left unchanged: {_format_count(self.exceptions, 'cell')} covered, with an identifier"
+            )
         if self.settings.get("folder"):
             lines.append("file names are kept; check whether they identify anybody")
         if self.offline:

@@ -1,28 +1,27 @@
-"""CSV and TSV: each row is a document made of its cells. Only changed cells are rewritten; quoting is kept."""
+"""CSV and TSV: each row is a document made of its cells. Only changed cells are rewritten; quoting is kept.
+
+Each column is looked at first, see :mod:`allonym.files.columns`. Headers stay. A value has the same replacement in all
+rows of the file, and another value another one. Comment lines and rows with too few or too many cells are treated too.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import chain
 from typing import BinaryIO, cast
 
-from allonym.batch import TEXT_KEYS, join_fields, split_field_name
+from allonym.batch import join_fields
+from allonym.document import KEPT, PROSE, Document
 from allonym.errors import DataError, UnknownNameError
+from allonym.files.columns import SAMPLE_BYTES, SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
 from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
-from allonym.files.fields import ID_NAMES, collect_metadata, find_record_id, is_record_id
+from allonym.files.fields import collect_metadata, find_record_id, is_record_id
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
 
 DELIMITERS = ",;\t|"
-_COLUMN = re.compile(r"[^\W\d][\w .\-/()]{0,39}")
-_COLUMNS = frozenset(
-    "comment comments note notes review reviews question answer remark remarks description title subject date time "
-    "year month age gender sex city town country state address street phone email mail e mail price amount score "
-    "rating category type label status language source url link number count".split()
-)
-"""Words that are column names, not data, in a first row."""
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
@@ -92,38 +91,131 @@ def _find_last_row_end(text: str, at_end: bool, delimiter: str) -> int:
     return position
 
 
-def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = "") -> Iterator[Chunk]:
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the beginning of a file tells.
+
+    Attributes:
+        encoding, delimiter: of the file.
+        names: the names of the columns, as the header has them, or ``column 1`` and so on.
+        columns: what was decided about each.
+        size: bytes up to the end of the header; 0: there is none, and the first row is data.
+        is_plain: whether nothing that identifies by itself is found in the header.
+    """
+
+    encoding: Encoding
+    delimiter: str
+    names: tuple[str, ...] = field(repr=False)
+    columns: tuple[Column, ...]
+    size: int
+    is_plain: bool = True
+
+
+def _read_head(beginning: bytes, job: Job, delimiter: str) -> _Head:
+    """Read the encoding, the header and the columns of a table from its beginning."""
     from allonym.pipeline import detect
 
-    beginning = stream.read(4)
-    encoding = detect_encoding(beginning)
+    encoding = detect_encoding(beginning[:4])
+    text = beginning[len(encoding.mark) :].decode(encoding.codec, "replace")
+    bodies: list[str] = []
+    pattern: re.Pattern[str] | None = None
+    position = 0
+    while len(bodies) < SAMPLE_ROWS and position < len(text):
+        if pattern is None:
+            line = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), text)
+            delimiter = delimiter or sniff_delimiter(line)
+            pattern = _compile_row_and_cell_patterns(delimiter)[0]
+        match = pattern.match(text, position)
+        if match is None or (match.end() == len(text) and not text.endswith("\n") and len(beginning) >= SAMPLE_BYTES):
+            break
+        position = match.end()
+        bodies.append(_split_line_end(match.group())[0])
+    rows = [[cell.value for cell in split_cells(body, delimiter)] if body else [] for body in bodies]
+    widths = Counter(len(row) for row in rows if row and not row[0].startswith("#")) or Counter(map(len, rows))
+    width = max(widths, key=lambda n: (widths[n], n), default=0)
+    first = _find_header_row(rows, width)
+    below = [row for row in rows[first + 1 :] if len(row) == width]
+    cells = tuple(rows[first]) if rows else ()
+    shifted = 1 < len(cells) == width - 1
+    names = ("",) * shifted + cells
+    if is_header(cells, [row[shifted:] for row in below], job.policy, job.fields):
+        shown = tuple(f"column {i}" if is_unusual_name(n, job.policy) else n for i, n in enumerate(names, 1))
+        size = _measure_rows(beginning, encoding, delimiter, first + 1)
+    else:
+        size = 0
+        names = shown = tuple(f"column {i}" for i in range(1, width + 1))
+        below = [row for row in rows if len(row) == width]
+    for name in job.fields:
+        if name not in names:
+            raise UnknownNameError("column", name, shown)
+    samples = [
+        (n, s, [row[i] for row in below if i < len(row)]) for i, (n, s) in enumerate(zip(names, shown, strict=True))
+    ]
+    columns = decide_columns(samples, job.policy, job.fields)
+    header = replace(Document.from_parts("", cells), roles=(KEPT,) * len(cells))
+    return _Head(encoding, delimiter or ",", names, columns, size, not detect(header, job.policy))
+
+
+def _find_header_row(rows: Sequence[Sequence[str]], width: int) -> int:
+    """Return the index of the first row of the table: the first that is as wide as most, or the one before it.
+
+    R writes no name above the numbers of the rows.
+    """
+    first = next((i for i, row in enumerate(rows) if len(row) == width), 0)
+    if not first or len(rows[first - 1]) != width - 1:
+        return first
+    first_cells = [row[0] for row in rows[first:] if len(row) == width]
+    is_numbered = all(map(str.isdigit, first_cells)) and len(set(first_cells)) == len(first_cells)
+    return first - 1 if width > 2 or is_numbered else first
+
+
+def _measure_rows(beginning: bytes, encoding: Encoding, delimiter: str, count: int) -> int:
+    """Return the number of bytes of the first rows, with the mark before them."""
+    body = beginning[len(encoding.mark) :]
+    is_narrow = encoding.codec == "utf-8"
+    text = body.decode("latin-1") if is_narrow else body.decode(encoding.codec, "replace")
+    pattern = _compile_row_and_cell_patterns(delimiter)[0]
+    position = 0
+    for _ in range(count):
+        if match := pattern.match(text, position):
+            position = match.end()
+    return len(encoding.mark) + (
+        position if is_narrow else len(text[:position].encode(encoding.codec, "surrogatepass"))
+    )
+
+
+def _is_comment(row: Sequence[str], width: int) -> bool:
+    return bool(row) and row[0].startswith("#") and len(row) != width
+
+
+def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = "") -> Iterator[Chunk]:
+    beginning = _read_sample(stream)
+    head = _read_head(beginning, job, delimiter)
+    if not beginning:
+        return
 
     def find_row_boundary(text: str, at_end: bool) -> int:
-        nonlocal delimiter
-        delimiter = delimiter or sniff_delimiter(text[: text.find("\n") + 1] or text)
-        return _find_last_row_end(text, at_end, delimiter)
+        return _find_last_row_end(text, at_end, head.delimiter)
 
-    pieces = cut_stream(stream, encoding, size, find_row_boundary, beginning)
-    for first in pieces:
-        text = first[len(encoding.mark) :].decode(encoding.codec, "replace")
-        row = _compile_row_and_cell_patterns(delimiter)[0].match(text)
-        # In a file without a header, the first row is data, which must not reach a report.
-        columns = tuple(c.value for c in split_cells(_split_line_end(row.group() if row else text)[0], delimiter))
-        metadata_keys = {key for keys in job.policy.metadata.values() for key in keys}
-        names = tuple(
-            f"column {i}" if name not in metadata_keys and detect(name, job.policy) else name
-            for i, name in enumerate(columns, 1)
-        )
-        for name in job.fields:
-            if name not in columns:
-                raise UnknownNameError("column", name, names)
-        if start:
-            stream.seek(start)
-            pieces = cut_stream(stream, encoding, size, find_row_boundary)
-        else:
-            pieces = chain((first,), pieces)
-        yield from make_chunks(pieces, (encoding, delimiter, columns, names), start)
-        return
+    if start:
+        stream.seek(start)
+        beginning = b""
+    elif head.size:
+        yield Chunk(beginning[: head.size], (head,), True, head.size)
+        beginning, start = beginning[head.size :], head.size
+    yield from make_chunks(cut_stream(stream, head.encoding, size, find_row_boundary, beginning), (head,), start)
+
+
+def _read_sample(stream: BinaryIO) -> bytes:
+    blocks, remaining = [], SAMPLE_BYTES
+    while remaining and (block := stream.read(remaining)):
+        blocks.append(block)
+        remaining -= len(block)
+    return b"".join(blocks)
+
+
+def _list_columns(stream: BinaryIO, job: Job, delimiter: str = "") -> Sequence[Column]:
+    return _read_head(_read_sample(stream), job, delimiter).columns
 
 
 def _split_line_end(row: str) -> tuple[str, str]:
@@ -133,7 +225,8 @@ def _split_line_end(row: str) -> tuple[str, str]:
 
 
 def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
-    encoding, delimiter, columns, names = cast("tuple[Encoding, str, tuple[str, ...], tuple[str, ...]]", chunk.head)
+    (head,) = cast("tuple[_Head]", chunk.head)
+    encoding, delimiter = head.encoding, head.delimiter
     mark = encoding.mark if chunk.first else b""
     data = chunk.data.removeprefix(mark)
     pieces: list[Piece] = [mark]
@@ -141,11 +234,7 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
         text = encoding.decode(data)
     except DataError:
         text = data.decode(encoding.codec, "surrogateescape")  # only the rows with such bytes are left out, see below
-
-    def draft_row(row: list[Cell], chosen: list[int], id: str, names: Sequence[str], meta: dict[str, object]) -> Draft:
-        document = join_fields(id, [(names[i], row[i].value, "\n") for i in chosen], meta)
-        return Draft(document, partial(_encode_row, row, chosen, delimiter, end, encoding), number)
-
+    is_heading = chunk.first and head.size > 0
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
     tally = Tally()
     position = 0
@@ -164,55 +253,88 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
         row = split_cells(body, delimiter)
         if _UNDECODED.search(body):
             pieces.append(Failure("", number, f"not valid {encoding.codec.upper()}"))
-        elif chunk.first and number == 1 and _is_header(row, job):
+            continue
+        if is_heading and position == len(text) and head.is_plain:
             pieces.append(encoding.encode(match.group()))
-        elif chunk.first and number == 1:
-            # In a file without a header, the first row is data.
-            header = draft_row(row, list(range(len(row))), "header", ("",) * len(row), {})
-            pieces.append(replace(header, counted=False))
-        elif len(row) != len(columns):
-            pieces.append(Failure("", number, f"the row has {len(row)} cells, the first row {len(columns)}"))
+        elif is_heading and position == len(text):
+            values = [cell.value for cell in row]
+            pieces.append(
+                _draft_beside(values, KEPT, job, number, partial(_encode_row, row, head, end, range(len(row))))
+            )
+        elif is_heading or _is_comment([cell.value for cell in row], len(head.columns)):
+            comment = body.lstrip("# \t")
+            render = partial(_encode_comment, body[: len(body) - len(comment)], end, encoding)
+            pieces.append(_draft_beside([comment], PROSE, job, number, render))
         else:
-            chosen = []
-            for i, name in enumerate(columns):
-                is_treated = name in job.fields if job.fields else not is_record_id((name,), row[i].value)
-                (tally.treated if is_treated else tally.left)[names[i]] += 1
-                if is_treated:
-                    chosen.append(i)
-            meta = _read_row_metadata(row, columns) if job.policy.metadata or job.policy.subject else {}
-            id = find_record_id(zip(columns, (cell.value for cell in row), strict=True))
-            pieces.append(draft_row(row, chosen, id, columns, meta))
+            pieces.append(_draft_row(row, head, job, tally, number, end))
     return ParsedChunk(pieces, number, tally)
 
 
-def _is_header(row: list[Cell], job: Job) -> bool:
-    """Tell whether the first row certainly has column names: the chosen fields, or common names."""
-    names = [cell.value.strip() for cell in row]
-    if job.fields:
-        return set(job.fields) <= set(names)
-    header_words = {split_field_name(name) for name in names}
-    metadata_words = {split_field_name(key) for keys in job.policy.metadata.values() for key in keys}
-    plain = all(_COLUMN.fullmatch(name) for name in names) and len(header_words) == len(names)
-    return plain and bool(header_words & (metadata_words | TEXT_KEYS | ID_NAMES | _COLUMNS))
+def _draft_beside(
+    texts: Sequence[str], role: str, job: Job, number: int, render: Callable[[tuple[str, ...]], bytes]
+) -> Draft:
+    """Return the draft of a header or a comment. It is about nobody, but a policy may require a subject."""
+    meta = {job.policy.subject: "header"} if job.policy.subject else {}
+    document = replace(Document.from_parts("", texts, meta), roles=(role,) * len(texts))
+    return Draft(document, render, number, counted=False)
 
 
-def _read_row_metadata(row: list[Cell], columns: tuple[str, ...]) -> dict[str, object]:
+def _draft_row(row: Sequence[Cell], head: _Head, job: Job, tally: Tally, number: int, end: str) -> Draft:
+    chosen = list(_choose_cells(row, head, job, tally))
+    values = [cell.value for cell in row]
+    meta = _read_row_metadata(values, head.names) if job.policy.metadata or job.policy.subject else {}
+    id = find_record_id(zip(head.names, values, strict=False))
+    document = join_fields(id, [(name, values[i], "\n") for i, name, _ in chosen], meta)
+    document = replace(document, roles=tuple(role for *_, role in chosen))
+    return Draft(document, partial(_encode_row, row, head, end, [i for i, *_ in chosen]), number)
+
+
+def _choose_cells(row: Sequence[Cell], head: _Head, job: Job, tally: Tally) -> Iterator[tuple[int, str, str]]:
+    """Yield the index of each cell to treat, the name to show before it, and its role.
+
+    In a row of another length than the header's, cells may have moved: what is left elsewhere is prose there.
+    """
+    fits = len(row) == len(head.columns)
+    for i, cell in enumerate(row):
+        column = head.columns[i] if i < len(head.columns) else UNKNOWN
+        name = head.names[i] if i < len(head.names) else ""
+        if column.treated:
+            role = column.get_cell_role(cell.value)
+        elif fits and (job.fields or is_record_id((name,), cell.value)):
+            tally.left[column.name] += 1
+            continue
+        else:
+            role = PROSE
+        (tally.left if column.role == KEPT else tally.treated)[column.name or "further cells"] += 1
+        yield i, name if role == PROSE else "", role
+
+
+def _read_row_metadata(row: Sequence[str], columns: tuple[str, ...]) -> dict[str, object]:
     """Return the row as metadata, for policies that use names from it; a cell with ``;`` or ``|`` is a list."""
-    listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
+    listed = (re.split(r"\s*[;|]\s*", value.strip()) for value in row)
     values = (v[0] if len(v) == 1 else [word for word in v if word] for v in listed)
-    return collect_metadata(dict(zip(columns, values, strict=True)))
+    return collect_metadata(dict(zip(columns, values, strict=False)))
 
 
-def _encode_row(
-    row: list[Cell], chosen: list[int], delimiter: str, end: str, encoding: Encoding, parts: tuple[str, ...]
-) -> bytes:
+def _encode_row(row: Sequence[Cell], head: _Head, end: str, chosen: Sequence[int], parts: tuple[str, ...]) -> bytes:
     """Return a row with new values of the cells ``chosen``."""
     out = [cell.raw for cell in row]
     for i, part in zip(chosen, parts, strict=bool(chosen)):
         if part != row[i].value:
-            out[i] = row[i].format_value(part, delimiter)
-    return encoding.encode(delimiter.join(out) + end)
+            out[i] = row[i].format_value(part, head.delimiter)
+    return head.encoding.encode(head.delimiter.join(out) + end)
 
 
-CSV = Format("csv", _parse_table, _read_table_chunks, many=True, fields=True, unit="row")
-TSV = Format("tsv", _parse_table, partial(_read_table_chunks, delimiter="\t"), many=True, fields=True, unit="row")
+def _encode_comment(mark: str, end: str, encoding: Encoding, parts: tuple[str, ...]) -> bytes:
+    return encoding.encode(mark + parts[0] + end)
+
+
+CSV = Format(
+    "csv", _parse_table, _read_table_chunks, many=True, fields=True, unit="row", shared=True, columns=_list_columns
+)
+TSV = replace(
+    CSV,
+    name="tsv",
+    chunks=partial(_read_table_chunks, delimiter="\t"),
+    columns=partial(_list_columns, delimiter="\t"),
+)

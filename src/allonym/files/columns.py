@@ -1,0 +1,375 @@
+"""Tables by column: each column is looked at once, by its name and a sample of its cells, and that decides for all.
+
+A column is kept (numbers, categories), covered cell by cell (names, numbers of customers, dates), or read as prose.
+What cannot be decided is prose. A cell that is not like the sample of its kept column is prose as well.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from allonym.batch import join_fields, split_field_name
+from allonym.document import KEPT, PROSE
+from allonym.files.fields import is_record_id
+from allonym.policy import Policy
+
+SAMPLE_BYTES = 1 << 18
+"""Bytes at the beginning of a file that are looked at."""
+
+SAMPLE_ROWS = 500
+_READ = 40  # different values of a column that detectors read
+_LONGEST_READ = 200  # characters of a value that they read
+_MOST = 0.6  # share of values with one finding each by which a column is known
+_SOME = 0.34  # share of them that a column of plain categories may have
+_NEARLY_ALL = 0.9  # share of people's names in a column that is called like one of categories
+_WHOLE = 0.9  # share of the letters and digits of a value that a finding of it covers
+_LIKE = 0.8  # share of dates or numbers by which a column is one of them
+_CATEGORIES = 50
+_SHORT, _FEW_WORDS = 60, 6  # characters and words of a category or a name
+
+_AMOUNT = r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+|\d+)(?:[.,]\d+)?|[.,]\d+"
+_SIGN = r"[-+−]"
+_UNIT = r"(?:[€$£¥%‰°]|[A-Z]{3}|US\$|kr|zł|Kč|CHF)"
+_NUMBER = re.compile(rf"\(?{_SIGN}?\s?{_UNIT}?\s?{_SIGN}?(?:{_AMOUNT})(?:[eE][-+]?\d+)?\s?{_UNIT}?\)?")
+_BARE = re.compile(r"[-+]?\d+(?:\.0+)?")
+_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?\s?(?:[ap]\.?m\.?)?\s?(?:Z|UTC|[-+]\d{2}:?\d{2})?"
+_TIME = re.compile(_CLOCK, re.IGNORECASE)
+_DATE = re.compile(
+    r"(?:(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
+    r"|\d{1,2}[. -]+[^\W\d_]{3,10}[. -,]+\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{8}T?)"
+    rf"(?:[T ,]+{_CLOCK})?)",
+    re.IGNORECASE,
+)
+_COMPACT = re.compile(r"\d{8}T?")
+_NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
+_LIKELY_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
+_WORDED = frozenset(("PERSON", "ORGANIZATION", "LOCATION", "OCCUPATION", "ONLINE_ID"))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What was decided about a column.
+
+    Attributes:
+        name: as reports show it.
+        role: of its cells: ``KEPT``, ``PROSE``, or a label.
+        reason: why, for people; holds no cell.
+        filled, different: number of cells of the sample that hold something, and of different values.
+        values: the values of a column that is kept as categories; None: any number, or, if the user chose, anything.
+        chosen: whether the user decided.
+        treated: whether its cells are anonymised at all.
+    """
+
+    name: str
+    role: str
+    reason: str
+    filled: int = 0
+    different: int = 0
+    values: frozenset[str] | None = field(default=None, repr=False)
+    chosen: bool = False
+    treated: bool = True
+
+    @property
+    def treatment(self) -> str:
+        """The decision as a policy writes it: ``keep``, ``text`` or a label."""
+        return "keep" if self.role == KEPT or not self.treated else self.role or "text"
+
+    def get_cell_role(self, value: str) -> str:
+        """Return the role of one cell: that of its column, or prose where it does not look like the others."""
+        value = value.strip()
+        if self.role == PROSE:
+            return PROSE
+        if is_missing(value):
+            return KEPT
+        if self.role != KEPT:
+            is_date = self.role.startswith("DATE")
+            return PROSE if is_date and len(value) > _SHORT and not _DATE.fullmatch(value) else self.role
+        if self.chosen or (value in self.values if self.values is not None else is_number(value)):
+            return KEPT
+        return PROSE
+
+
+UNKNOWN = Column("", PROSE, "")
+"""For cells that belong to no column."""
+
+
+@cache
+def _read_words() -> Mapping[str, Mapping[str, frozenset[str]]]:
+    """Return table -> key -> phrases of ``columns.toml``."""
+    raw = tomllib.loads(files("allonym.files").joinpath("columns.toml").read_text(encoding="utf-8"))
+    return {
+        table: {key: frozenset(" ".join(p.split()) for p in text.split(";")) for key, text in rows.items()}
+        for table, rows in raw.items()
+    }
+
+
+@lru_cache(maxsize=1024)
+def _split_name(name: str) -> str:
+    """Return the words of a column's name, without what stands in brackets, numbers at its end, and signs."""
+    words = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", name)
+    words = re.sub(r"[^\w]+", " ", split_field_name(words.rpartition("!")[2]))
+    return re.sub(r"[\s\d]+\Z", "", words).strip() or words.strip()
+
+
+def _ends_with(words: str, phrases: Iterable[str]) -> int:
+    """Return the length of the longest of the phrases that the words end with, or 0."""
+    return max((len(p) for p in phrases if words == p or words.endswith(f" {p}")), default=0)
+
+
+def find_label_of_name(name: str) -> str:
+    """Return the label that a column's name tells, or an empty string."""
+    words = _split_name(name.rpartition(".")[2] if "." in name.strip(".") and " " not in name else name)
+    exact = next((label for label, phrases in _read_words()["exact"].items() if words in phrases), "")
+    if exact:
+        return exact
+    lengths = {label: _ends_with(words, phrases) for label, phrases in _read_words()["ending"].items()}
+    label = max(lengths, key=lambda name: lengths[name])
+    return label if lengths[label] else ""
+
+
+def is_missing(value: str) -> bool:
+    """Tell whether a cell holds nothing, or a word for that."""
+    value = value.strip()
+    return not value or value.lower() in _read_words()["missing"]["words"]
+
+
+def is_number(value: str) -> bool:
+    """Tell whether a cell holds a number, with or without a currency or a unit."""
+    return _NUMBER.fullmatch(value.strip()) is not None
+
+
+def is_date(value: str) -> bool:
+    """Tell whether a cell holds a date, with or without a time. Eight digits alone count, if they can be one."""
+    value = value.strip()
+    if not _DATE.fullmatch(value):
+        return False
+    if not _COMPACT.fullmatch(value):
+        return True
+    return value[:2] in ("19", "20") and "01" <= value[4:6] <= "12" and "01" <= value[6:8] <= "31"
+
+
+def decide_columns(
+    columns: Sequence[tuple[str, str, Sequence[str]]], policy: Policy, fields: Sequence[str] = ()
+) -> tuple[Column, ...]:
+    """Decide how the columns of a table are treated.
+
+    Args:
+        columns: (name, name for reports, sample of values) of each.
+        policy: its detectors read the sample, and its table ``columns`` goes before everything else.
+        fields: the only columns that are treated; they are never kept as they are. Empty: all.
+    """
+    return tuple(_decide_column(name, shown, values, policy, fields) for name, shown, values in columns)
+
+
+def _decide_column(name: str, shown: str, values: Sequence[str], policy: Policy, fields: Sequence[str]) -> Column:
+    values = [v.strip() for v in values if not is_missing(v)]
+    different = list(dict.fromkeys(values))
+    counts = len(values), len(different)
+    treatment = policy.columns.get(name, policy.columns.get(shown))
+    if fields and name not in fields:
+        return Column(shown, KEPT, "not among the fields", *counts, treated=False)
+    if treatment is not None:
+        role = {"keep": KEPT, "text": PROSE}.get(treatment, treatment)
+        return Column(shown, role, "chosen", *counts, chosen=True)
+    if not fields and values and all(is_record_id((name,), v) for v in values):
+        return Column(shown, KEPT, "record id", *counts, treated=False)
+    role, reason, categories = _judge_values(name, values, different, policy)
+    if role == KEPT and fields:
+        role, reason, categories = PROSE, "named as a field", None
+    return Column(shown, role, reason, *counts, values=categories)
+
+
+_Judgement = tuple[str, str, frozenset[str] | None]
+
+
+def _judge_values(name: str, values: Sequence[str], different: Sequence[str], policy: Policy) -> _Judgement:
+    """Return the role of a column, the reason, and the values of a category."""
+    if not values:
+        return PROSE, "empty", None
+    if not (policy.every or policy.labels):
+        return PROSE, "the policy looks for nothing", None
+    label = find_label_of_name(name)
+    if label and _can_hold(label, values):
+        return _choose_label(label, policy), "its name", None
+    dated = sum(map(is_date, values)) / len(values)
+    numeric = sum(map(is_number, values)) / len(values)
+    if dated >= _LIKE and not numeric > dated:
+        return _choose_label("DATE", policy), "dates", None
+    sample = [value[:_LONGEST_READ] for value in different[:: max(1, len(different) // _READ)][:_READ]]
+    if numeric >= _LIKE:
+        label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
+        is_direct = bool(label) and policy.taxonomy.get(label).kind == "direct"
+        if label and share >= _MOST and (is_direct or policy.taxonomy.within(label, "POSTAL_CODE")):
+            return label, f"{_format_share(share)} of the sample is {label}", None
+        return KEPT, "numbers", None
+    label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
+    if label and share >= _MOST:
+        return label, f"{_format_share(share)} of the sample is {label}", None
+    is_short = all(len(v) <= _SHORT and len(v.split()) <= _FEW_WORDS for v in different)
+    repeats = len(different) <= _CATEGORIES and len(different) * 2 <= len(values)
+    is_plain = _ends_with(_split_name(name), _read_words()["keep"]["words"]) > 0
+    if repeats:
+        sample = [value[:_LONGEST_READ] for value in different]
+    labels = _find_labels(name, sample, policy, models=True)
+    label, share = _choose_common_label(labels, policy)
+    if is_short and is_plain:
+        # What a column is called goes before what its words look like: Finance is no company, and Open nobody.
+        named = {
+            v
+            for v, x in zip(sample, labels, strict=True)
+            if x and policy.taxonomy.within(x, "PERSON") and _is_like_name(v)
+        }
+        if len(named) >= _NEARLY_ALL * len(sample):
+            return label, f"{_format_share(share)} of the sample is {label}", None
+        if (repeats or not share) and len(named) <= _SOME * len(sample):
+            return KEPT, f"its name and {len(different)} different values", frozenset(different) - named
+    elif is_short and share >= _MOST:
+        return label, f"{_format_share(share)} of the sample is {label}", None
+    elif is_short and repeats and not share:
+        return KEPT, f"{len(different)} values that repeat", frozenset(different)
+    return PROSE, "text", None
+
+
+def _format_share(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _choose_label(label: str, policy: Policy) -> str:
+    """Return the label, or the nearest one above it that the policy looks for; prose where it looks for none."""
+    return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), PROSE)
+
+
+def _can_hold(label: str, values: Sequence[str]) -> bool:
+    """Tell whether values look as those of a label must, so that "phone" with yes and no is no column of numbers."""
+    from allonym.labels import TAXONOMY
+
+    family = TAXONOMY.get_family(label)
+    if label == "EMAIL_ADDRESS":
+        return _share(values, lambda v: "@" in v) >= 0.3
+    if label == "DATE_OF_BIRTH" or family == "AGE":
+        return _share(values, lambda v: any(map(str.isdigit, v))) >= 0.5
+    if label in ("STREET_ADDRESS", "POSTAL_CODE"):
+        return True
+    if label == "LOCATION_COORDINATES":
+        return _share(values, lambda v: any(map(str.isdigit, v))) >= 0.5
+    if family in _WORDED and label != "IP_ADDRESS":
+        return _share(values, lambda v: sum(map(str.isalpha, v)) > 1) >= 0.7 and len({*values}) > 1 + _are_answers(
+            values
+        )
+    return _share(values, lambda v: sum(map(str.isdigit, v)) >= 3) >= 0.5
+
+
+def _are_answers(values: Sequence[str]) -> int:
+    """Return how many answers such as yes and no there may be among the values."""
+    answers = {"yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si", "y", "n"}
+    return len(answers) if answers.issuperset(v.lower() for v in values) else 0
+
+
+def _share(values: Sequence[str], test: object) -> float:
+    return sum(bool(test(v)) for v in values) / len(values)  # type: ignore[operator]
+
+
+def _is_like_name(value: str) -> bool:
+    return " " in value or not value.islower()
+
+
+def _find_labels(name: str, sample: Sequence[str], policy: Policy, *, models: bool) -> list[str]:
+    """Return for each value of a sample the label of a finding that covers it, or an empty string.
+
+    ``models``: read by all detectors, and not by rules alone.
+    """
+    from allonym.pipeline import detect
+
+    document = join_fields("", [(name, value, "\n") for value in sample])
+    spans = detect(document, policy if models else _keep_rules_only(policy))
+    labels: list[str] = []
+    for a, b in document.parts:
+        longest = max((s for s in spans if a <= s.start and s.end <= b), key=len, default=None)
+        covers = longest is not None and _count_signs(document.text[longest.start : longest.end])
+        labels.append(longest.label if longest and covers >= _WHOLE * _count_signs(document.text[a:b]) else "")
+    return labels
+
+
+def _count_signs(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+def _choose_common_label(labels: Sequence[str], policy: Policy) -> tuple[str, float]:
+    """Return the label of most values of a sample, and the share of values that have any."""
+    some = list(filter(None, labels))
+    if not some:
+        return "", 0.0
+    families = Counter(map(policy.taxonomy.get_family, some))
+    family, _ = families.most_common(1)[0]
+    label, times = Counter(x for x in some if policy.taxonomy.get_family(x) == family).most_common(1)[0]
+    if times < _MOST * families[family]:
+        label = _choose_label(family, policy) or label
+    return label, len(some) / len(labels)
+
+
+@lru_cache(maxsize=16)
+def _keep_rules_only(policy: Policy) -> Policy:
+    return policy.with_(detectors=tuple(d for d in policy.detectors if d == "rules"))
+
+
+def is_unusual_name(name: str, policy: Policy) -> bool:
+    """Tell whether the name of a column must not reach a report: it is empty, or something is found in it."""
+    from allonym.pipeline import detect
+
+    if not name.strip():
+        return True
+    keys = (key for keys in policy.metadata.values() for key in keys)
+    return name not in keys and bool(detect(name, policy))
+
+
+def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Policy, fields: Sequence[str] = ()) -> bool:
+    """Tell whether the first row certainly has the names of columns, and no data.
+
+    Args:
+        cells: the first row.
+        rows: a sample of the others.
+        policy: what its detectors find may be data.
+        fields: names of columns; a row that holds them all is a header.
+    """
+    names = [cell.strip() for cell in cells]
+    if fields and set(fields) <= set(names):
+        return True
+    filled = [name for name in names if name]
+    if not filled or len(set(filled)) < len(filled):
+        return False
+    words = [_split_name(name) for name in filled]
+    lists = _read_words()
+    vocabulary = lists["keep"]["words"] | lists["headers"]["words"]
+    metadata = {split_field_name(key) for keys in policy.metadata.values() for key in keys}
+    named = [
+        bool(_ends_with(word, vocabulary) or find_label_of_name(name)) for name, word in zip(filled, words, strict=True)
+    ]
+    if any(split_field_name(name) in metadata for name in filled):
+        return True
+    plain = [_NAME.fullmatch(name) is not None for name in filled]
+    if any(is_date(name) or "@" in name or len(re.sub(r"\D", "", name)) > 6 for name in filled):
+        return False
+    if any(is_number(name) for name in filled):
+        return any(named) and all(n for n, name in zip(named, filled, strict=True) if not is_number(name))
+    if any(named) and (all(plain) or sum(named) * 2 >= len(named)):
+        return True
+    if all(_LIKELY_FIELD.fullmatch(name) for name in filled):
+        return True
+    if any(_differs_in_kind(i, name, rows) for i, name in enumerate(names) if name):
+        return True
+    from allonym.pipeline import detect
+
+    # Where nothing is found in a first row, it makes no difference whether it is data.
+    return all(plain) and not detect("\n".join(filled), policy)
+
+
+def _differs_in_kind(index: int, name: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the cells below a word are numbers, dates or addresses."""
+    below = [row[index].strip() for row in rows if index < len(row) and not is_missing(row[index])]
+    return len(below) > 1 and all(is_number(v) or is_date(v) or "@" in v for v in below)
