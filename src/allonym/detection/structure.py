@@ -1,6 +1,6 @@
 """Structure first, then words: what a part of a document is decides who reads it, and what counts there.
 
-Models read prose alone. Rules and lists read everything. A part that is an identifier as a whole_reach, such as a cell in a
+Models read prose alone. Rules and lists read everything. A part that is one identifier, such as a cell in a
 column of names, is one finding, whatever its words look like.
 """
 
