@@ -22,6 +22,8 @@ from allonym.detection.scan import MANY, compile_words_pattern, find_matches, fi
 from allonym.detection.words import read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
+from allonym.text.names import TITLES as NAME_TITLES
+from allonym.text.words import find_words
 
 REPEAT_SCORE = ECHO_SCORE = 0.6
 _REPEATED_SCORE = 0.6  # that a finding of the tagger needs to be followed
@@ -29,8 +31,15 @@ _ECHOED_SCORE = 0.7  # that a person needs to be followed
 _NAME_SHARE = 0.5  # of a word's mentions that must be names
 _REPEATED_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 _SHORTEST = 3  # characters of a name that is followed
+_FEW_STARTS, _CAREFUL_SHARE = 4, 0.85
+_SENTENCE_START = re.compile(r"(?:\A|[.!?]\s+|\n)[^\w\n]*([^\W\d_])")
 _FEW = 2_000_000  # names times characters up to which the names are best counted one by one
 _STOP = read_word_list("no_names")
+_NAMES_TOO = read_word_list("given_names_too")
+_ACRONYMS = read_word_list("acronyms")
+_INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
+_MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
+_WITHIN_SENTENCE = re.compile(r"(?<=[a-z,] )([A-Z][a-z]+)(?= [a-z])")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
 _LEFT = re.compile(r"(?:(?:[^\W\d_][\w'’\-]*|[^\W\d_]\.) ){1,3}\Z")
 _RIGHT = re.compile(r" ([^\W\d_][\w'’\-]+)")
@@ -100,6 +109,42 @@ def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) 
     return [Span(start, end, "PERSON", ECHO_SCORE, "echo:name") for start, end in echoes]
 
 
+def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find the initials of people who are named in full, as in minutes: "DS to get a quote" beside Dagny Solheim.
+
+    Initials that are a known abbreviation too ("PR") count after a word of minutes only, such as "seconded".
+    """
+    people: dict[str, set[str]] = {}
+    for span in spans:
+        if span.score >= _ECHOED_SCORE and taxonomy.within(span.label, "PERSON"):
+            words = [word for word in find_words(text[span.start : span.end]) if word[0].isupper()]
+            words = [word for word in words if lower_alphanumerics(word) not in NAME_TITLES]
+            if len(words) > 1:
+                letters = "".join(word[0] for word in words)
+                for initials in {letters, letters[0] + letters[-1]}:
+                    people.setdefault(initials, set()).add(" ".join(words).casefold())
+    if not people:
+        return []
+    reach = Reach((s.start, s.end) for s in spans)
+    return [
+        Span(*mention.span(), "PERSON", ECHO_SCORE, "echo:initials")
+        for mention in _INITIALS.finditer(text)
+        if mention[0] in people
+        and not reach.touches(*mention.span())
+        and (mention[0] not in _ACRONYMS or _MINUTED.search(text, max(0, mention.start() - 20), mention.start()))
+    ]
+
+
+def find_capitalised_names(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Find given names that are ordinary words too, by their capital within a sentence: "and Will will mark it"."""
+    reach = Reach((s.start, s.end) for s in spans)
+    return [
+        Span(*name.span(1), "PERSON", ECHO_SCORE, "echo:capital")
+        for name in _WITHIN_SENTENCE.finditer(text)
+        if name[1].lower() in _NAMES_TOO and not reach.touches(*name.span(1))
+    ]
+
+
 def count_substrings(names: Iterable[str], text: str) -> dict[str, int]:
     """``text.count(name)`` for each name of three characters or more, for any number of names."""
     names = set(names)
@@ -137,6 +182,12 @@ def _is_distinctive(name: str) -> bool:
 def uses_capitals(text: str) -> bool:
     """Tell whether a text is written with capitals, unlike the transcripts of many speech recognisers."""
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
+
+
+def is_written_with_care(text: str, turns: Sequence[int] = ()) -> bool:
+    """Tell whether nearly all sentences and turns begin with a capital, so that a word in small letters is no name."""
+    starts = _SENTENCE_START.findall(text) + [text[turn] for turn in turns if text[turn : turn + 1].isalpha()]
+    return len(starts) >= _FEW_STARTS and sum(map(str.isupper, starts)) >= _CAREFUL_SHARE * len(starts)
 
 
 def _list_names_to_search(text: str, seeds: Sequence[Span]) -> set[str]:

@@ -20,9 +20,17 @@ from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.languages import Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import find_listed_names
-from allonym.detection.mentions import ECHO_SCORE, find_name_repetitions, find_repeated_names
+from allonym.detection.mentions import (
+    ECHO_SCORE,
+    find_capitalised_names,
+    find_initials,
+    find_name_repetitions,
+    find_repeated_names,
+    is_written_with_care,
+)
 from allonym.detection.structure import Prose, apply_structure, cut_prose
 from allonym.detection.turns import add_turns
+from allonym.detection.verdict import give_one_label, weigh_findings
 from allonym.detection.words import read_word_list
 from allonym.document import (
     Document,
@@ -171,16 +179,23 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     Raises:
         UnknownNameError: a candidate's label is not in the policy's taxonomy.
     """
+    document = add_turns(document)
     text = document.text
     findings = _drop_superseded_findings(text, _drop_weak_candidates(candidates, compute_needed_scores(policy)), policy)
+    findings = weigh_findings(document, findings)
     tagged = [span for span in findings if span.source == TAGGER]
     person_score = compute_needed_scores(policy)["PERSON"]
     if tagged:
         findings += find_repeated_names(text, tagged, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
         findings += find_name_repetitions(text, findings, policy.taxonomy)
+        findings += find_initials(text, findings, policy.taxonomy)
+        if is_written_with_care(text, [turn.start for turn in document.turns]):
+            findings += find_capitalised_names(text, findings)
     if tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
+    if tagged:
+        findings = give_one_label(text, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
     return findings

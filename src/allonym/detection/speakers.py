@@ -24,6 +24,7 @@ from allonym.detection.lexicon import (
 )
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
+from allonym.detection.turns import FAMILY_NAMES
 from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
@@ -31,6 +32,9 @@ from allonym.text.words import LETTERS
 
 _ROLES = read_word_list("roles")
 _STOP = read_word_list("no_names")
+_FIELDS = read_word_list("form_fields") - FAMILY_NAMES
+_PLAIN = read_ordinary_words() | read_word_list("unit_words") | _FIELDS | _ROLES
+"""What names nobody where a label or a greeting has no other words: "Deposit:", "Dear Housing Association"."""
 _ACRONYMS = read_word_list("acronyms")
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
@@ -64,11 +68,12 @@ _AGAIN = "(?: (?:again|there|so much|very much))?"
 
 _BEGIN = rf"{_UPPER}[A-Za-zÀ-\x{{1fff}}.'\-]"
 _TITLED = compile_pattern(rf"\b{_TITLE}{_NAME}")
+_QUOTE = r"[\"'“‘]?"
 _AFTER_NAME = (
     r"(,? (?:calling|speaking|here|from|with|at|again|over at|on behalf|filling|your|the|our|and (?:i|i'm|with me)\b)"
     r"|[.,!?;]|\s*\n|$)?"
 )
-_ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
 _CONTINUATIONS = "calling|speaking|here|from|with|again|over at|on behalf|filling".split("|")
 _INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
 _GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
@@ -90,7 +95,7 @@ _SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) 
 
 _CUES = (
     rf"\b{_TITLE}{_BEGIN}",
-    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_BEGIN}",
     rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
     rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
     rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
@@ -158,7 +163,8 @@ def locate_speaker_name(label: str) -> Interval | None:
     end = len(label[: cut.start()].rstrip()) if cut else 0
     end = end or len(label)
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
-    if not words or all(_is_role(m[0]) for m in words):
+    plain = [_is_role(m[0]) or m[0].lower() in _FIELDS for m in words]
+    if not words or all(plain) or (any(plain) and all(m[0].lower() in _PLAIN for m in words)):
         return None
     while len(words) > 1 and lower_alphanumerics(words[0][0]) in TITLES:
         words.pop(0)
@@ -270,6 +276,10 @@ def _make_name_spans(text: str, place: Interval, score: float, source: str, *, s
         return
     if keep == 1 and shouted and len(words) == 1 and score < 0.75:
         return
+    if source == "speakers:address" and all(word[0].lower() in _PLAIN for word in words[:keep]):
+        return
     last = words[keep - 1]
     stop = start + last.end() - (2 if last[0].endswith("'s") else 0)
+    if source == "speakers:address" and last[0].endswith("'s") and keep == len(words):  # "Dear Fennimore's,"
+        stop += 2
     yield Span(start, stop, "PERSON", score, source)

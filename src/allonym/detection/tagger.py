@@ -20,7 +20,7 @@ import numpy as np
 from allonym.detection import OPENING_MARKS, TAGGER
 from allonym.detection.languages import hide_unread, read_model_languages
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
-from allonym.detection.mentions import uses_capitals
+from allonym.detection.mentions import is_written_with_care, uses_capitals
 from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.turns import find_field_names
 from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
@@ -42,6 +42,8 @@ _NEARLY_NONE = 1e-12  # probability
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
+_LONGEST_LINE = 100  # characters at which text is still wrapped
+_NEXT_WORD = re.compile(r"\S+")
 _SHORT = frozenset(
     "inc corp co ltd llc plc bros jr sr st mt ft dr dept univ assn intl ave blvd rd jan feb mar apr jun jul aug sep "
     "sept oct nov dec".split()
@@ -58,11 +60,14 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_ROLES_AND_AGES = ("OCCUPATION", "AGE")
 _LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
-_SURE, _LIKELY = 0.6, 0.3
-"""Chances by which ordinary words are a name after all: where their capitals say nothing, and elsewhere."""
+_FAINT = 0.2  # the same of any word in small letters beside one with a capital
+_CERTAIN, _SURE, _LIKELY = 0.9, 0.6, 0.3
+"""Chances by which ordinary words are a name after all: alone at the start, where capitals say nothing, elsewhere."""
 _CALLER = re.compile(r"\b(?:calling|speaking|phoning|ringing|writing) (?:from|with|for|on behalf of) \Z")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
+_DIGITS = read_word_list("digits")
 _DATE_WORDS = read_word_list("date_words")
 _NUMBER_ALONE = re.compile(r"\W*(?:\d{1,2}|\d+(?:\s*[+*^=x×]\s*\d+)+)\W*")
 _AMOUNT = re.compile(r" \d[\d.,/]*(?: ?(?:mg|mcg|g|ml|units?)\b.*)?\Z")
@@ -139,7 +144,9 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             label = "MEDICAL_CONDITION"
         elif label == "DATE" and _LENGTH.match(text, start, end):
             label = "DURATION"
-        elif _is_common_term(text, start, end, label) or (label == "DATE" and not _tells_date(surface)):
+        elif _is_common_term(text, start, end, label) or (
+            label == "DATE" and not _tells_date(surface) and text[start - 1 : start] not in ("'", "’")
+        ):
             continue
         out.append(Span(start, end, label, span.score, span.source))
     return out
@@ -206,6 +213,7 @@ def extract_spans(
     chances[:, 0] = -np.inf
     chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
     out: list[Span] = []
+    is_careful = is_written_with_care(text, turns)
     breaks = _find_entity_breaks(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
@@ -216,22 +224,28 @@ def extract_spans(
         run[:, 1::2] -= _BEGIN
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
             label, words = _choose_label(mass[a:b], labels, kind), slice(first + a, first + b)
-            is_name = label in _CAPITALISED
-            if not (is_name and _is_ordinary(text, tagged.borders[words], float(sums[words].max()))):
-                out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums)
+            weighs = label in _CAPITALISED or (is_careful and label in _ROLES_AND_AGES)
+            if not (weighs and _is_ordinary(text, tagged.borders[words], float(sums[words].max()), is_careful)):
+                out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums, is_careful)
     return out
 
 
-def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float) -> bool:
-    """Whether all words are ordinary, and neither capitals nor the chance of the likeliest of them make them a name."""
-    if chance >= _SURE:
-        return False
+def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, is_careful: bool) -> bool:
+    """Whether all words are ordinary, and neither capitals nor the chance of the likeliest of them make them a name.
+
+    Words in small letters are ordinary where a text is written with care, whatever they are.
+    """
     words = [word for a, b in borders if (word := text[a:b])[0].isalnum()]
+    start = borders[0][0]
+    opens = len(words) == 1 and words[0][1:].islower() and bool(_OPENS.search(text, max(0, start - 4), start))
+    if chance >= (_CERTAIN if opens else _SURE) or not words or text[start - 1 : start] in ("#", "@"):
+        return False
+    is_small = all(map(str.islower, words))
+    if is_small and is_careful and not (len(words) > 2 and _DIGITS.issuperset(words)):
+        return True
     if not all(word.lower() in _FUNCTION or word.lower() in read_ordinary_words() for word in words):
         return False
-    start = borders[0][0]
-    opens = len(words) == 1 and _OPENS.search(text, max(0, start - 4), start)
-    return chance < _LIKELY or ((all(map(str.islower, words)) or bool(opens)) and uses_capitals(text))
+    return chance < _LIKELY or ((is_small or opens) and uses_capitals(text))
 
 
 def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
@@ -274,7 +288,7 @@ def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Se
     """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
+    for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c in "\t;")):
         word = bisect_left(starts, position)
         if word < len(out):
             out[word] = True
@@ -282,11 +296,17 @@ def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Se
 
 
 def _find_entity_line_ends(text: str) -> list[int]:
-    """The line ends that also end an entity: all except those inside text that was wrapped at a column."""
+    """The line ends that also end an entity: all except those inside text that was wrapped at a column.
+
+    Where the first word of the next line had room in a line, nobody wrapped it.
+    """
     out: list[int] = []
     start = 0
+    column = max(map(len, text.split("\n")))
     while (end := text.find("\n", start)) >= 0:
-        if end - start < _WRAPPED or _HEAD.match(text, end + 1):
+        word = _NEXT_WORD.match(text, end + 1)
+        has_room = word is not None and end - start + 1 + len(word[0]) <= min(column, _LONGEST_LINE)
+        if end - start < _WRAPPED or has_room or _HEAD.match(text, end + 1):
             out.append(end + 1)
         start = end + 1
     return out
@@ -300,7 +320,9 @@ def _split_entities(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             start = i
 
 
-def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
+def _make_trimmed_spans(
+    text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any, is_careful: bool
+) -> list[Span]:
     words = [text[a:b] for a, b in tagged.borders[first:last]]
     i, j = 0, len(words)
     while i < j and not words[i][0].isalnum() and words[i][0] not in OPENING_MARKS:
@@ -308,9 +330,9 @@ def _make_trimmed_spans(text: str, tagged: Tagged, first: int, last: int, label:
     # a word may end with a combining accent
     while j > i and not any(map(str.isalnum, words[j - 1])) and not _is_last_mark_in_name(words, i, j):
         j -= 1
-    while i < j and _is_loose_word(words[i], words, inside[first + i]):
+    while i < j and _is_loose_word(words[i], words, inside[first + i], is_careful):
         i += 1
-    while j > i and _is_loose_word(words[j - 1], words, inside[first + j - 1]):
+    while j > i and _is_loose_word(words[j - 1], words, inside[first + j - 1], is_careful):
         j -= 1
     is_name = label in NAME_PARTS
     while is_name and i < j - 1 and lower_alphanumerics(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
@@ -330,10 +352,15 @@ def _follows_name(text: str, tagged: Tagged, index: int, inside: Any) -> bool:
     return len(borders) == 2 and text[borders[0][1] : borders[1][0]] == " " and bool(inside[index - 1] >= 0.5)
 
 
-def _is_loose_word(word: str, words: Sequence[str], chance: float) -> bool:
+def _is_loose_word(word: str, words: Sequence[str], chance: float, is_careful: bool) -> bool:
     """Whether a word at the end of an entity is a function word that hardly belongs to it: the "of" in "Ann Lee of"."""
     is_small = word.islower() or (word.isupper() and all(other.upper() == other for other in words))
-    return is_small and len(word) > 1 and chance < _LOOSE and word.lower() in _FUNCTION and len(words) > 1
+    if not is_small or len(words) < 2:
+        return False
+    if len(word) > 1 and chance < _LOOSE and word.lower() in _FUNCTION:
+        return True
+    is_beside_name = is_careful and word.islower() and any(other[0].isupper() for other in words)
+    return is_beside_name and chance < _FAINT and len(word) > 1
 
 
 def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
@@ -417,6 +444,8 @@ def _is_common_term(text: str, start: int, end: int, label: str) -> bool:
     """Whether a finding is a medicine, a disease, an examination or software, alone or with the two words after it."""
     terms, surface = read_common_terms(), text[start:end].lower().replace("’", "'")
     term = _AMOUNT.sub("", surface)
+    if ", " in term and all(part in terms for part in term.split(", ")):
+        return True
     if term in terms and (label != "PERSON" or term not in read_common_terms("also_names")):
         return True
     following = _FOLLOWING.match(text, end)

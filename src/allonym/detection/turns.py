@@ -14,7 +14,7 @@ _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
 _FIELDS = read_word_list("form_fields")
 _ROLES = read_word_list("roles")
 _FUNCTION = read_word_list("function_words")
-_FAMILY_NAMES = frozenset("day key place price street".split())
+FAMILY_NAMES = frozenset("day key place price street".split())
 """Names of fields that are family names as well."""
 MIN_TURNS = 2
 MIN_SHARE = 0.6
@@ -58,7 +58,7 @@ def _names_only_field(label: str) -> bool:
     One word at least is known from forms, and all others are ordinary: "Ada Price" and "Price" may be people.
     """
     words = set(_WORD.findall(label))
-    if not words & (_FIELDS - _FAMILY_NAMES) or words & (_ROLES | _FAMILY_NAMES):
+    if not words & (_FIELDS - FAMILY_NAMES) or words & (_ROLES | FAMILY_NAMES):
         return False
     return words <= _FIELDS | _FUNCTION | read_ordinary_words()
 

@@ -1,0 +1,203 @@
+"""One verdict for each surface of a document: what counts, with which borders and with which label.
+
+Detectors give chances, mention by mention. Here, where the findings of all of them are known, those that rest on a
+chance (the tagger's and those of hotwords) are weighed by what identifies:
+
+- Words that lead to a name or follow it are no part of it: ``Hi Bram``, ``P.S. Pip``, ``first day, 2 September``.
+- Departments, degrees, things that are counted (``section 6``, ``Year 5``) and names of tests identify nobody.
+- A word that the text also writes in small letters is an ordinary word, unless one of its mentions is likely to be a
+  name. An occupation of one word (``doctor``) identifies where the text says of somebody that this is what they are.
+- All mentions of a surface have one label: that with the most chances, summed over the mentions. A part of a name of
+  several words counts half.
+
+Findings of rules are not weighed: a valid number is one, whatever stands elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from allonym.detection import TAGGER
+from allonym.detection.mentions import is_written_with_care, uses_capitals
+from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.document import Document, Span
+from allonym.labels import Taxonomy
+from allonym.text.words import COMPOUND, find_words
+
+_NAMES = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
+_SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
+_LIKELY, _CERTAIN = 0.3, 0.9
+"""Chances by which a word that the text writes in small letters too is a name: at any place, and where a sentence starts."""
+_DIGITS = read_word_list("digits")
+_PART = 0.5  # weight of a name of several words for the label of each of them
+_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
+_ANSWER = re.compile(r"[QA]\. ")
+_ANSWERS = re.compile(r"(?m)^([QA])\. ")
+_OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
+_COUNTED = re.compile(
+    r"(?i)(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
+    r"|speaker|footpath|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"(?: (?:\d{1,4}[A-Za-z]?|[A-Z]|[ivx]{1,4}))?"
+)
+_TEST = re.compile(
+    r" (?:scale|test|score|index|sign|syndrome|disease|criteria|questionnaire|inventory|manoeuvre|reflex|stag(?:e|ing)"
+    r"|classification|procedure|negative|positive)\b"
+)
+_HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
+_JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
+_SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
+_DEGREE = re.compile(r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|PGCE|BTEC|GCSEs?|Matric|Abitur)\b")
+_ATTRIBUTED = re.compile(
+    r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become)|['’](?:s|m|re)) (?:an? |the |now |both |[\w-]+ ){0,3}|\bas (?:an? )?"
+    r"|\b(?:occupation|job|profession|position|post|title|trade|career)\b[^\n]{0,4}[: ]\s*|,\s*(?:an? )?|\b(?:and|or) (?:an? )?)\Z"
+)
+_UNITS = read_word_list("unit_words")
+_FIELDS_OF_STUDY = read_word_list("specialities")
+_CALLINGS = read_word_list("callings")
+_NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?[\d+]")
+_NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
+_LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
+_CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
+_ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
+_FIELDS = read_word_list("form_fields")
+_PLATFORMS = frozenset("facebook fb github insta instagram linkedin orcid skype telegram tiktok twitter whatsapp youtube".split())
+_CALLED = re.compile(
+    r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
+)
+_DEPARTMENTS = frozenset("accounts compliance finance legal logistics marketing payroll personnel procurement purchasing sales".split())
+_COMMON = _CALLINGS | read_word_list("roles")
+_SMALL = frozenset({"of", "and", "the", "&", "for", "in", "to"})
+
+
+def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
+    """Drop the findings that identify nobody, and take away the words at their ends that are no part of a name."""
+    if not any(map(_rests_on_chance, findings)):
+        return list(findings)
+    text = document.text
+    is_interview = len(set(_ANSWERS.findall(text))) == 2
+    starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
+    ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
+    weighed: list[Span] = []
+    selected: list[Span] = []
+    for span in findings:
+        if not _rests_on_chance(span) or span.end + 1 in starts or span.start - 1 in ends:  # a part of a name, perhaps
+            selected.append(span)
+            continue
+        start, end = _adjust_borders(text, span, is_interview)
+        if start < end and not _identifies_nobody(text, start, end, span):
+            weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
+    return selected + _drop_ordinary_words(text, weighed, is_written_with_care(text, [turn.start for turn in document.turns]))
+
+
+def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Give all mentions of a name that rest on a chance the label that has the most chances in the whole document."""
+    findings = list(findings)
+    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    surfaces: dict[Span, str] = {}
+    for span in findings:
+        if (_rests_on_chance(span) or span.label == "PERSON") and any(taxonomy.within(span.label, name) for name in _NAMES):
+            surfaces[span] = surface = text[span.start : span.end].casefold()
+            votes[surface][span.label] += span.score
+    for span, surface in surfaces.items():
+        words = surface.split()
+        for word in (words if taxonomy.within(span.label, "PERSON") else words[:1]) if len(words) > 1 else ():
+            if word in votes:
+                votes[word][span.label] += _PART * span.score
+    labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
+    return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if _rests_on_chance(s) else s for s in findings]
+
+
+def _rests_on_chance(span: Span) -> bool:
+    return span.source.startswith((TAGGER, "echo:"))
+
+
+def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]:
+    start, end = span.start, span.end
+    if span.label in _NAMES and _SHOP.match(text, end):
+        end += 2
+    for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
+        if match := lead.match(text, start, end):
+            start = match.end()
+    if span.label == "STREET_ADDRESS" and text.startswith("number ", start, end):
+        start += 7
+    if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
+        end = joined.start()
+    if span.label == "DATE":
+        parts = text[start:end].split(", ")
+        if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
+            start += len(parts[0]) + 2
+        end -= 3 if text.endswith(" of", start, end) else 0
+    elif span.label in _SOFT and (degree := _DEGREE.match(text, start, end)):
+        comma = text.find(", ", degree.end(), end)
+        start = comma + 2 if comma >= 0 else end
+    return start, end
+
+
+def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
+    surface = text[start:end]
+    if _COUNTED.fullmatch(surface) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
+        return True
+    if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
+        return True
+    if surface.rstrip(".") in _ADDRESSES:
+        return True
+    if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
+        return True
+    words = surface.replace("'", " ").lower().split()
+    if span.label in ("ORGANIZATION", "FACILITY", "OCCUPATION", "PERSON", "LOCATION"):
+        is_unit = all(word in _UNITS or word in _SMALL or word in _FIELDS_OF_STUDY for word in words)
+        if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
+            return not surface.startswith("Department of")
+    if span.label == "LAW" and not any(map(str.isalpha, surface)):
+        return True
+    if span.label == "OCCUPATION" and surface.islower():
+        head = words[-1].strip(".,;:").rpartition("-")[2]
+        return not _CALLED.search(head) and head.removesuffix("s") not in _CALLINGS and head not in _CALLINGS
+    is_eponym = len(words) == 1 and span.label in ("PERSON", "ORGANIZATION", "PRODUCT") and _TEST.match(text, end)
+    return bool(is_eponym) and text[max(0, start - 4) : start].lower().endswith(("the ", "on "))
+
+
+def _names_number(text: str, start: int, end: int) -> bool:
+    """Whether a finding says what the number after it is called: "d.o.b." and "Hospital" in "Hospital No: D228817"."""
+    surface = text[start:end].lower()
+    if surface.replace(".", "") in _CODES and not any(map(str.isdigit, surface)):
+        return bool(_NUMBER_NEXT.match(text, end))
+    if surface.islower() and surface.endswith(" number"):
+        return True
+    is_plain = surface in _FIELDS or surface in _UNITS
+    return (is_plain and bool(_NUMBER_WORD.match(text, end))) or text[start : start + 18].lower() == "national insurance"
+
+
+def _drop_ordinary_words(text: str, findings: list[Span], is_careful: bool) -> list[Span]:
+    """The findings without surfaces that are ordinary words of this text, judged by all of their mentions together."""
+    if not uses_capitals(text):
+        return findings
+    covered = bytearray(len(text))
+    for span in findings:
+        covered[span.start : span.end] = b"\1" * (span.end - span.start)
+    small = {m[0] for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()]}
+    mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
+    for span in findings:
+        surface = text[span.start : span.end]
+        forms = {surface.lower(), surface.lower().removesuffix("s")}
+        is_heading = surface.isupper() and (text[span.start - 1 : span.start], text[span.end : span.end + 1]) == ("\n", "\n")
+        is_calling = span.label == "OCCUPATION" and bool(is_heading or forms & _COMMON or (is_careful and forms & read_ordinary_words()))
+        mentions[surface.casefold(), is_calling].append(span)
+    dropped: set[Span] = set()
+    for (surface, is_occupation), spans in mentions.items():
+        words = find_words(surface)
+        if is_occupation:
+            if len(words) == 1 and not any(_ATTRIBUTED.search(text, max(0, s.start - 60), s.start) for s in spans):
+                dropped.update(spans)
+            continue
+        is_shouted = all(text[s.start : s.end].isupper() for s in spans)
+        opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
+        if len(words) == 1 and opens and words[0] in read_ordinary_words() and not is_shouted:
+            small.add(words[0])
+        if words and not _DIGITS.issuperset(words) and all(word in small or word in _SMALL for word in words):
+            if max(s.score for s in spans) < (_CERTAIN if opens else _LIKELY):
+                dropped.update(spans)
+    return [span for span in findings if span not in dropped]
