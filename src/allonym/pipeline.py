@@ -62,8 +62,8 @@ def resolve_candidates(document: Document, policy: Policy, candidates: Iterable[
 def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:
     """List every candidate that any detector sees, and what became of it.
 
-    The outcomes are kept, clipped, absorbed, superseded (a rule knew better what the tagger found), excluded and below
-    threshold.
+    The outcomes are kept, clipped, absorbed, superseded (a rule knew better what the tagger found), ordinary (it
+    identifies nobody, or the whole document gives it other borders or another label), excluded and below threshold.
     """
     policy = Policy.load(policy)
     findings, losses = explain_candidates(_as_document(text_or_document), policy)

@@ -25,7 +25,7 @@ class Decision:
     """What became of a candidate: kept, clipped, absorbed or below its threshold, and which span it lost to."""
 
     span: Span
-    outcome: Literal["kept", "clipped", "absorbed", "superseded", "below threshold", "excluded"]
+    outcome: Literal["kept", "clipped", "absorbed", "superseded", "ordinary", "below threshold", "excluded"]
     winner: Span | None = None
 
     @property

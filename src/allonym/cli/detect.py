@@ -132,6 +132,8 @@ def _explain_outcome(decision: Decision, policy: Policy) -> str:
         return f"needs {policy.threshold_for(decision.span.label):.2f}"
     if decision.outcome == "excluded":
         return "label not selected" if not policy.looks_for(decision.span.label) else "on an exclusion list"
+    if decision.outcome == "ordinary":
+        return "identifies nobody, or has other borders or another label in view of the whole text"
     if decision.outcome == "superseded":
         return "another finding there is more specific"
     if (winner := decision.winner) is None:

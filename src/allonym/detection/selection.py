@@ -55,7 +55,7 @@ _LINE = re.compile(r"[^\n]+")
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
-Loss = Literal["superseded", "below threshold", "excluded"]
+Loss = Literal["superseded", "ordinary", "below threshold", "excluded"]
 """Why a candidate is no finding."""
 
 
@@ -286,11 +286,13 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     """The findings, and why each other candidate is none, including candidates below their thresholds."""
     candidates = find_candidates(document, policy)
     findings = set(select_findings_and_add_repeats(document, policy, candidates))
-    superseded = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
+    tagged = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
+    strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
+    weighed = set(_drop_superseded_findings(document.text, strong, policy))
     losses: dict[Span, Loss] = {}
     for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:
-        if span in superseded:
-            losses[span] = "superseded"
+        if span in tagged:
+            losses[span] = "ordinary" if span in weighed else "superseded"
         elif span.source == TAGGER or span.score < policy.threshold_for(span.label):
             losses[span] = "below threshold"
         else:

@@ -16,7 +16,7 @@ Findings of rules are not weighed: a valid number is one, whatever stands elsewh
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ from allonym.text.words import COMPOUND, find_words
 _NAMES = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 _SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _LIKELY, _CERTAIN = 0.3, 0.9
-"""Chances by which a word that the text writes in small letters too is a name: at any place, and where a sentence starts."""
+"""Chances by which a word that the text writes in small letters too is a name: within a sentence, and at its start."""
 _DIGITS = read_word_list("digits")
 _PART = 0.5  # weight of a name of several words for the label of each of them
 _LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
@@ -49,10 +49,13 @@ _TEST = re.compile(
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
-_DEGREE = re.compile(r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|PGCE|BTEC|GCSEs?|Matric|Abitur)\b")
+_DEGREE = re.compile(
+    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|PGCE|BTEC|GCSEs?|Matric|Abitur)\b"
+)
 _ATTRIBUTED = re.compile(
-    r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become)|['’](?:s|m|re)) (?:an? |the |now |both |[\w-]+ ){0,3}|\bas (?:an? )?"
-    r"|\b(?:occupation|job|profession|position|post|title|trade|career)\b[^\n]{0,4}[: ]\s*|,\s*(?:an? )?|\b(?:and|or) (?:an? )?)\Z"
+    r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
+    r"|\bas (?:an? )?|,\s*(?:an? )?|\b(?:and|or) (?:an? )?"
+    r"|\b(?:occupation|job|profession|position|post|title|trade|career)\b[^\n]{0,4}[: ]\s*)\Z"
 )
 _UNITS = read_word_list("unit_words")
 _FIELDS_OF_STUDY = read_word_list("specialities")
@@ -63,17 +66,20 @@ _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
-_PLATFORMS = frozenset("facebook fb github insta instagram linkedin orcid skype telegram tiktok twitter whatsapp youtube".split())
+_PLATFORMS = read_word_list("platforms")
 _CALLED = re.compile(
     r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
 )
-_DEPARTMENTS = frozenset("accounts compliance finance legal logistics marketing payroll personnel procurement purchasing sales".split())
+_DEPARTMENTS = read_word_list("departments")
 _COMMON = _CALLINGS | read_word_list("roles")
 _SMALL = frozenset({"of", "and", "the", "&", "for", "in", "to"})
 
 
 def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
-    """Drop the findings that identify nobody, and take away the words at their ends that are no part of a name."""
+    """Drop the findings that identify nobody, and take away the words at their ends that are no part of a name.
+
+    Neither is done to a finding with another right beside it, for the two may be one name.
+    """
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     text = document.text
@@ -83,27 +89,27 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in findings:
-        if not _rests_on_chance(span) or span.end + 1 in starts or span.start - 1 in ends:  # a part of a name, perhaps
+        if not _rests_on_chance(span) or span.end + 1 in starts or span.start - 1 in ends:
             selected.append(span)
             continue
         start, end = _adjust_borders(text, span, is_interview)
         if start < end and not _identifies_nobody(text, start, end, span):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
-    return selected + _drop_ordinary_words(text, weighed, is_written_with_care(text, [turn.start for turn in document.turns]))
+    is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
+    return selected + _drop_ordinary_words(text, weighed, is_careful)
 
 
 def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
     """Give all mentions of a name that rest on a chance the label that has the most chances in the whole document."""
     findings = list(findings)
-    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    surfaces: dict[Span, str] = {}
-    for span in findings:
-        if (_rests_on_chance(span) or span.label == "PERSON") and any(taxonomy.within(span.label, name) for name in _NAMES):
-            surfaces[span] = surface = text[span.start : span.end].casefold()
-            votes[surface][span.label] += span.score
+    names = [s for s in findings if s.label in _NAMES or any(taxonomy.within(s.label, name) for name in _NAMES[1:])]
+    surfaces = {s: text[s.start : s.end].casefold() for s in names if _rests_on_chance(s) or s.label == "PERSON"}
+    votes: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for span, surface in surfaces.items():
+        votes[surface][span.label] += span.score
     for span, surface in surfaces.items():
         words = surface.split()
-        for word in (words if taxonomy.within(span.label, "PERSON") else words[:1]) if len(words) > 1 else ():
+        for word in (words if span.label == "PERSON" else words[:1]) if len(words) > 1 else ():
             if word in votes:
                 votes[word][span.label] += _PART * span.score
     labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
@@ -168,7 +174,9 @@ def _names_number(text: str, start: int, end: int) -> bool:
     if surface.islower() and surface.endswith(" number"):
         return True
     is_plain = surface in _FIELDS or surface in _UNITS
-    return (is_plain and bool(_NUMBER_WORD.match(text, end))) or text[start : start + 18].lower() == "national insurance"
+    return (is_plain and bool(_NUMBER_WORD.match(text, end))) or text[
+        start : start + 18
+    ].lower() == "national insurance"
 
 
 def _drop_ordinary_words(text: str, findings: list[Span], is_careful: bool) -> list[Span]:
@@ -181,23 +189,30 @@ def _drop_ordinary_words(text: str, findings: list[Span], is_careful: bool) -> l
     small = {m[0] for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()]}
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:
-        surface = text[span.start : span.end]
-        forms = {surface.lower(), surface.lower().removesuffix("s")}
-        is_heading = surface.isupper() and (text[span.start - 1 : span.start], text[span.end : span.end + 1]) == ("\n", "\n")
-        is_calling = span.label == "OCCUPATION" and bool(is_heading or forms & _COMMON or (is_careful and forms & read_ordinary_words()))
-        mentions[surface.casefold(), is_calling].append(span)
+        mentions[text[span.start : span.end].casefold(), _is_calling(text, span, is_careful)].append(span)
     dropped: set[Span] = set()
-    for (surface, is_occupation), spans in mentions.items():
+    for (surface, is_calling), spans in mentions.items():
         words = find_words(surface)
-        if is_occupation:
-            if len(words) == 1 and not any(_ATTRIBUTED.search(text, max(0, s.start - 60), s.start) for s in spans):
-                dropped.update(spans)
+        if is_calling:
+            is_meant = any(_ATTRIBUTED.search(text, max(0, s.start - 60), s.start) for s in spans)
+            dropped.update(() if is_meant or len(words) > 1 else spans)
             continue
-        is_shouted = all(text[s.start : s.end].isupper() for s in spans)
         opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
-        if len(words) == 1 and opens and words[0] in read_ordinary_words() and not is_shouted:
-            small.add(words[0])
-        if words and not _DIGITS.issuperset(words) and all(word in small or word in _SMALL for word in words):
-            if max(s.score for s in spans) < (_CERTAIN if opens else _LIKELY):
-                dropped.update(spans)
+        is_shouted = all(text[s.start : s.end].isupper() for s in spans)
+        is_opening = len(words) == 1 and opens and not is_shouted and words[0] in read_ordinary_words()
+        is_ordinary = is_opening or (words and all(word in small or word in _SMALL for word in words))
+        chance = max(span.score for span in spans)
+        if is_ordinary and not _DIGITS.issuperset(words) and chance < (_CERTAIN if opens else _LIKELY):
+            dropped.update(spans)
     return [span for span in findings if span not in dropped]
+
+
+def _is_calling(text: str, span: Span, is_careful: bool) -> bool:
+    """Whether a finding is an occupation as anybody may have it, or the heading "REFEREES"."""
+    if span.label != "OCCUPATION":
+        return False
+    surface = text[span.start : span.end]
+    forms = {surface.lower(), surface.lower().removesuffix("s")}
+    is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
+    is_known = not forms.isdisjoint(_COMMON) or (is_careful and not forms.isdisjoint(read_ordinary_words()))
+    return is_known or (is_alone and surface.isupper())

@@ -1,0 +1,123 @@
+"""One verdict for each surface of a document: borders, surfaces that identify nobody, ordinary words, one label."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import check_each_row
+
+from allonym.detection import TAGGER
+from allonym.detection.verdict import give_one_label, weigh_findings
+from allonym.document import Document, Span
+from allonym.labels import TAXONOMY
+
+CAREFUL = " It was late. They left. Nobody came. We slept."
+
+
+def place(text: str, *marks: tuple[str, str, float]) -> list[Span]:
+    """Findings of the tagger, one after the other: surface, label, chance."""
+    out: list[Span] = []
+    for surface, label, chance in marks:
+        start = text.index(surface, out[-1].end if out else 0)
+        out.append(Span(start, start + len(surface), label, chance, TAGGER))
+    return out
+
+
+def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
+    return [(text[s.start : s.end], s.label) for s in sorted(weigh_findings(Document("", text), place(text, *marks)))]
+
+
+@check_each_row(
+    "text, mark, wanted",
+    [
+        ("Hi Bram, how are you?", ("Hi Bram", "PERSON", 0.7), "Bram"),
+        ("Cheers\nP.S. Pip is fine", ("P.S. Pip", "PERSON", 0.9), "Pip"),
+        ("on your first day, 2 September", ("first day, 2 September", "DATE", 0.7), "2 September"),
+        ("I live at number 13", ("number 13", "STREET_ADDRESS", 0.9), "13"),
+        ("units from Halcyon and 10 more", ("Halcyon and 10", "ORGANIZATION", 0.4), "Halcyon"),
+        ("I bought it at Fennimore's.", ("Fennimore", "ORGANIZATION", 0.9), "Fennimore's"),
+        ("I read Fennimore's book", ("Fennimore", "PERSON", 0.9), "Fennimore"),
+        ("Q. Who?\nA. Pruitt. Danny.", ("A. Pruitt", "PERSON", 0.9), "Pruitt"),
+        ("I know A. Pruitt well", ("A. Pruitt", "PERSON", 0.9), "A. Pruitt"),
+        ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
+    ],
+)
+def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
+    assert [surface for surface, _ in weigh(text, mark)] == [wanted]
+
+
+@check_each_row(
+    "text, mark, is_kept",
+    [
+        ("See section 6 of it", ("section 6", "LAW", 0.7), False),
+        ("Under section 6 of the Ferry Act", ("section 6 of the Ferry Act", "LAW", 0.7), True),
+        ("Ask Customer Relations first", ("Customer Relations", "ORGANIZATION", 0.8), False),
+        ("Ask Customer Wizards first", ("Customer Wizards", "ORGANIZATION", 0.8), True),
+        ("Siobhan in Legal knows", ("Legal", "ORGANIZATION", 0.4), False),
+        ("BSc Psychology, second year", ("BSc Psychology", "ORGANIZATION", 0.8), False),
+        ("I use Python 3.11 here", ("11", "PRODUCT", 0.3), False),
+        ("On the Conners scale he had 9", ("Conners", "PERSON", 0.9), False),
+        ("Conners met us", ("Conners", "PERSON", 0.9), True),
+        ("Insta: @ada.cooks, phone", ("Insta", "PERSON", 0.9), False),
+        ("Twitter: bad news", ("Twitter", "ORGANIZATION", 0.9), True),
+        ("Hospital No: D228817", ("Hospital", "STREET_ADDRESS", 0.3), False),
+        ("his d.o.b. 03.05.1948", ("d.o.b.", "PERSON", 0.4), False),
+        ("no rule of 50/50 here", ("50/50", "LAW", 0.6), False),
+        ("Dear Sir or Madam", ("Sir", "OCCUPATION", 0.3), False),
+        ("a job at the shipyard", ("shipyard", "OCCUPATION", 0.7), False),
+        ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
+    ],
+)
+def test_what_identifies_nobody_is_no_finding(text, mark, is_kept):
+    assert bool(weigh(text, mark)) == is_kept
+
+
+@check_each_row(
+    "text, marks, wanted",
+    [
+        ("The owner came. Owner and guests met.", [("Owner", "ORGANIZATION", 0.8)], []),
+        ("I met Hope. I hope so.", [("Hope", "PERSON", 0.5)], ["Hope"]),
+        ("I met Hope. I hope so.", [("Hope", "PERSON", 0.2)], []),
+        ("The mark is low. Mark left.", [("Mark", "PERSON", 0.95)], ["Mark"]),
+        ("Choose a doctor. The doctor helps.", [("doctor", "OCCUPATION", 0.9), ("doctor", "OCCUPATION", 0.9)], []),
+        ("I am a doctor. A doctor helps.", [("doctor", "OCCUPATION", 0.9)] * 2, ["doctor", "doctor"]),
+        ("as a bus driver he knew", [("bus driver", "OCCUPATION", 0.9)], ["bus driver"]),
+        ("I met Lake. A lake, a Lake, Lake!", [("Lake", "PERSON", 0.9), ("Lake", "PERSON", 0.2)], ["Lake", "Lake"]),
+    ],
+)
+def test_an_ordinary_word_needs_strong_evidence_at_one_of_its_mentions(text, marks, wanted):
+    assert [surface for surface, _ in weigh(text + CAREFUL, *marks)] == wanted
+
+
+def test_a_finding_beside_another_is_not_weighed():
+    text = "the British Council paid"
+    assert weigh(text, ("British", "ORIGIN", 0.9), ("Council", "ORGANIZATION", 0.9))[1:] == [
+        ("Council", "ORGANIZATION")
+    ]
+
+
+def test_a_surface_has_one_label():
+    text = "TraceMap grew. TraceMap, tracemap and TraceMap Ltd; Ann Lake saw Lake and Lake."
+    marks = [("TraceMap", "ORGANIZATION", 0.9), ("TraceMap", "PRODUCT", 0.5), ("tracemap", "CITY", 0.5)]
+    marks += [("TraceMap Ltd", "ORGANIZATION", 0.9), ("Ann Lake", "PERSON", 0.9), ("Lake", "LOCATION", 0.4)]
+    spans = place(text, *marks)
+    rule = Span(text.rindex("Lake"), text.rindex("Lake") + 4, "CITY", 0.9, "rules:city")
+    labels = [s.label for s in give_one_label(text, [*spans, rule], TAXONOMY)]
+    assert labels == ["ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "PERSON", "PERSON", "CITY"]
+
+
+@given(st.permutations(range(5)))
+def test_the_order_of_findings_does_not_matter(order):
+    text = "Hi Bram, Legal met Lake and Lake; the lake was cold."
+    marks = [("Hi Bram", "PERSON", 0.9), ("Legal", "ORGANIZATION", 0.5)]
+    marks += [("Lake", "PERSON", 0.5), ("Lake", "LOCATION", 0.5), ("lake", "LOCATION", 0.7)]
+    spans = place(text, *marks)
+    one, other = spans, [spans[i] for i in order]
+    assert sorted(weigh_findings(Document("", text), one)) == sorted(weigh_findings(Document("", text), other))
+    assert sorted(give_one_label(text, one, TAXONOMY)) == sorted(give_one_label(text, other, TAXONOMY))
+
+
+def test_findings_of_rules_are_not_weighed():
+    text = "Legal wrote. The legal team did."
+    span = Span(0, 5, "ORGANIZATION", 0.6, "rules:some")
+    assert weigh_findings(Document("", text), [span]) == [span]
