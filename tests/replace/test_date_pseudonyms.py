@@ -14,7 +14,7 @@ from allonym.errors import DataError
 from allonym.policy import Policy
 from allonym.protocol import Setting, Wanted
 from allonym.replace.cast import make_cast
-from allonym.replace.date_pseudonyms import _move_age, _Mover, make_renderers
+from allonym.replace.date_pseudonyms import MOST_DAYS, _move_age, _Mover, make_renderers
 from allonym.replace.dates import draw_day_shift, move_date, read_date
 
 KEY = b"a key only for the tests, 32 byte"
@@ -58,7 +58,16 @@ FORTY_DAYS_LATER = [
     ("12/Mar/2020:10:00:00 +0000", "pl", "21/Apr/2020:10:00:00 +0000"),
     ("Thu, 12 Mar 2020 10:00:00 +0000 (UTC)", "pl", "Tue, 21 Apr 2020 10:00:00 +0000 (UTC)"),
     ("March 2020 to May 2020", "en", "April 2020 to June 2020"),
-    ("2019", "en", "2019"),
+    ("2019", "en", "2020"),
+    ("2012, 2016", "en", "2013, 2017"),
+    ("2018-2023", "en", "2019-2024"),
+    ("03/19", "en", "04/28"),
+    ("6/9", "en", "7/19"),
+    ("21.09.", "de", "31.10."),
+    ("this 11th day of June 1999", "en", None),  # with its lead: move_phrase
+    ("2017-11-02 23:14:07.482913", "en", "2017-12-12 23:14:07.482914"),
+    ("2017-11-02T23:59:59.999999Z", "en", "2017-12-13T00:00:00.000000Z"),
+    ("2017-11-02 23:14:07,482", "en", "2017-12-12 23:14:07,483"),
     ("Q3 2020", "en", "Q3 2020"),
     ("Q4 2020", "en", "Q4 2020"),
     ("1990s", "en", "1990s"),
@@ -72,8 +81,8 @@ FORTY_DAYS_LATER = [
     ("10:30 am", "en", "10:30 am"),
     ("17:45", "en", "17:45"),
     ("the last quarter of 2019", "en", None),
-    ("Christmas Eve", "en", None),
-    ("12th", "en", None),
+    ("Christmas Eve", "en", "Valentine's Day"),
+    ("12th", "en", "21st"),
     ("some day", "en", None),
     ("30 February 2020", "en", None),
     ("x" * 1000, "en", None),
@@ -208,12 +217,12 @@ def test_whole_weeks_leave_weekdays():
 
 def test_dates_move_as_shift_dates_moves_them():
     (out,), setting = played([("DATE", "May 12, 2020")], id="7")
-    assert out == move_date(read_date("May 12, 2020"), draw_day_shift(setting, 365, "", False))
+    assert out == move_date(read_date("May 12, 2020"), draw_day_shift(setting, MOST_DAYS, "", False))
 
 
 def test_a_preposition_stays():
     (out, *rest), setting = played([("DATE", "in 2019"), ("DATE", "w marcu 2019"), ("DURATION", "two weeks")])
-    days = draw_day_shift(setting, 365, "", False)
+    days = draw_day_shift(setting, MOST_DAYS, "", False)
     assert out == f"in {2019 + round(days / 365.25)}"
     assert rest[0].startswith("w ") and rest[0] != "w marcu 2019"
     assert rest[1] == "two weeks"
@@ -222,9 +231,49 @@ def test_a_preposition_stays():
 def test_other_languages_read_days_first():
     assert _Mover(1, 0, "mdy", "en").move_date_text("03/04/2020") == "03/05/2020"
     (out,), setting = played([("DATE", "3.4.2020")])
-    days = draw_day_shift(setting, 365, "", False)
+    days = draw_day_shift(setting, MOST_DAYS, "", False)
     new = date.fromordinal(date(2020, 4, 3).toordinal() + days)
     assert out == f"{new.day}.{new.month}.{new.year}"
+
+
+@given(st.integers(1, 4000), st.booleans(), st.text(max_size=3))
+def test_no_date_keeps_its_weekday_month_or_year(most, weeks, id):
+    most = max(most, 7)
+    days = draw_day_shift(Setting(Document(id, "x"), Policy(name="p"), KEY), most, "", weeks)
+    assert 0 < abs(days) <= most and (days % 7 == 0) is weeks
+    if most >= 84:
+        assert 31 <= abs(days) % 366 <= 335
+    if most >= 732:
+        assert abs(days) > 366
+
+
+@given(st.integers(1900, 2100), st.text(max_size=3), st.sampled_from([7, 365, 1096]))
+def test_years_always_move(year, id, most):
+    (alone, span), _ = played([("DATE", str(year)), ("DATE", f"{year}-{year + 3}")], id=id, options={"max_days": most})
+    assert alone != str(year) and span == f"{alone}-{int(alone) + 3}"
+
+
+@given(DAYS, st.integers(0, 300), st.text(max_size=3))
+def test_a_date_without_a_year_moves_as_the_dated_one_beside_it(first, days, id):
+    second = date.fromordinal(first.toordinal() + days)
+    if second.year == first.year:
+        (a, b), _ = played([("DATE", f"{first:%B %d, %Y}"), ("DATE", f"{second:%B %d}")], id=id)
+        moved = date.fromordinal(day(a).toordinal() + days)
+        assert b.split()[0] == f"{moved:%B}" and int(b.split()[1]) == moved.day
+
+
+def test_a_day_alone_is_one_of_the_month_beside_it():
+    (a, b), _ = played([("DATE", "4 March 2019"), ("DATE", "the 9th")])
+    moved = date.fromordinal(day(a).toordinal() + 5)
+    assert int(b.removeprefix("the ")[:-2]) == moved.day
+
+
+def test_exact_times_move_alike():
+    marks = [("DATE_TIME", f"2024-01-19 08:15:{s}") for s in ("22.118734", "23.004120")] + [("TIME", "08:15:24.1187")]
+    (a, b, c), _ = played(marks)
+    assert a[11:] != marks[0][1][11:] and c != "08:15:24.1187" and len(c) == 13
+    first, second = (float(t[17:]) + 60 * int(t[14:16]) for t in (a, b))
+    assert abs(second - first - 0.885386) < 1e-6
 
 
 @given(st.text(max_size=40))

@@ -1,21 +1,25 @@
 """Pseudonyms of dates and ages: one keyed shift for all dates of a document, or of all documents of a subject.
 
 - Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
-  language stay. A year alone moves by the shift in whole years, a quarter, half or season as its middle does, so that
-  each may stay where it is. A month moves by at least one month. Decades and centuries stay.
+  language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its middle
+  does. A month moves by at least one month. Decades and centuries stay.
+- A date without a year moves as one of the year that the nearest date with a year names, and a day alone (the 9th) as
+  one of the nearest month. A holiday becomes the one that is nearest to where it moves.
 - A weekday alone moves along, unless whole weeks are moved. Times of day, durations and times relative to today
-  ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date.
+  ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date. But times that are exact to the
+  thousandth of a second move, all by as much, up to twenty seconds: they are nearly as good as a name.
 - An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
   so that an age still is what date and date of birth tell. No age becomes less than one year.
-- Holidays, days of an unnamed month and whatever else cannot be read become tags, and so does what holds a word that
-  is in no list of :mod:`allonym.replace.pseudonym`: it may be a name.
+- Whatever else cannot be read becomes a tag, and so does what holds a word that is in no list of
+  :mod:`allonym.replace.pseudonym`: it may be a name.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from functools import partial
 from math import floor
 from typing import cast as typed
@@ -24,14 +28,19 @@ from allonym.document import splice_text
 from allonym.protocol import Wanted
 from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
-from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
-from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
-from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, write_number
+from allonym.replace.dates import LONGEST, ReadDate, draw_day_shift, draw_nonzero_shift, move_date, read_date
+from allonym.replace.tables import find_calendar_name, join_calendar_names, read_toml, write_calendar_name
+from allonym.replace.wording import ONES, ORDINALS, TENS, get_ordinal_suffix, read_number, write_number
 
 MOST_YEARS = 2
 """The most years that an age moves either way."""
+MOST_DAYS = 1096
+"""The most days that dates move by default: three years."""
 
-_LEAD = re.compile(r"(?i)(?:the|on|in|im|am|vom|den|dem|od|do|dnia|we?|since|until|by)\s+")
+_MOST_MICROSECONDS = 20_000_000
+_EXACT_CLOCK = re.compile(r"(?P<h>[0-9]{1,2})(?P<m>:[0-9]{2})(?P<s>:[0-9]{2})(?P<f>[.,][0-9]{3,6})")
+_DAY_ALONE = re.compile(r"(?i)(?P<d>[0-9]{1,2})(?P<ord>st|nd|rd|th)")
+_LEAD = re.compile(r"(?i)(?:this|the|on|in|im|am|vom|den|dem|od|do|dnia|we?|since|until|by)\s+")
 _YEAR = r"(?:1[5-9]|2[01])[0-9]{2}"
 _OF_YEAR = rf"(?:(?P<y>{_YEAR})|['’]?(?P<short>[0-9]{{2}}))(?:\s?(?:roku|r\.?))?"
 _NAMED_YEAR = r"(?:(?:fiscal|calendar|tax|academic)\s+)?(?:years?|jahre?|roku?)|fiscal|[fc]y"
@@ -68,7 +77,7 @@ _RELATIVE = re.compile(  # what says nothing without another date
 _DATED = re.compile(
     rf"(?i){_YEAR}|[0-9][./-][0-9]|[0-9].*\b(?:{join_calendar_names('month')})\b|\b(?:{join_calendar_names('month')})\b.*[0-9]"
 )
-_RANGE = re.compile(r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s")
+_RANGE = re.compile(r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s|,\s")
 _NUMBER = re.compile(
     rf"(?i)(?<![0-9.,/])[0-9]{{1,3}}(?![0-9/]|['’]?s\b)"
     rf"|\b(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:10])}))?|{'|'.join(ONES[1:])})\b"
@@ -94,6 +103,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         DataError: the policy names a subject, and the document does not say whose it is.
     """
     out: dict[str, Renderer] = {}
+    anchors = _Anchors(cast, targets)
     older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces])
     move_age = partial(_move_age, years=older)
     for target in targets:
@@ -101,11 +111,42 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         if "AGE" in lineage:
             out[target.entity.key] = partial(_render_if_permitted, pseudonym.is_permitted_age, move_age)
         elif "TIME" in lineage or "DURATION" in lineage:
-            out[target.entity.key] = partial(_render_if_permitted, pseudonym.is_permitted_time, str)
+            out[target.entity.key] = partial(_render_time, _make_mover(cast, target, 0))
         elif lineage[-1] == "DATE_TIME":
             mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
-            out[target.entity.key] = partial(_render_if_permitted, pseudonym.has_only_time_words, mover.move_phrase)
+            mover = replace(mover, **anchors.find_year_and_month(target))
+            out[target.entity.key] = partial(_render_if_permitted, _is_permitted_date, mover.move_phrase)
     return out
+
+
+class _Anchors:
+    """The dates of a document that name a year or a month, by which the others are read."""
+
+    def __init__(self, cast: Cast, targets: Sequence[Wanted]) -> None:
+        self._dates: list[tuple[int, ReadDate]] = []
+        for target in targets:
+            order = _get_order(cast, target)
+            for span, surface in zip(target.entity.spans, target.surfaces, strict=True):
+                lead = _LEAD.match(surface)
+                written = read_date(surface[lead.end() if lead else 0 :], order, cast.setting.policy.language)
+                if written is not None and "DATE_OF_BIRTH" not in cast.get_lineage(target):
+                    self._dates.append((span.start, written))
+
+    def find_year_and_month(self, target: Wanted) -> dict[str, int]:
+        """Return the year and the month of the dates nearest to a target that name one."""
+        start = target.entity.spans[0].start
+        nearest = sorted(self._dates, key=lambda pair: (abs(pair[0] - start), pair[0]))
+        year = next((written.year for _, written in nearest if written.year is not None), 2001)
+        month = next((written.month for _, written in nearest if written.month is not None), 1)
+        return {"usual_year": year, "usual_month": month}
+
+
+def _render_time(mover: _Mover, text: str) -> str | None:
+    """Return a time of day or a duration: as it is where it may stay, a very exact one moved."""
+    if (match := _EXACT_CLOCK.search(text)) is not None:
+        out, _ = mover.move_exact_clock(match)
+        return out if pseudonym.has_only_time_words(out) else None
+    return text if pseudonym.is_permitted_time(text) else None
 
 
 def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
@@ -135,22 +176,42 @@ def _render_if_permitted(is_permitted: Callable[[str], bool], render: Renderer, 
     return out if out is not None and is_permitted(out) else None
 
 
+def _is_permitted_date(text: str) -> bool:
+    """Whether all words of a text are those of dates, or it is a holiday."""
+    return pseudonym.has_only_time_words(text) or _LEAD.sub("", text, count=1) in read_toml()["holidays"]
+
+
 def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
     policy, options = cast.setting.policy, target.options
-    most, weeks = typed(int, options.get("max_days", 365)), typed(bool, options.get("keep_weekday", False))
+    most, weeks = typed(int, options.get("max_days", MOST_DAYS)), typed(bool, options.get("keep_weekday", False))
     days = draw_day_shift(cast.setting, most, policy.subject, weeks)
-    order = str(options.get("order", "mdy")) if policy.language == "en" else "dmy"
-    return _Mover(days, years, order, policy.language)
+    clock = draw_nonzero_shift(cast.setting, policy.subject, _MOST_MICROSECONDS, "microseconds")
+    return _Mover(days, years, _get_order(cast, target), policy.language, clock)
+
+
+def _get_order(cast: Cast, target: Wanted) -> str:
+    return str(target.options.get("order", "mdy")) if cast.setting.policy.language == "en" else "dmy"
 
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    """Moves dates by a number of days, and then of years. Each method returns None for what it cannot read."""
+    """Moves dates by a number of days, and then of years. Each method returns None for what it cannot read.
+
+    Attributes:
+        days, years: how far.
+        order: how ``03/04/2020`` is read.
+        language: ISO 639-1.
+        microseconds: by which very exact times move.
+        usual_year, usual_month: of dates that name none.
+    """
 
     days: int
     years: int
     order: str
     language: str
+    microseconds: int = 1
+    usual_year: int = 2001
+    usual_month: int = 1
 
     def move_phrase(self, text: str) -> str | None:
         """Move a date with or without a preposition or an article before it."""
@@ -165,23 +226,45 @@ class _Mover:
         """Move a date, a part of a year, a weekday or a range of dates; what tells no date stays as it is."""
         if len(text) > LONGEST:
             return None
+        if (match := _EXACT_CLOCK.search(text)) is not None:
+            moved, carried = self.move_exact_clock(match)
+            return replace(self, days=self.days + carried)._move_plain_text(moved)
+        return self._move_plain_text(text)
+
+    def move_exact_clock(self, match: re.Match[str]) -> tuple[str, int]:
+        """Return the text with another time of day, and the days by which it leaves its own."""
+        digits = match["f"][1:]
+        unit = 10 ** (6 - len(digits))
+        time = ((int(match["h"]) * 60 + int(match["m"][1:])) * 60 + int(match["s"][1:])) * 1_000_000 + int(digits) * unit
+        days, time = divmod(time + (self.microseconds // unit or 1) * unit, 86_400_000_000)
+        seconds, fraction = divmod(time, 1_000_000)
+        parts = {
+            "h": f"{seconds // 3600:0{len(match['h'])}}", "m": f":{seconds // 60 % 60:02}", "s": f":{seconds % 60:02}",
+            "f": f"{match['f'][0]}{fraction // unit:0{len(digits)}}",
+        }  # fmt: skip
+        return _replace_groups(match, parts), days
+
+    def _move_plain_text(self, text: str) -> str | None:
         for form, move in _FORMS:
             if (match := form.fullmatch(text)) is not None:
                 return move(self, match)
-        date = read_date(text, "dmy" if re.match(r"[0-9]{1,2}\.", text) else self.order, self.language)
-        if date is not None and date.month is not None:
-            lone = date.year is None and date.day is None
-            return move_date(date, self.days, 0 if lone else self.years, lone_months=True)
+        written = read_date(text, "dmy" if re.match(r"[0-9]{1,2}\.", text) else self.order, self.language)
+        if written is not None and written.month is not None:
+            lone = written.year is None and written.day is None
+            years = 0 if lone else self.years
+            return move_date(written, self.days, years, lone_months=True, usual_year=self.usual_year)
         relative = _RELATIVE.fullmatch(text) and not _DATED.search(text)
         if relative or _CLOCK.fullmatch(text) or _DECADES.fullmatch(text):
             return text
-        if (match := _RANGE.search(text)) is None:  # "to", "and" or a dash between two dates
+        if (holiday := _move_holiday(text, self.days)) is not None:
+            return holiday
+        if (match := _RANGE.search(text)) is None:  # "to", "and", a dash or a comma between two dates
             return None
         first, second = self.move_date_text(text[: match.start()]), self.move_date_text(text[match.end() :])
         return f"{first}{match[0]}{second}" if first is not None and second is not None else None
 
     def _move_years(self, match: re.Match[str]) -> str:
-        years = round(self.days / 365.25) + self.years
+        years = (round(self.days / 365.25) or (1 if self.days > 0 else -1)) + self.years
         parts = {name: (text, int(text) + years) for name, text in match.groupdict().items() if text}
         news = {name: f"{year % 100:02}" if len(text) < 4 else str(year) for name, (text, year) in parts.items()}
         return _replace_groups(match, news)
@@ -212,6 +295,15 @@ class _Mover:
         parts = {"name": write_calendar_name(place, name, match["name"])}
         return _replace_groups(match, parts | ({"y": str(place // 4 + self.years)} if match["y"] else {}))
 
+    def _move_day_alone(self, match: re.Match[str]) -> str | None:
+        try:
+            old = date(self.usual_year, self.usual_month, int(match["d"]))
+            day = (old + timedelta(days=self.days)).day
+        except (OverflowError, ValueError):
+            return None
+        day = day if day != old.day else day % 28 + 1
+        return _replace_groups(match, {"d": str(day), "ord": get_ordinal_suffix(day, match["ord"])})
+
     def _move_weekday(self, match: re.Match[str]) -> str | None:
         name = find_calendar_name("weekday", match["name"], self.language)
         new = name and write_calendar_name(name.place + self.days, name, match["name"])
@@ -224,7 +316,19 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_QUARTER, _Mover._move_quarter),
     (_SEASON, _Mover._move_season),
     (_WEEKDAY, _Mover._move_weekday),
+    (_DAY_ALONE, _Mover._move_day_alone),
 )
+
+
+def _move_holiday(text: str, days: int) -> str | None:
+    """Return the holiday that is nearest to where another moves."""
+    places = {name.casefold(): place for name, place in read_toml()["holidays"].items()}
+    place = places.get(text.casefold())
+    if place is None:
+        return None
+    goal = place + days
+    others = [name for name in read_toml()["holidays"] if places[name.casefold()] != place]
+    return min(others, key=lambda name: min((places[name.casefold()] - goal) % 365, (goal - places[name.casefold()]) % 365))
 
 
 def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:

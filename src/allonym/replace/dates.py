@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hmac
 import re
+from calendar import isleap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from allonym.document import splice_text
@@ -42,6 +44,8 @@ _FORMS = tuple(
         rf"{_WD}{_MON}\s*(?:the\s+)?{_DAY}(?:(?:,\s*|\s+)(?:of\s+)?{_YEAR})?{_CLOCK}",
         rf"{_MON}(?:\s*,\s*|\s+(?:of|del?)\s+|\s+|\s*-\s*)(?P<y>[0-9]{{4}}){_AFTER}",
         rf"{_MON}\s*-\s*{_YEAR}",
+        rf"{_WD}(?P<a>[0-9]{{1,2}})(?P<sep>/)(?P<b>[0-9]{{1,2}})",
+        rf"{_WD}(?P<a>[0-9]{{1,2}})\.\s?(?P<b>[0-9]{{1,2}})\.",
         r"(?P<y>[0-9]{4})(?P<sep>[-/])(?P<m>[0-9]{1,2})",
         r"(?P<m>[0-9]{1,2})(?P<sep>[-/])(?P<y>[0-9]{4})",
         r"(?P<y>[0-9]{4})[年년]\s?(?P<m>[0-9]{1,2})[月월](?:\s?(?P<d>[0-9]{1,2})[日일])?",
@@ -49,6 +53,7 @@ _FORMS = tuple(
         rf"{_MON}",
     )
 )
+_MONTH, _YEAR_DAYS = 31, 366
 _LOGGED = re.compile(r"[0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:")
 _DOTTED_DAY = re.compile(r"[0-9]\. ?[^\W\d]")
 _GROUPS = ("y", "m", "d", "a", "b", "mon", "ord", "word", "wd")
@@ -132,23 +137,28 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
     return None
 
 
-def move_date(written: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
+def move_date(
+    written: ReadDate, days: int, years: int = 0, *, lone_months: bool = False, usual_year: int = 2001
+) -> str | None:
     """Return the date ``days`` and then ``years`` later, written in the same way.
 
-    A month with its year moves as its middle does, at least by one month. A day without a year moves as in a year
-    without a 29 February, unless it is that day.
+    A month with its year moves as its middle does, at least by one month. A day without a year moves as in
+    ``usual_year``; 29 February as in a leap year.
 
     Args:
         written: the date.
         days, years: how far it moves.
         lone_months: whether a month alone moves too, as its middle does.
+        usual_year: the year of a date that names none.
 
     Returns:
         None where the date has no month, is a month alone, or leaves the calendar.
     """
     if written.month is None or (written.year is None and written.day is None and not lone_months):
         return None
-    year = written.year if written.year is not None else 2000 if (written.month, written.day) == (2, 29) else 2001
+    year = written.year if written.year is not None else usual_year
+    if written.year is None and (written.month, written.day) == (2, 29) and not isleap(year):
+        year = 2000
     old = date(year, written.month, written.day or 15)
     try:
         new = old + timedelta(days=days)
@@ -191,11 +201,24 @@ def _write_date_part(part: str, written: ReadDate, new: date, days: int, padded:
 def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: bool) -> int:
     """Return the keyed number of days for this document or subject: from ``-max_days`` to ``max_days``, never 0.
 
+    Where the limit leaves room for it, no date keeps its weekday, its month or, from two years on, its year.
+
     Raises:
         DataError: the document lacks the metadata key ``subject``.
     """
-    unit = 7 if keep_weekday else 1
-    return draw_nonzero_shift(setting, subject, max_days // unit) * unit
+    shifts = _list_day_shifts(max_days, keep_weekday)
+    number = draw_nonzero_shift(setting, subject, len(shifts))
+    return shifts[number - 1] if number > 0 else -shifts[-number - 1]
+
+
+@lru_cache(maxsize=16)
+def _list_day_shifts(max_days: int, keep_weekday: bool) -> tuple[int, ...]:
+    """Return the numbers of days by which dates may move forward or back."""
+    shifts = [days for days in range(1, max_days + 1) if (days % 7 == 0) is keep_weekday]
+    other_months = [days for days in shifts if _MONTH <= days % _YEAR_DAYS <= _YEAR_DAYS - _MONTH]
+    other_years = [days for days in other_months if days > _YEAR_DAYS]
+    enough = other_years if max_days >= 2 * _YEAR_DAYS else other_months
+    return tuple(enough or shifts or [7])
 
 
 def draw_nonzero_shift(setting: Setting, subject: str, limit: int, kind: str = "") -> int:

@@ -108,7 +108,7 @@ def pseudonym(
     names: Literal["like", "neutral"] = "like",
     organisations: Literal["known", "invented"] = "known",
     country: str = "",
-    max_days: int = 365,
+    max_days: int = 1096,
     keep_weekday: bool = False,
     order: Literal["mdy", "dmy"] = "mdy",
     kb: str = "",
@@ -123,7 +123,8 @@ def pseudonym(
         names: ``like`` keeps gender and language of origin; ``neutral`` gives names of either gender.
         organisations: ``known`` takes real ones of the same industry and country where it can, ``invented`` never does.
         country: moves the document's country to this one (ISO 3166, two capitals), with all that belongs to it.
-        max_days: the most that dates move either way, 1 to 36,500; they never move by 0.
+        max_days: the most that dates move either way, 1 to 36,500; they never move by 0. From 732 on no date keeps its
+            year.
         keep_weekday: move dates by whole weeks only.
         order: how ``03/04/2020`` is read.
         kb: file of another knowledge base; see ``allonym kb``.
